@@ -147,19 +147,11 @@ func (h *Host) CloseLink(name string) {
 }
 
 // Clear closes all links and ends all probing and impairments: the state of a
-// new host, for the next run. Links to the kept nodes stay open, unless they are impaired.
-func (h *Host) Clear(keep ...string) {
+// new host, for the next run.
+func (h *Host) Clear() {
 	h.mu.Lock()
-	links, probes, open := map[string]*link{}, h.probes, map[string]*link{}
-	for name, l := range h.links {
-		impaired := slices.ContainsFunc(h.active, func(i Impairment) bool { return i.strikes(l.spec) })
-		if l.spec.ToNode != "" && slices.Contains(keep, l.spec.ToNode) && !impaired {
-			open[name] = l
-		} else {
-			links[name] = l
-		}
-	}
-	h.links, h.probes, h.active, h.healed, h.hand = open, map[string]*prober{}, nil, map[string]string{}, nil
+	links, probes := h.links, h.probes
+	h.links, h.probes, h.active, h.healed, h.hand = map[string]*link{}, map[string]*prober{}, nil, map[string]string{}, nil
 	h.mu.Unlock()
 	shut(links, probes)
 	h.echo.clear()

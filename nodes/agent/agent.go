@@ -122,26 +122,17 @@ func (a *Agent) Close() error {
 	return a.serveErr
 }
 
-// Reset kills and removes every node with its data and forgets all events. Nodes that are kept
-// go on as they are, and so do the numbers of events then.
-func (a *Agent) Reset(keep ...string) error {
+// Reset kills and removes every node with its data and forgets all events.
+func (a *Agent) Reset() error {
 	nodes := a.sorted()
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
-	kept := false
 	for i, n := range nodes {
-		if slices.Contains(keep, n.name) {
-			kept = true
-			continue
-		}
 		wg.Go(func() { errs[i] = a.Remove(n.name) })
 	}
 	wg.Wait()
 	if a.cfg.OnReset != nil {
-		a.cfg.OnReset(keep...)
-	}
-	if kept {
-		return errors.Join(errs...)
+		a.cfg.OnReset()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -426,7 +425,7 @@ func TestListenAddressTaken(t *testing.T) {
 
 func TestResetForgetsEverything(t *testing.T) {
 	var resets atomic.Int32
-	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func(...string) { resets.Add(1) } })
+	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func() { resets.Add(1) } })
 	ctx := t.Context()
 	events := collect(t, c)
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
@@ -498,32 +497,5 @@ func TestLogIsBounded(t *testing.T) {
 	tail := tailOf(path)
 	if !strings.HasSuffix(tail, "the end") || strings.Count(tail, "\n") > 21 {
 		t.Errorf("tail = %q", tail)
-	}
-}
-
-// TestResetKeeps: who is kept goes on, and so do the numbers of events.
-func TestResetKeeps(t *testing.T) {
-	told := make(chan []string, 2) // one for each Reset
-	a, c := newAgent(t, func(cfg *Config) { cfg.OnReset = func(names ...string) { told <- names } })
-	ctx := t.Context()
-	events := collect(t, c)
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own"}))
-	before, health := state(t, c, "own-1"), a.Health()
-	must.Do(t, c.Reset(ctx, "own-1", "of-another-host"))
-	kept := <-told
-	if all, err := c.Nodes(ctx); err != nil || len(all) != 1 || all[0].PID != before.PID || all[0].State != "ready" || !slices.Contains(kept, "own-1") {
-		t.Errorf("left: %v, %v; want %v; the hook was told %v", all, err, before, kept)
-	}
-	if after := a.Health(); after.Instance != health.Instance || after.NextEvent < health.NextEvent {
-		t.Errorf("the events begin anew: %+v, before %+v", after, health)
-	}
-	must.Do(t, c.Kill(ctx, "own-1"))
-	if all := events.drained(); all[len(all)-1].State != "killed" || all[len(all)-1].Node != "own-1" {
-		t.Errorf("the last event is %+v", all[len(all)-1])
-	}
-	must.Do(t, c.Reset(ctx, "own-2")) // who is not there cannot be kept
-	if h := a.Health(); h.Instance == health.Instance || len(a.Nodes()) != 0 {
-		t.Errorf("nothing was to be kept: %+v, %v", h, a.Nodes())
 	}
 }

@@ -106,9 +106,9 @@ func (c *Client) Disk(ctx context.Context, node string) (diskfault.Seen, error) 
 func (c *Client) Remove(ctx context.Context, node string) error { return c.do(ctx, node, "remove") }
 
 // Reset removes every node and forgets all events: a controller that takes over a
-// running agent begins with it. Nodes that are kept go on, with what they have told so far.
-func (c *Client) Reset(ctx context.Context, keep ...string) error {
-	return c.Call(ctx, http.MethodPost, "/v1/reset", resetRequest{keep}, nil)
+// running agent begins with it.
+func (c *Client) Reset(ctx context.Context) error {
+	return c.Call(ctx, http.MethodPost, "/v1/reset", nil, nil)
 }
 
 // Nodes lists the agent's nodes, sorted by name.

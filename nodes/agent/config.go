@@ -52,9 +52,8 @@ type Config struct {
 	Mounts map[string]http.Handler
 	// Collectors are more to serve to Prometheus, with the labels host and zone.
 	Collectors []prometheus.Collector
-	// OnReset is called when the agent was reset and has no nodes but those that were kept; nil
-	// for nothing.
-	OnReset func(kept ...string)
+	// OnReset is called when the agent was reset and has no nodes; nil for nothing.
+	OnReset func()
 
 	// StartTimeout is how long a node may take to become ready, 15 s by default.
 	StartTimeout time.Duration

@@ -21,7 +21,7 @@
 //	defer c.Close()
 //	addrs, err := c.Reserve(ctx, "worker-a-1", "worker")            // {"http": "127.0.0.1:20417"}
 //	err = c.Start(ctx, agent.NodeSpec{Name: "worker-a-1", Role: "worker", Settings: json})
-//	f := c.Follow(ctx, 0, func(seq uint64, e history.Event) error { ... })
+//	f := c.Follow(ctx, func(seq uint64, e history.Event) error { ... })
 //	err = c.Pause(ctx, "worker-a-1")
 //	err = c.Restart(ctx, "worker-a-1", agent.RestartOptions{Wipe: true, Delay: time.Second})
 //	err = c.Stop(ctx, "worker-a-1")
@@ -61,7 +61,7 @@
 //	GET  /v1/nodes/{name}/log        text
 //	GET  /v1/events?from=N           JSON lines; the first is event N
 //	POST /v1/events/forget           {instance, below}: the follower has what is below
-//	POST /v1/reset                   {keep} removes every other node and, without any, forgets the events
+//	POST /v1/reset                   removes every node and forgets the events
 //
 // Errors are {error, kind}; see [Error]. Everything needs the token.
 package agent

@@ -134,7 +134,7 @@ func TestLostEventsAreReported(t *testing.T) {
 		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1000})}))
 		must.Do(t, c.Stop(t.Context(), "own-1"))
 		count := 0
-		f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { count++; return nil })
+		f := c.Follow(t.Context(), func(uint64, history.Event) error { count++; return nil })
 		<-f.Done()
 		if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "stays away") {
 			t.Error(err)
@@ -146,7 +146,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	t.Run("garbage", func(t *testing.T) {
 		_, c := newAgent(t, nil)
 		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Garbage: true})}))
-		f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { return nil })
+		f := c.Follow(t.Context(), func(uint64, history.Event) error { return nil })
 		<-f.Done()
 		if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "node own-1 wrote an event that is not a JSON line") {
 			t.Error(err)
@@ -179,7 +179,7 @@ func TestReadersTakeNothing(t *testing.T) {
 		t.Errorf("a reader got %d events, want %d", n, health.NextEvent)
 	}
 	taken := 0
-	f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { taken++; return nil })
+	f := c.Follow(t.Context(), func(uint64, history.Event) error { taken++; return nil })
 	defer f.Close()
 	must.Do(t, f.Drain(t.Context()))
 	locktest.Eventually(t, "the follower has them forgotten", func() bool {
@@ -206,7 +206,7 @@ func TestFollowerEndsWithTheHandlersError(t *testing.T) {
 	_, c := newAgent(t, nil)
 	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	full := errors.New("disk full")
-	f := c.Follow(t.Context(), 0, func(uint64, history.Event) error { return full })
+	f := c.Follow(t.Context(), func(uint64, history.Event) error { return full })
 	<-f.Done()
 	if err := f.Err(); !errors.Is(err, full) {
 		t.Error(err)

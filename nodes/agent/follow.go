@@ -37,15 +37,14 @@ type Follower struct {
 	changed  chan struct{} // closed at the next change of next
 }
 
-// Follow starts to deliver the agent's events from a number on, 0 for all of
-// them, to handle, which is called by one goroutine and ends the follower by an
-// error. Only one follower of an agent works: it has the agent forget what it got.
+// Follow starts to deliver the agent's events to handle, which is called by one
+// goroutine and ends the follower by an error. Only one follower of an agent works: it has the agent forget what it got.
 // The context bounds the follower's life as Close does.
-func (c *Client) Follow(ctx context.Context, from uint64, handle func(seq uint64, e history.Event) error) *Follower {
+func (c *Client) Follow(ctx context.Context, handle func(seq uint64, e history.Event) error) *Follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &Follower{
 		client: c, handle: handle, cancel: cancel, done: make(chan struct{}), decoder: history.NewDecoder(),
-		next: from, changed: make(chan struct{}), heardNS: clock.Mono(),
+		changed: make(chan struct{}), heardNS: clock.Mono(),
 	}
 	go f.run(ctx)
 	return f

@@ -252,7 +252,7 @@ type collector struct {
 func collect(t *testing.T, c *Client) *collector {
 	t.Helper()
 	col := &collector{t: t}
-	col.Follower = c.Follow(t.Context(), 0, func(seq uint64, e history.Event) error {
+	col.Follower = c.Follow(t.Context(), func(seq uint64, e history.Event) error {
 		col.mu.Lock()
 		defer col.mu.Unlock()
 		if seq != uint64(len(col.events)) {

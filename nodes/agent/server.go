@@ -105,7 +105,7 @@ func (a *Agent) api() *httpapi.API {
 			return nil, do(r.PathValue("name"))
 		})
 	}
-	httpapi.Post(api, "POST /v1/reset", func(_ *http.Request, in resetRequest) (any, error) { return nil, a.Reset(in.Keep...) })
+	httpapi.Post(api, "POST /v1/reset", func(*http.Request, struct{}) (any, error) { return nil, a.Reset() })
 	api.Stream("GET /v1/nodes/{name}/log", a.handleLog)
 	api.Stream("GET /v1/events", a.handleEvents)
 	httpapi.Post(api, "POST /v1/events/forget", a.handleForget)

@@ -40,11 +40,6 @@ type pauseRequest struct {
 	WithinMS int64  `json:"within_ms,omitzero"`
 }
 
-// resetRequest names the nodes that go on.
-type resetRequest struct {
-	Keep []string `json:"keep,omitempty"`
-}
-
 type restartRequest struct {
 	Wipe    bool  `json:"wipe,omitzero"`
 	DelayMS int64 `json:"delay_ms,omitzero"`

@@ -56,7 +56,7 @@ var ErrInvalid = errors.New("etcdnode: invalid settings")
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPorts: []string{PortPeer},
-		Main: run, Command: command, Leads: leads, Version: version, Serves: serves, Starts: 1200 * time.Millisecond,
+		Main: run, Command: command, Leads: leads, Version: version, Starts: 1200 * time.Millisecond,
 		Missing:   missing,
 		KeepsData: "members of an etcd cluster that forget what they have acknowledged are refused by the others",
 	}

@@ -28,7 +28,7 @@ func (m *Master) askCanary(ctx context.Context, asked int64) {
 	limited, cancel := context.WithTimeout(ctx, m.settings.CanaryTimeout)
 	defer cancel()
 	resource := history.CanaryPrefix + m.settings.Name
-	lease, err := m.locker.locker.Acquire(limited, m.locker.prefix+resource)
+	lease, err := m.locker.locker.Acquire(limited, resource)
 	if err != nil && ctx.Err() != nil {
 		return // the master stops: that is no answer of the lock
 	}

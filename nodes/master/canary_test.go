@@ -47,12 +47,12 @@ func (l *cutLease) Release(ctx context.Context) error {
 	return l.Lease.Release(ctx)
 }
 
-// TestCanary: it asks for a resource of its own under the run's prefix, gives it back, gives up
-// in time, and neither status nor metrics see it.
+// TestCanary: it asks for a resource of its own, gives it back, gives up in time, and neither status nor
+// metrics see it.
 func TestCanary(t *testing.T) {
 	l := newLab(t, 1, nil)
 	lock := &cutLock{Locker: sharedLock(t), asked: map[string]int{}}
-	tracker := master.Track(lock, nil, "run7.")
+	tracker := master.Track(lock, nil)
 	deps := l.deps(nil)
 	deps.Locker = tracker
 	s := master.DefaultSettings()
@@ -88,8 +88,8 @@ func TestCanary(t *testing.T) {
 	must.Do(t, <-done)
 	lock.mu.Lock()
 	defer lock.mu.Unlock()
-	if n := lock.asked["run7.canary-a"]; len(lock.asked) != 1 || n == 0 {
-		t.Errorf("asked for %v, want run7.canary-a only", lock.asked)
+	if n := lock.asked["canary-a"]; len(lock.asked) != 1 || n == 0 {
+		t.Errorf("asked for %v, want canary-a only", lock.asked)
 	}
 	if got, want := lock.released.Load(), int64(seen(locks.OutcomeOK)); got != want {
 		t.Errorf("%d releases of %d grants", got, want)

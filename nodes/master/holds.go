@@ -19,7 +19,6 @@ type Tracker struct {
 	locker  locks.Locker
 	metrics lockMetrics
 	points  *process.Points
-	prefix  string // of the resources' names, as the locker knows them
 
 	mu      sync.Mutex
 	held    map[*trackedLease]struct{}
@@ -43,9 +42,8 @@ var (
 // Track wraps a Locker, and says to points, which may be nil, when its clients begin to acquire
 // and to release. Give the same Tracker to a master and to whatever is
 // mounted beside it, and the status of the master shows the holds of both.
-// Its servers may know the resources of earlier runs: the prefix is that of this one's.
-func Track(locker locks.Locker, points *process.Points, prefix string) *Tracker {
-	return &Tracker{locker: locker, metrics: newLockMetrics(), points: points, prefix: prefix, held: map[*trackedLease]struct{}{}}
+func Track(locker locks.Locker, points *process.Points) *Tracker {
+	return &Tracker{locker: locker, metrics: newLockMetrics(), points: points, held: map[*trackedLease]struct{}{}}
 }
 
 // Acquire acquires and keeps track.
@@ -53,7 +51,7 @@ func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, er
 	asked := clock.Mono()
 	t.wait(1)
 	t.points.Pass(history.PointAcquiring, resource)
-	lease, err := t.locker.Acquire(ctx, t.prefix+resource)
+	lease, err := t.locker.Acquire(ctx, resource)
 	t.wait(-1)
 	t.metrics.acquires.of(locks.OutcomeOf(err)).Inc()
 	if err != nil {

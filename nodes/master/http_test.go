@@ -39,7 +39,7 @@ func ask(t testing.TB, method, url, body string) (int, string) {
 func TestAPI(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	l := newLab(t, 2, func(s *worker.Settings) { s.Capacity = 2 })
-	lock := master.Track(sharedLock(t), nil, "")
+	lock := master.Track(sharedLock(t), nil)
 	s := master.DefaultSettings()
 	s.Name, s.Zone, s.Workers, s.Lock = "a", "a", l.addrs, "local"
 	ctx, cancel := context.WithCancel(t.Context())
@@ -323,18 +323,4 @@ func cpuTime(tb testing.TB) time.Duration {
 	used, err := posix.CPUTime()
 	must.Do(tb, err)
 	return used
-}
-
-// TestRunsHaveNamesOfTheirOwn: what one run holds is nothing to another at the same servers.
-func TestRunsHaveNamesOfTheirOwn(t *testing.T) {
-	servers := sharedLock(t)
-	first, second := master.Track(servers, nil, ""), master.Track(servers, nil, "run2.")
-	for _, tracker := range []*master.Tracker{first, second} {
-		if _, err := tracker.Acquire(t.Context(), "r"); err != nil {
-			t.Fatal(err)
-		}
-		if held, _ := tracker.Holds(); len(held) != 1 || held[0].Resource != "r" {
-			t.Errorf("held: %+v, want r", held)
-		}
-	}
 }

@@ -98,7 +98,7 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // deps are those of a master with this lock.
 func (l *lab) deps(locker locks.Locker) master.Deps {
-	return master.Deps{Recorder: l.journal, Locker: master.Track(locker, nil, ""), Log: discard(), Seed: 1}
+	return master.Deps{Recorder: l.journal, Locker: master.Track(locker, nil), Log: discard(), Seed: 1}
 }
 
 // master starts a master with its feeds running.

@@ -15,7 +15,7 @@ func TestLockMetrics(t *testing.T) {
 	lost := newLease()
 	close(lost.lost)
 	lost.released = func() error { return locks.ErrNotHeld }
-	tracker := master.Track(&scripted{leases: []*fakeLease{lost}, before: func(context.Context) error { return answer }}, nil, "")
+	tracker := master.Track(&scripted{leases: []*fakeLease{lost}, before: func(context.Context) error { return answer }}, nil)
 	var leases []locks.Lease
 	for _, err := range []error{nil, nil, locks.ErrNotAcquired, locks.ErrUnknown, errors.New("who knows")} {
 		answer = err
@@ -67,7 +67,7 @@ func refusing() *scripted {
 
 // BenchmarkTrackedAcquire is what tracking and counting add to a lock that costs nothing.
 func BenchmarkTrackedAcquire(b *testing.B) {
-	tracker := master.Track(refusing(), nil, "")
+	tracker := master.Track(refusing(), nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = tracker.Acquire(b.Context(), "r")
@@ -76,7 +76,7 @@ func BenchmarkTrackedAcquire(b *testing.B) {
 
 // TestCountingAllocatesNothing: only the lease that it keeps track of costs memory.
 func TestCountingAllocatesNothing(t *testing.T) {
-	tracker := master.Track(refusing(), nil, "")
+	tracker := master.Track(refusing(), nil)
 	if n := testing.AllocsPerRun(1000, func() { _, _ = tracker.Acquire(t.Context(), "r") }); n != 0 {
 		t.Errorf("%v allocations for an acquisition that fails, want 0", n)
 	}

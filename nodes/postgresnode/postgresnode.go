@@ -38,7 +38,7 @@ type Settings struct{}
 // Role is what an agent must know to run a server.
 func Role() role.Role {
 	return role.Role{
-		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Command: command, Version: version, Serves: ping, Starts: 2500 * time.Millisecond,
+		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Command: command, Version: version, Starts: 2500 * time.Millisecond,
 		Missing: func() error {
 			_, err := program("initdb")
 			return err

@@ -75,10 +75,6 @@ type Role struct {
 	// Clock reads the wall clock of the node with this ClientPort; nil for roles whose
 	// clock cannot be set by [locklab/nodes/fakeclock].
 	Clock func(ctx context.Context, addr string) (time.Time, error)
-	// Serves returns nil once the node with this ClientPort serves clients as a new one does.
-	// Nodes of roles that have it may stay up from one run to the next, where nothing broke
-	// them; nil for roles that start quickly, or do not begin a run as they ended the last.
-	Serves func(ctx context.Context, addr string) error
 	// Starts is about how long it takes until it is ready, where that is long.
 	Starts time.Duration
 	// KeepsData is why no scenario may take its data away, "" if one may.

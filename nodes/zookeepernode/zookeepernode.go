@@ -54,7 +54,7 @@ var ErrInvalid = errors.New("zookeepernode: invalid")
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortQuorum, PortElection}, ClientPort: PortClient,
-		PeerPorts: []string{PortQuorum, PortElection}, Main: run, Leads: leads, Version: version, Serves: serves, Starts: 2500 * time.Millisecond,
+		PeerPorts: []string{PortQuorum, PortElection}, Main: run, Leads: leads, Version: version, Starts: 2500 * time.Millisecond,
 		Command: func(n role.Node) (role.Command, error) {
 			_, err := readSettings(n.Name, n.Settings)
 			return role.Command{}, err // the agent runs locklab, which runs ZooKeeper

@@ -200,13 +200,13 @@ func NodeText(state string) sentence.Text {
 	switch state {
 	case history.NodeStarted:
 		return sentence.Of("was started")
-	case history.NodeReady, history.NodeShared:
+	case history.NodeReady:
 		return sentence.Of("is ready")
 	case history.NodeKilled:
 		return sentence.Of("was killed")
 	case history.NodePaused, history.NodeSuspended:
 		return sentence.Of("was stopped")
-	case history.NodeResumed, history.NodeContinued, history.NodeLeft:
+	case history.NodeResumed, history.NodeContinued:
 		return sentence.Of("goes on")
 	case history.NodeStopped:
 		return sentence.Of("was stopped in order")

@@ -139,10 +139,6 @@ const (
 	NodeStopped = "stopped"
 	// NodeLost: it went with its host, says the controller.
 	NodeLost = "lost"
-	// NodeShared: a server runs since before the run, says the controller.
-	NodeShared = "shared"
-	// NodeLeft: and goes on after it.
-	NodeLeft = "left"
 
 	// What nobody asked for:
 
@@ -296,8 +292,6 @@ type Run struct {
 	// NoDisk says that nothing that the lock answers waits for a disk, so that a slow one
 	// explains nothing.
 	NoDisk bool `json:"no_disk,omitzero"`
-	// Shared says that the lock's servers run since an earlier run, which nothing broke.
-	Shared bool `json:"shared,omitzero"`
 	// Program says that the lock is a program of the user's; absent for the lab's own.
 	Program *Program `json:"program,omitempty"`
 	// Seats is how many players fit in a room; 0 if the workload has no rooms.

@@ -456,13 +456,11 @@ func (s *scribe) settleLife(n *Node) {
 	for _, e := range n.Events {
 		ends, back := history.NodeEnds(e.State), false
 		switch e.State {
-		case history.NodeStarted, history.NodeShared:
+		case history.NodeStarted:
 			if n.Runs {
 				s.run.Missing.Add("the end of node %s before it was started again", s.run.Text(n.Name))
 			}
 			n.Starts, n.Runs, dead, back = n.Starts+1, true, false, true
-		case history.NodeLeft:
-			n.Runs = false
 		case history.NodeReady:
 			dead, back = false, true
 		case history.NodeResumed, history.NodeContinued:

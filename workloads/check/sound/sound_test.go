@@ -225,11 +225,6 @@ func TestSpoiled(t *testing.T) {
 				}
 			})(events))
 		}, quiet, ""},
-		"a node that ran before, and runs on": {change(func(e *history.Event) {
-			if e.Node == "w1" && is(e, history.KindNode) {
-				e.State = map[string]string{"started": history.NodeShared, "stopped": history.NodeLeft}[e.State]
-			}
-		}), quiet, ""},
 		"a clock ahead, within its error": {change(func(e *history.Event) {
 			if e.Node == "w2" {
 				e.AtNS, e.ErrNS = e.AtNS+20*ms, 25*ms

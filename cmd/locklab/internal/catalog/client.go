@@ -49,9 +49,6 @@ type Settings struct {
 	// Servers are the lock's servers: redis or raft nodes.
 	Servers []Member `json:"servers,omitempty"`
 	Seed    uint64   `json:"seed"`
-	// Prefix begins the names of resources, as the servers know them: those of earlier runs at
-	// the same servers had another one.
-	Prefix string `json:"prefix,omitempty"`
 	// Program says that the lock is a program of the user's, see Env.Command.
 	Program bool `json:"program,omitempty"`
 }

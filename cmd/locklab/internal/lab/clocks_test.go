@@ -99,7 +99,7 @@ func TestDriftIsInTheHistoryAndTheResult(t *testing.T) {
 	for _, name := range order {
 		c.topo.Hosts = append(c.topo.Hosts, machines[name].Host)
 		if machines[name].local == nil {
-			if err := machines[name].tryEnlist(t.Context(), nil); err != nil {
+			if err := machines[name].tryEnlist(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -33,22 +31,12 @@ type cluster struct {
 	logDir    string // where the nodes' logs are kept
 	losses    losses
 	endWatch  func()
-
-	shared  *cluster          // whose servers these are; nil if they began with the run
-	said    map[string]string // what the logs of those servers had before
-	stays   bool              // the servers may serve the next run, if nobody touched them
-	touched atomic.Bool       // something happened to a server
 }
 
-// up brings the cluster of one run up, from machines that are empty but for servers that it
-// can go on with. Its error is errHostLost if a host that the run needs is gone, errGivenUp if a machine is too slow.
+// up brings the cluster of one run up, and empties the machines before. Its error is errHostLost if a
+// host that the run needs is gone, errGivenUp if a machine is too slow.
 func (f *fleet) up(ctx context.Context, p plan, rec history.Recorder, logDir string) (_ *cluster, err error) {
-	shared := f.takeOver(ctx, p)
-	if shared != nil {
-		p.runs = shared.plan.runs
-	}
-	p.runs++
-	c := &cluster{fleet: f, topo: p.topo, plan: p, shared: shared, addrs: map[string]map[string]string{}, recorder: rec, logDir: logDir, endWatch: func() {}}
+	c := &cluster{fleet: f, topo: p.topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, logDir: logDir, endWatch: func() {}}
 	defer func() {
 		if err != nil {
 			err = giveUp(c.blameLosses(ctx, err))
@@ -59,14 +47,11 @@ func (f *fleet) up(ctx context.Context, p plan, rec history.Recorder, logDir str
 		if m.returning {
 			f.notice("waiting for host " + m.Name + " to come back")
 		}
-		return m.enlist(ctx, shared.names()...)
+		return m.enlist(ctx)
 	}); err != nil {
 		return nil, fmt.Errorf("empty the hosts: %w", err)
 	}
 	c.follow(ctx)
-	if err := c.beginShared(ctx); err != nil {
-		return nil, err
-	}
 	if err := c.reserve(ctx); err != nil {
 		return nil, err
 	}
@@ -102,9 +87,8 @@ func (c *cluster) follow(ctx context.Context) {
 	c.followers = map[string]*agent.Follower{}
 	for _, h := range c.topo.Hosts {
 		m := c.fleet.machines[h.Name]
-		c.followers[h.Name] = m.agent.Follow(ctx, m.from, func(_ uint64, e history.Event) error {
+		c.followers[h.Name] = m.agent.Follow(ctx, func(_ uint64, e history.Event) error {
 			m.clock.shift(&e)
-			c.notice(e)
 			c.recorder.Record(e)
 			return nil
 		})
@@ -209,19 +193,15 @@ func (c *cluster) start(ctx context.Context, nodes []topology.Placed) error {
 	})
 }
 
-// down stops the nodes, waits for the last of their events and clears the links. Servers that
-// may serve the next run stay up. What a lost host can no longer do is no error.
+// down stops the nodes, waits for the last of their events and clears the links. What a lost host can no
+// longer do is no error.
 func (c *cluster) down(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	c.endWatch()
 	c.welcomeBack(ctx)
-	c.stays = c.stays && !c.touched.Load() && len(c.losses.hosts()) == 0
 	// Whoever dials ends first, so that its good-byes still find their servers.
 	var errs []error
 	for _, stage := range slices.Backward(c.plan.stages()) {
-		if c.stays {
-			stage = slices.DeleteFunc(stage, c.plan.isServer)
-		}
 		errs = append(errs, c.stop(ctx, stage))
 	}
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error {
@@ -238,9 +218,6 @@ func (c *cluster) down(ctx context.Context) error {
 	errs = append(errs, c.ask(ctx, c.keepLogs))
 	c.recordLostNodes()
 	c.awaitReturn()
-	if err := errors.Join(errs...); err == nil && c.stays && !c.touched.Load() {
-		return c.leave(ctx)
-	}
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error { return m.agent.Reset(ctx) }))
 	return errors.Join(errs...)
 }
@@ -274,7 +251,6 @@ func (c *cluster) keepLogs(ctx context.Context, m *machine) error {
 		if err != nil {
 			return fmt.Errorf("read the log of %s: %w", n.Name, err)
 		}
-		text = strings.TrimPrefix(text, c.said[n.Name])
 		if err := os.MkdirAll(c.logDir, 0o755); err != nil {
 			return fmt.Errorf("keep node logs: %w", err)
 		}

@@ -135,7 +135,6 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	defer func() {
 		x.display.Advance(x.config.aboutRun(x.lock, x.scenario), "stopping")
 		x.logStage("stopping")
-		c.stays = err == nil && measured && ctx.Err() == nil && x.play == nil && shares(x.lock) && outlook.gentle
 		down := c.down(ctx)
 		if err == nil {
 			down = giveUp(down)
@@ -144,7 +143,6 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	}()
 	rtt := c.measureRTT(ctx)
 	head := x.head(rtt) //nolint:contextcheck // planning waits for nothing
-	head.Run.Shared = c.shared != nil
 	first.Begin(head)
 	x.config.Live.Record(head)
 	measured, err = x.measure(ctx, c, rec)

@@ -12,7 +12,6 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
-	"locklab/chaos/toxic"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks"
 	"locklab/nodes/diskfault"
@@ -32,8 +31,6 @@ type outlook struct {
 	// each role's nodes that must be stopped, so that their disks can get slow or full.
 	clocks bool
 	calls  map[string]diskfault.Calls
-	// gentle says that the lock's servers are left alone, and what they say to each other but for its speed.
-	gentle bool
 }
 
 // outlook is that of the combination, as it was checked before the start.
@@ -52,7 +49,6 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 	if o.plans, o.unfit = s.Plan(context.Background(), inventoryOf(topo, lock), anyNode{topo: topo}); o.unfit != nil { // nobody is asked
 		return o
 	}
-	o.gentle = true
 	o.expect = s.Expect(subject(topo, lock, c.Duration), o.plans)
 	o.unfit = s.CheckOverlaps(c.Duration, o.plans)
 	for _, p := range o.plans {
@@ -199,14 +195,12 @@ func (c *Config) unfit(lock catalog.Lock, s scenario.Scenario, why error) {
 // must be started for it.
 func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.Topology, lock catalog.Lock) error {
 	roles := Roles(nil)
-	o.gentle = o.gentle && len(p.External) == 0 && (onlySlower(p) || !slices.ContainsFunc(lock.Servers, func(s catalog.Server) bool { return len(s.PeerPorts) > 0 }))
 	for _, name := range p.Nodes() {
 		node, _ := topo.Node(name)
 		i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == node.Role })
 		if i < 0 {
 			continue
 		}
-		o.gentle = o.gentle && (node.Role == role.Master || node.Role == role.Worker)
 		if slices.Contains(p.Disks, name) {
 			if p.Disk.Full {
 				o.calls[node.Role] = diskfault.Writes
@@ -220,18 +214,6 @@ func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.To
 		}
 	}
 	return nil
-}
-
-// onlySlower says that all that the fault does to links is to delay what they carry.
-func onlySlower(p scenario.Planned) bool {
-	for _, impairments := range p.Links {
-		for _, i := range impairments {
-			if _, slower := i.Effect.(*toxic.Latency); !slower {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // able is nil if the fault can be made at the node.

@@ -275,7 +275,10 @@ func TestOnlyWhatRunsIsWarnedOf(t *testing.T) {
 
 // TestRunsLastUntilFaultsHaveSettled: and two seconds on, so that a lock that does not come back is seen.
 func TestRunsLastUntilFaultsHaveSettled(t *testing.T) {
-	c := suiteFor(t, "multiphase,redlock", "baseline", "holder-kill")
+	c := configFor(t, nil, "multiphase,redlock")
+	if err := cmp.Or(c.UseTopology("seoul-2az", ""), c.UseScenarios([]string{"baseline", "holder-kill"})); err != nil {
+		t.Fatal(err)
+	}
 	for _, duration := range []time.Duration{DefaultDuration, 2 * DefaultDuration, DefaultDuration / 2} {
 		c.Duration = duration
 		for lock, s := range c.eachFit {

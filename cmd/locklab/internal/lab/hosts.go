@@ -26,7 +26,6 @@ type machine struct {
 
 	greeted  bool   // its agent is the right one
 	instance string // of its agent, since the run began; see agent.Health
-	from     uint64 // its first event of the run
 	clock    hostClock
 
 	returning bool // it was stopped on purpose and may still be on its way back
@@ -41,7 +40,6 @@ type fleet struct {
 	tracer   *tracing.Tracer // of players; nil is none
 	log      *slog.Logger
 	notice   func(line string) // tells the user
-	idle     *cluster          // of the run before, whose servers are still up; nil if there is none
 }
 
 // startFleet starts an agent for every host that has none and reaches the others,
@@ -114,15 +112,15 @@ func (m *machine) health(ctx context.Context) (agent.Health, error) {
 	return m.agent.Health(ctx)
 }
 
-// enlist empties the machine for a run, but for nodes that are kept, and reads its clock. One
-// that is just coming back gets a second chance.
-func (m *machine) enlist(ctx context.Context, keep ...string) error {
+// enlist empties the machine for a run, and reads its clock. One that is just coming back gets a second
+// chance.
+func (m *machine) enlist(ctx context.Context) error {
 	if err := m.awaitReturn(ctx); err != nil {
 		return err
 	}
-	err := m.tryEnlist(ctx, keep)
+	err := m.tryEnlist(ctx)
 	if errors.Is(err, httpapi.ErrUnreachable) && m.missing(ctx) == nil {
-		return m.tryEnlist(ctx, keep)
+		return m.tryEnlist(ctx)
 	}
 	return err
 }
@@ -143,22 +141,16 @@ func (m *machine) awaitReturn(ctx context.Context) error {
 }
 
 // tryEnlist reads the clock every time: a machine that was started anew has another.
-func (m *machine) tryEnlist(ctx context.Context, keep []string) (err error) {
+func (m *machine) tryEnlist(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	m.instance, m.clock, m.from = "", hostClock{}, 0
-	if err := m.agent.Reset(ctx, keep...); err != nil || (m.local != nil && len(keep) == 0) {
+	m.instance, m.clock = "", hostClock{}
+	if err := m.agent.Reset(ctx); err != nil || m.local != nil {
 		return err
 	}
 	health, err := m.agent.Health(ctx)
 	if err != nil {
 		return err
-	}
-	if len(keep) > 0 {
-		m.from = health.NextEvent
-	}
-	if m.local != nil {
-		return nil
 	}
 	m.instance = health.Instance
 	return m.readClock(ctx)

@@ -130,7 +130,6 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 	if earlier != nil {
 		rows.keep(*earlier)
 	}
-	up := "" // the servers that the run before leaves
 	for i := range parts {
 		c := &parts[i]
 		for lock, s := range c.eachFit {
@@ -140,11 +139,6 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 				}
 				runs++
 				about += c.aboutRun(lock, s)
-				needs, leaves := c.servers(lock, s)
-				if needs != "" && needs == up {
-					about -= lock.Starts()
-				}
-				up = leaves
 			}
 		}
 	}
@@ -191,6 +185,18 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 		return nil, nil, errors.Join(fmt.Errorf("lock %s: another run works in this directory: %w", f.Name(), err), f.Close())
 	}
 	return f, slog.New(slog.NewTextHandler(f, nil)), nil
+}
+
+// eachFit passes on the combinations that apply, in the order of their runs. A scenario is run with all
+// locks before the next, so that what is compared was measured close together.
+func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
+	for _, s := range c.Scenarios {
+		for _, lock := range c.Locks {
+			if c.fits(lock, s) && !do(lock, s) {
+				return
+			}
+		}
+	}
 }
 
 // combinations runs every lock under every scenario, in the order of eachFit.

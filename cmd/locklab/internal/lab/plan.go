@@ -57,7 +57,6 @@ type plan struct {
 	orders           string                     // that the run's workers take orders of rooms by
 	wires            []wire
 	aliases          map[string]netip.AddrPort // by node: see aliasesOf
-	runs             int                       // how many its servers have served with this one
 
 	ways *wireWays
 }
@@ -219,9 +218,6 @@ func (p plan) masterSettings(n topology.Placed) (any, error) {
 	lock, err := p.lock.Settings(p.second)
 	if err != nil {
 		return nil, err
-	}
-	if p.runs > 1 {
-		lock.Prefix = fmt.Sprintf("run%d.", p.runs)
 	}
 	lock.Cluster, lock.Seed, lock.Peers = p.cluster, p.seed, p.members(n, role.Master)
 	lock.Rank, _ = p.topo.Rank(n.Name)

@@ -114,7 +114,7 @@ func run(ctx context.Context, node *process.Node) (err error) {
 			}
 		}()
 	}
-	tracker := master.Track(locker, node.Points, all.Lock.Prefix) // the status must also show what the raw workloads hold
+	tracker := master.Track(locker, node.Points) // the status must also show what the raw workloads hold
 	defer func() { err = errors.Join(err, tracker.Close()) }()
 	mounts := map[string]http.Handler{}
 	site := catalog.Site{
