@@ -179,11 +179,11 @@ func verdict(say *lang.Lang, r *result.Row) string {
 // sceneTitle names the moment: an outage with its length, a violation with its time.
 func sceneTitle(say *lang.Lang, s *series.Scene) string {
 	if s.LastsMS == 0 {
-		return say.Sprintf("%s: %s, at %.3f s", say.Term(result.Code(s.What).Title()), table.Plain(s.Resource), s.AtMS/1000)
+		return say.Sprintf("%s: %s, at %.3f s", say.Term(result.Code(s.What).Title()), table.Plain(s.Of), s.AtMS/1000)
 	}
 	of := say.Text("the lock")
-	if s.Resource != "" {
-		of = table.Plain(s.Resource)
+	if s.Of != "" {
+		of = table.Plain(s.Of)
 	}
 	return say.Sprintf("outage of %s, %s from %.3f s on", of, table.Duration(s.LastsMS), s.AtMS/1000)
 }

@@ -71,7 +71,7 @@ func timeline(s series.Scene) []byte {
 
 func scene(lines []plots.Line) (s series.Scene) {
 	for i, l := range lines {
-		s.Steps = append(s.Steps, series.Step{Who: l.Name, What: "hold", Text: sentence.Name("<raft>"), FromMS: float64(-i), ToMS: math.Inf(1)})
+		s.Steps = append(s.Steps, series.Step{Who: l.Name, What: "hold", Begins: sentence.Name("<raft>"), FromMS: float64(-i), ToMS: math.Inf(1)})
 	}
 	return s
 }
@@ -169,8 +169,8 @@ func TestLoneBinIsSeen(t *testing.T) {
 // TestTimelineWordsStandFree: the word behind a bar is not below the next one.
 func TestTimelineWordsStandFree(t *testing.T) {
 	drawn := string(timeline(series.Scene{Steps: []series.Step{
-		{Who: "m", What: "wait", Text: sentence.Name("waits"), FromMS: -90, ToMS: -10},
-		{Who: "m", What: "hold", Text: sentence.Name("holds"), FromMS: -10, ToMS: 40},
+		{Who: "m", What: "wait", Begins: sentence.Name("waits"), FromMS: -90, ToMS: -10},
+		{Who: "m", What: "hold", Begins: sentence.Name("holds"), FromMS: -10, ToMS: 40},
 	}}))
 	var heights []string
 	for _, word := range regexp.MustCompile(`<text x="[^"]*" y="([^"]*)" class="small">`).FindAllStringSubmatch(drawn, -1) {
@@ -181,59 +181,11 @@ func TestTimelineWordsStandFree(t *testing.T) {
 	}
 }
 
-// TestTimelineIsBounded: of many requests some are drawn, and how many more there are is said;
-// what was believed is drawn in any case.
-func TestTimelineIsBounded(t *testing.T) {
-	var s series.Scene
-	for i := range 20 {
-		s.Steps = append(s.Steps,
-			series.Step{Who: "players", What: "match", Text: sentence.Name(fmt.Sprint("request ", i)), FromMS: float64(i - 40), ToMS: 30},
-			series.Step{Who: "master-a", What: "hold", Text: sentence.Name(fmt.Sprint("hold ", i)), FromMS: float64(i - 40), ToMS: 30})
-	}
-	words := parse(t, timeline(s))
-	if n := strings.Count(words, "\nmatch\n"); n != 5 || !strings.Contains(words, "players, 15 more") {
-		t.Errorf("%d requests are drawn, want 5 and 15 more in\n%s", n, words)
-	}
-	if !strings.Contains(words, "request 19") || strings.Contains(words, "request 0,") {
-		t.Error("not those nearest to the moment are drawn")
-	}
-	if n := strings.Count(words, "\nhold\n"); n != 20 {
-		t.Errorf("%d holds are drawn, want 20", n)
-	}
-}
-
-// TestTimelineDrawsWhatItIsAbout, however many others there are, and sets it apart.
-func TestTimelineDrawsWhatItIsAbout(t *testing.T) {
-	s := series.Scene{LastsMS: 1000}
-	for i := range 20 {
-		s.Steps = append(s.Steps, series.Step{Who: "players", What: "match", Text: sentence.Name(fmt.Sprint("request ", i)), FromMS: float64(i), ToMS: 900, About: i == 0})
-	}
-	s.Steps = append(s.Steps, series.Step{Who: "master-a", What: "wait", Text: sentence.Name("waits"), FromMS: 950, ToMS: 1000, About: true})
-	drawn := timeline(s)
-	if words := parse(t, drawn); !strings.Contains(words, "request 0,") || !strings.Contains(words, "waits,") || !strings.Contains(words, "15 more") {
-		t.Errorf("it draws only\n%s", words)
-	}
-	if n := strings.Count(string(drawn), `class="small name k0"`); n != 2 {
-		t.Errorf("%d steps are set apart, want 2", n)
-	}
-}
-
-// TestTimelineKeepsTheWaitThatExplains: of many waits in a slow request the long ones are drawn.
-func TestTimelineKeepsTheWaitThatExplains(t *testing.T) {
-	s := series.Scene{LastsMS: 1000, Steps: []series.Step{{Who: "master-c", What: "wait", Text: sentence.Name("its own"), FromMS: 0.3, ToMS: 1000.3}}}
-	for i := range 20 {
-		s.Steps = append(s.Steps, series.Step{Who: "master-c", What: "wait", Text: sentence.Name("of another"), FromMS: 400, ToMS: float64(450 + i)})
-	}
-	if words := parse(t, timeline(s)); !strings.Contains(words, "its own,") || !strings.Contains(words, "16 more") {
-		t.Errorf("it draws only\n%s", words)
-	}
-}
-
 // TestTimelineSaysWhatGoesOn beyond its edge, and has room for how long two believe at once.
 func TestTimelineSaysWhatGoesOn(t *testing.T) {
 	s := series.Scene{Steps: []series.Step{
-		{Who: "master-a", What: "hold", Text: sentence.Name("older"), FromMS: -400, ToMS: 210},
-		{Who: "master-c", What: "hold", Text: sentence.Name("newer"), FromMS: 0, ToMS: 900},
+		{Who: "master-a", What: "hold", Begins: sentence.Name("older"), FromMS: -400, ToMS: 210},
+		{Who: "master-c", What: "hold", Begins: sentence.Name("newer"), FromMS: 0, ToMS: 900},
 	}}
 	words := parse(t, timeline(s))
 	if strings.Count(words, "\nhold\n") != 1 || strings.Count(words, "\nhold →\n") != 1 || !strings.Contains(words, "older, -400.0 to +210.0 ms") {
@@ -243,9 +195,9 @@ func TestTimelineSaysWhatGoesOn(t *testing.T) {
 
 // TestTimelineShadesFaults only while they were in force, and says whether there is any.
 func TestTimelineShadesFaults(t *testing.T) {
-	hold := series.Step{Who: "m", What: "hold", Text: sentence.Name("holds"), FromMS: -90, ToMS: 40}
+	hold := series.Step{Who: "m", What: "hold", Begins: sentence.Name("holds"), FromMS: -90, ToMS: 40}
 	fault := func(from, to float64) series.Step {
-		return series.Step{Who: "faults", What: "fault", Text: sentence.Name("cut"), FromMS: from, ToMS: to}
+		return series.Step{Who: "faults", What: "fault", Begins: sentence.Name("cut"), FromMS: from, ToMS: to}
 	}
 	for name, tt := range map[string]struct {
 		steps []series.Step
@@ -256,7 +208,7 @@ func TestTimelineShadesFaults(t *testing.T) {
 		"ended in the scene":  {[]series.Step{hold, fault(-80, -10)}, true},
 		"ended long before":   {[]series.Step{fault(-500, -99), hold}, false},
 		"begins long after":   {[]series.Step{hold, fault(45, 90)}, false},
-		"of a failed request": {[]series.Step{{Who: "players", What: "match", Text: sentence.Name("fails"), FromMS: 0, ToMS: 9}}, false},
+		"of a failed request": {[]series.Step{{Who: "players", What: "match", Begins: sentence.Name("fails"), FromMS: 0, ToMS: 9}}, false},
 	} {
 		drawn, shaded := plots.Timeline(lang.English(), name, series.Scene{Steps: tt.steps})
 		if shaded != tt.want || strings.Contains(string(drawn), "k-fault") != tt.want {

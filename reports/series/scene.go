@@ -2,84 +2,130 @@ package series
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"locklab/internal/sentence"
 	"locklab/reports/lang"
+	"locklab/reports/table"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
-// Scene is what happened to a resource around a moment: a violation, or the beginning of an outage.
+// Scene explains a violation or an outage. `locklab why` prints its steps, the page draws them.
 type Scene struct {
-	What, Resource string  // What is the code of the violation, or outage
-	AtMS           float64 // since the measured part began
-	LastsMS        float64 // of an outage
-	Steps          []Step  // by their beginning
+	What, Of string  // What is the code of the violation, or "outage"; Of is the resource, or "zone c"
+	AtMS     float64 // of the violation, or of the beginning of the outage, since the measured part began
+	LastsMS  float64 // of an outage
+	Steps    []Step  // by their beginning
 }
 
-// Step is an act, or a state that lasted. Times are since the moment; an end that is not on
-// record is +Inf.
+// Step is an act, or a state that lasted. Its times are milliseconds since the Scene's moment; an end
+// that is not on record is +Inf.
 type Step struct {
-	Who, What    string // What is match, wait, hold, order, room, node or fault
-	Text         sentence.Text
+	Who, What    string        // What is wait, hold, order, room, write, node or fault
+	Begins, Ends sentence.Text // Ends may be empty
 	FromMS, ToMS float64
-	About        bool // the moment is this: a hold or room of the violation, the grant that ended an outage
 }
 
-// The margins of a scene: what ended or began further away is not in it, nor is more than
-// maxSteps.
-const (
-	before, after = 100.0, 50.0 // ms
-	maxSteps      = 60
-)
+// SelfHealing is how soon, in ns, the order to heal follows a fault that ends without one.
+const SelfHealing = 1e6
 
-// OfViolation is what happened to the resource of a violation around it.
-func OfViolation(run *record.Run, v result.Violation) Scene {
-	s := scene{run: run, Scene: Scene{What: string(v.Code), Resource: v.Resource, AtMS: v.AtMS}}
-	s.ours = func(resource, _ record.Name) bool { return run.Text(resource) == v.Resource }
-	s.about = func(node, hold, room string, _ float64) bool {
-		one := func(p result.Party) bool {
-			return hold != "" && hold == p.Hold && node == p.Node || room != "" && room == p.Room
-		}
-		return one(v.First) || one(v.Second)
-	}
-	return s.draw(run.Acquires)
-}
-
-// OfOutage is how the lock was asked for in an outage: by canaries, or for its resource.
-func OfOutage(run *record.Run, o result.Outage) Scene {
-	s := scene{run: run, Scene: Scene{What: "outage", Resource: o.Of, AtMS: o.FromMS, LastsMS: o.MS()}}
-	s.about = func(_, hold, _ string, at float64) bool { return hold != "" && math.Abs(at-s.LastsMS) < 1e-3 }
-	zone, ofZone := strings.CutPrefix(o.Of, "zone ")
-	asks := run.Canaries
-	switch {
-	case ofZone:
-		s.ours = func(_, node record.Name) bool {
-			n := run.Node(node)
-			return n != nil && n.Zone == zone
-		}
-	case o.Of == "":
-		s.ours = func(record.Name, record.Name) bool { return true }
-	default:
-		asks = run.Acquires
-		s.ours = func(resource, _ record.Name) bool { return run.Text(resource) == o.Of }
-	}
-	return s.draw(asks)
-}
-
-// scene collects the steps around a moment.
+// scene is one that is being put together.
 type scene struct {
 	Scene
-	run   *record.Run
-	ours  func(resource, node record.Name) bool
-	about func(node, hold, room string, atMS float64) bool // the moment is this
+	run *record.Run
 }
 
-// at is a time since the moment.
+// OfViolation is how its two parties came to act at once.
+func OfViolation(run *record.Run, v result.Violation) Scene {
+	s := scene{run: run, Scene: Scene{What: string(v.Code), Of: v.Resource, AtMS: v.AtMS}}
+	which := []sentence.Text{sentence.Of("the first room"), sentence.Of("the second room")}
+	for i, p := range []result.Party{v.First, v.Second} {
+		client := "" // tells two clients of one master apart
+		if v.First.Node == v.Second.Node {
+			client = []string{" #1", " #2"}[i]
+		}
+		hold := s.room(p, which[i])
+		for j := range run.Acquires {
+			if a := &run.Acquires[j]; a.Granted() && run.Text(a.Hold) == hold {
+				s.hold(a, client)
+			}
+		}
+	}
+	s.accesses(v.First.Hold, v.Second.Hold)
+	from := 0.0
+	for _, step := range s.Steps {
+		from = min(from, step.FromMS)
+	}
+	for i := range run.Grants {
+		if g := &run.Grants[i]; run.Text(g.Resource) == v.Resource && s.at(g.At) >= from && s.at(g.At) <= 0 {
+			s.moment(run.Text(g.Node), lang.Key("write"), sentence.Of("the server grants it, token %d", g.Token), g.At)
+		}
+	}
+	parties := []string{v.First.Node, v.Second.Node, v.First.Worker, v.Second.Worker}
+	s.causes(from, func(node, _ string) bool { return slices.Contains(parties, node) })
+	return s.sorted()
+}
+
+// OfOutage is who asked for the lock in vain, and what was broken: in the words of canaries, or of
+// the clients of the resource.
+func OfOutage(run *record.Run, o result.Outage) Scene {
+	s := scene{run: run, Scene: Scene{What: "outage", Of: o.Of, AtMS: o.FromMS, LastsMS: o.MS()}}
+	asks, ours := run.Canaries, func(*record.Acquire) bool { return true }
+	if zone, is := strings.CutPrefix(o.Of, "zone "); is {
+		ours = func(a *record.Acquire) bool { n := run.Node(a.Node); return n != nil && n.Zone == zone }
+	} else if o.Of != "" {
+		asks, ours = run.Acquires, func(a *record.Acquire) bool { return run.Text(a.Resource) == o.Of }
+	}
+	const slack = 1e-3 // ms: the row's times are rounded
+	var before, after *record.Acquire
+	refused := map[record.Name][]*record.Acquire{}
+	for i := range asks {
+		a := &asks[i]
+		switch at := s.at(a.At); {
+		case !ours(a) || a.Outcome == record.CalledOff:
+		case a.Outcome != record.OK && at > 0 && at <= s.LastsMS+slack:
+			refused[a.Node] = append(refused[a.Node], a)
+		case a.Outcome == record.OK && at <= slack && (before == nil || a.At > before.At):
+			before = a
+		case a.Outcome == record.OK && at >= s.LastsMS-slack && (after == nil || a.At < after.At):
+			after = a
+		}
+	}
+	for _, a := range []*record.Acquire{before, after} {
+		if a != nil && (a == before || !o.Open) {
+			s.hold(a, "")
+		}
+	}
+	for node, all := range refused {
+		kinds, from, to := map[string]int{}, all[0].From, all[0].At
+		for _, a := range all {
+			kinds[cmp.Or(run.Text(a.ErrorKind), "unknown")]++
+			from, to = min(from, a.From), max(to, a.At)
+		}
+		var counts []string
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			counts = append(counts, kind+" x "+table.Count(float64(kinds[kind])))
+		}
+		s.add(run.Text(node), lang.Key("wait"), sentence.Of("does not get it: %s", strings.Join(counts, ", ")), sentence.Text{}, from, to)
+	}
+	unasked := []string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}
+	s.causes(-1000, func(_, state string) bool { return slices.Contains(unasked, state) })
+	return s.sorted()
+}
+
+func (s *scene) sorted() Scene {
+	slices.SortStableFunc(s.Steps, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.FromMS, b.FromMS), strings.Compare(a.Who, b.Who))
+	})
+	return s.Scene
+}
+
+// at is a time of the record since the moment.
 func (s *scene) at(ns int64) float64 {
 	if ns == record.Never {
 		return math.Inf(1)
@@ -87,112 +133,126 @@ func (s *scene) at(ns int64) float64 {
 	return float64(ns-s.run.Measure)/1e6 - s.AtMS
 }
 
-func (s *scene) add(who, what string, text sentence.Text, from, to float64, about bool) {
-	if to >= -before && from <= s.LastsMS+after {
-		s.Steps = append(s.Steps, Step{who, what, text, from, to, about})
+func (s *scene) add(who, what string, begins, ends sentence.Text, from, to int64) {
+	s.Steps = append(s.Steps, Step{who, what, begins, ends, s.at(from), s.at(to)})
+}
+
+func (s *scene) moment(who, what string, is sentence.Text, at int64) {
+	s.add(who, what, is, sentence.Text{}, at, at)
+}
+
+// hold adds one from its grant to its end. Of a canary's only the grant is on record.
+func (s *scene) hold(a *record.Acquire, client string) {
+	who, granted := s.run.Text(a.Node)+client, sentence.Of("gets the lock after %s", table.Duration(float64(a.At-a.From)/1e6))
+	if a.Token > 0 {
+		granted = sentence.Of("%s, token %d", granted, a.Token)
+	}
+	if !a.Granted() {
+		s.moment(who, lang.Key("hold"), granted, a.At)
+		return
+	}
+	ends := sentence.Of("stops, to release the lock")
+	switch a.Until {
+	case a.Killed:
+		ends = sentence.Of("is killed while it holds the lock")
+	case a.Lost:
+		ends = sentence.Of("notices that it lost the lock")
+	}
+	s.add(who, lang.Key("hold"), granted, ends, a.At, a.Until)
+}
+
+// room adds how a party's room came to be, and finds the hold under which it was ordered.
+func (s *scene) room(p result.Party, which sentence.Text) (hold string) {
+	hold = p.Hold
+	if p.Room == "" {
+		return hold
+	}
+	text := s.run.Text
+	for i := range s.run.Orders {
+		o := &s.run.Orders[i]
+		if text(o.Room) != p.Room {
+			continue
+		}
+		looks, orders, until := sentence.Of("looks at the workers"), sentence.Text{}, o.At
+		if len(o.Unreachable) > 0 {
+			var names []string
+			for _, n := range o.Unreachable {
+				names = append(names, text(n))
+			}
+			looks = sentence.Of("looks at the workers; cannot reach %s", strings.Join(names, ", "))
+		}
+		if o.Sent > 0 {
+			orders, until = sentence.Of("orders %s", which), o.Sent
+		}
+		s.add(text(o.Node), lang.Key("order"), looks, orders, o.From, until)
+		hold = cmp.Or(hold, text(o.Hold))
+	}
+	var starts *record.RoomEvent
+	end, ends := int64(record.Never), sentence.Of("%s is closed", which)
+	for i := range s.run.Rooms {
+		switch e := &s.run.Rooms[i]; {
+		case text(e.Room) != p.Room:
+		case e.State == record.RoomStarting:
+			starts = e
+		case e.State != record.RoomOpen && e.At < end:
+			end = e.At
+			if e.State == record.RoomFull {
+				ends = sentence.Of("%s is full", which)
+			}
+		}
+	}
+	if starts != nil {
+		s.add(text(starts.Worker), lang.Key("room"), sentence.Of("%s begins, ordered by %s", which, text(starts.Client)), ends, starts.At, end)
+	}
+	return hold
+}
+
+// accesses adds what the store did for two holds.
+func (s *scene) accesses(first, second string) {
+	for i := range s.run.Accesses {
+		a := &s.run.Accesses[i]
+		if hold := s.run.Text(a.Hold); hold == "" || hold != first && hold != second {
+			continue
+		}
+		by, did := s.run.Text(a.By), sentence.Text{}
+		switch a.Kind {
+		case record.DidRead:
+			did = sentence.Of("%s reads version %d", by, a.Version)
+		case record.DidWrite:
+			did = sentence.Of("%s writes version %d, having read %d", by, a.Version, a.Base)
+		case record.RefusedWrite:
+			did = sentence.Of("%s may not write: refused by token %d", by, a.Token)
+		case record.RefusedRead:
+			did = sentence.Of("%s may not read: refused by token %d", by, a.Token)
+		case record.Untold:
+			did = sentence.Of("%s writes, and is not told whether", by)
+		}
+		s.moment(s.run.Text(a.Node), lang.Key("write"), did, a.At)
 	}
 }
 
-func (s *scene) draw(asks []record.Acquire) Scene {
-	for i := range asks {
-		if a := &asks[i]; s.ours(a.Resource, a.Node) {
-			s.ask(a)
-		}
-	}
-	if s.LastsMS == 0 {
-		s.players()
-	}
+// causes adds the proven faults that were in force or settling, and some changes of processes, from a
+// time to the end of the scene.
+func (s *scene) causes(from float64, told func(node, state string) bool) {
 	for i := range s.run.Faults {
-		if f := &s.run.Faults[i]; f.Proven {
-			s.add(lang.Key("faults"), lang.Key("fault"), history.FaultText(f.Kind, f.Target), s.at(f.Began), s.at(f.Ended), false)
+		f := &s.run.Faults[i]
+		settled := s.at(f.Ended) + max(1500, float64(s.run.Head.LeaseNS)/1e6+500)
+		if !f.Proven || s.at(f.Began) > s.LastsMS || settled < min(from, 0) {
+			continue
+		}
+		name, who := history.FaultText(f.Kind, f.Target), lang.Key("fault")
+		s.add(who, who, sentence.Of("%s begins", name), sentence.Of("%s has ended", name), f.Began, f.Ended)
+		if f.Heal != record.Never && f.Heal-f.Began > SelfHealing {
+			s.moment(who, who, sentence.Of("%s: order to heal", name), f.Heal)
 		}
 	}
 	for _, n := range s.run.Nodes {
 		for _, e := range n.Events {
-			s.add(s.run.Text(n.Name), lang.Key("node"), NodeText(e.State), s.at(e.At), s.at(e.At), false)
-		}
-	}
-	s.nearest()
-	return s.Scene
-}
-
-// ask is an acquisition and the hold that came of it.
-func (s *scene) ask(a *record.Acquire) {
-	node, resource := s.run.Text(a.Node), s.run.Text(a.Resource)
-	from, got := s.at(a.From), s.at(a.At)
-	if !a.Granted() {
-		s.add(node, lang.Key("wait"), sentence.Of("does not get %s: %s", resource, cmp.Or(s.run.Text(a.ErrorKind), "unknown")), from, got, false)
-		return
-	}
-	about := s.about(node, s.run.Text(a.Hold), "", got)
-	s.add(node, lang.Key("wait"), sentence.Of("asks for %s", resource), from, got, about && s.LastsMS > 0)
-	hold := sentence.Name(s.run.Text(a.Hold))
-	if a.Token > 0 {
-		hold = sentence.Of("%s, token %d", hold, a.Token)
-	}
-	s.add(node, lang.Key("hold"), sentence.Of("holds %s (%s)", resource, hold), got, s.at(a.Until), about)
-}
-
-// players are the requests, orders and rooms of the resource, and what its store did.
-func (s *scene) players() {
-	text := s.run.Text
-	for i := range s.run.Requests {
-		if q := &s.run.Requests[i]; s.ours(q.Resource, q.Node) {
-			s.add(lang.Key("players"), lang.Key("match"), sentence.Of("ask %s: %s", text(q.Node), cmp.Or(text(q.Room), text(q.ErrorKind), "unknown")), s.at(q.From), s.at(q.At), false)
-		}
-	}
-	for i := range s.run.Orders {
-		if o := &s.run.Orders[i]; s.ours(o.Resource, o.Node) {
-			told := sentence.Of("orders %s of %s", cmp.Or(text(o.Room), text(o.ID)), text(o.Worker))
-			if len(o.Unreachable) > 0 {
-				var workers []string
-				for _, w := range o.Unreachable {
-					workers = append(workers, text(w))
-				}
-				told = sentence.Of("%s; cannot reach %s", told, strings.Join(workers, ", "))
+			if at := s.at(e.At); at >= from && at <= s.LastsMS && told(s.run.Text(n.Name), e.State) {
+				s.moment(s.run.Text(n.Name), lang.Key("node"), NodeText(e.State), e.At)
 			}
-			s.add(text(o.Node), lang.Key("order"), told, s.at(o.From), s.at(o.At), false)
 		}
 	}
-	starts, ends := map[record.Name]*record.RoomEvent{}, map[record.Name]int64{}
-	var rooms []record.Name
-	for i := range s.run.Rooms {
-		e := &s.run.Rooms[i]
-		switch {
-		case !s.ours(e.Resource, e.Worker):
-		case e.State == record.RoomStarting:
-			rooms, starts[e.Room] = append(rooms, e.Room), e
-		case e.State != record.RoomOpen && ends[e.Room] == 0:
-			ends[e.Room] = e.At
-		}
-	}
-	for _, room := range rooms {
-		e, end := starts[room], ends[room]
-		s.add(text(e.Worker), lang.Key("room"), sentence.Of("%s, ordered by %s", text(room), text(e.Client)), s.at(e.At), s.at(cmp.Or(end, record.Never)), s.about("", "", text(room), 0))
-	}
-	for i := range s.run.Accesses {
-		if a := &s.run.Accesses[i]; s.ours(a.Resource, a.Node) && (a.Kind == record.DidWrite || a.Kind == record.RefusedWrite) {
-			told := sentence.Of("write of %s, token %d", text(a.By), a.Token)
-			if a.Kind == record.RefusedWrite {
-				told = sentence.Of("refuses a write of %s, token %d", text(a.By), a.Token)
-			}
-			s.add(text(a.Node), lang.Key("write"), told, s.at(a.At), s.at(a.At), s.about(text(a.By), text(a.Hold), "", 0))
-		}
-	}
-}
-
-// nearest leaves out the steps furthest away from the moment, if there are too many, but no fault
-// and nothing that the moment is about.
-func (s *scene) nearest() {
-	distance := func(step Step) float64 {
-		if step.What == "fault" || step.About {
-			return -1
-		}
-		return max(step.FromMS-s.LastsMS, -step.ToMS, 0)
-	}
-	slices.SortStableFunc(s.Steps, func(a, b Step) int { return cmp.Compare(distance(a), distance(b)) })
-	s.Steps = s.Steps[:min(len(s.Steps), maxSteps)]
-	slices.SortStableFunc(s.Steps, func(a, b Step) int { return cmp.Compare(a.FromMS, b.FromMS) })
 }
 
 // NodeText is what became of a process.

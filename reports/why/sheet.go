@@ -19,7 +19,6 @@ import (
 func (t *telling) unsound() {
 	say := t.say
 	t.title(say.Text("not sound, so it decides nothing"), view.Statement(say, t.row.Verdict.Sound))
-	t.zero = t.run.Measure
 	for _, f := range t.row.Faults {
 		if f.Proven && !f.Unasked {
 			continue
@@ -28,12 +27,12 @@ func (t *telling) unsound() {
 		if f.Unasked {
 			at, text = f.BeganMS, say.Sprintf("%s, unasked", f.Kind)
 		}
-		t.add(t.ms(max(at, 0)), true, f.Target, text)
+		t.add(max(at, 0), f.Target, text, true)
 		if f.Why != "" && len(t.notes) < 3 {
 			t.note(say.Text("why"), f.Why)
 		}
 		for _, line := range f.Log[max(len(f.Log)-4, 0):] {
-			t.add(t.ms(max(at, 0)), true, "", line)
+			t.add(max(at, 0), "", line, true)
 		}
 	}
 	for _, why := range t.run.GivenUp[:min(len(t.run.GivenUp), 3)] {
@@ -124,7 +123,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 	}
 	const listed = 6
 	for i, one := range row.Violations[:min(len(row.Violations), listed)] {
-		text := say.Sprintf("%s at %s, %s", say.Term(one.Code.Title()), t.since(t.ms(one.AtMS)), one.Resource)
+		text := say.Sprintf("%s at %s, %s", say.Term(one.Code.Title()), since(one.AtMS), one.Resource)
 		if one.Excused {
 			text += say.Text(", not held against the lock")
 		}
@@ -134,7 +133,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		t.note("", say.Sprintf("and %d more", more))
 	}
 	for i, o := range row.Outages {
-		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1), say.Sprintf("outage of %s, %s from %s", cmp.Or(o.Of, say.Text("the lock")), table.Duration(o.MS()), t.since(t.ms(o.FromMS))))
+		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1), say.Sprintf("outage of %s, %s from %s", cmp.Or(o.Of, say.Text("the lock")), table.Duration(o.MS()), since(o.FromMS)))
 	}
 	if Subjects(row) > 0 {
 		t.note(say.Text("more"), "locklab check --explain 1 "+path)

@@ -1,7 +1,5 @@
-// Package why explains one row of a result in at most 25 lines: its first violation, or its
-// outage, as a table of moments: who held, who asked, what was broken.
-//
-//	result.Row (what, when) + record.Run (what happened around it) -> Write
+// Package why explains one row of a result in at most 25 lines: its first violation, or its outage, as
+// a table of the moments of its [series.Scene], which the page draws.
 package why
 
 import (
@@ -13,6 +11,7 @@ import (
 	"strings"
 
 	"locklab/reports/lang"
+	"locklab/reports/series"
 	"locklab/reports/table"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
@@ -71,9 +70,9 @@ func Write(w io.Writer, say *lang.Lang, row *result.Row, run *record.Run, o Opti
 
 // moment is one line of the table.
 type moment struct {
-	at        int64
+	at        float64 // ms, since the violation or the beginning of the outage
 	who, what string
-	about     bool // the subject itself: it is never left out
+	first     bool // it is kept before others
 }
 
 // telling is an explanation that is being put together.
@@ -83,7 +82,6 @@ type telling struct {
 	run     *record.Run
 	width   int
 	head    []string
-	zero    int64 // the moment to which the times of the table are relative
 	moments []moment
 	notes   [][2]string
 }
@@ -93,69 +91,104 @@ func (t *telling) title(lines ...string) { t.head = append(t.head, lines...) }
 // note adds a line below the table; one that is too long goes on below.
 func (t *telling) note(label, text string) { t.notes = append(t.notes, [2]string{label, text}) }
 
-func (t *telling) add(at int64, about bool, who, what string) {
-	if at != record.Never {
-		t.moments = append(t.moments, moment{at, table.Plain(who), table.Plain(what), about})
+func (t *telling) add(atMS float64, who, what string, first bool) {
+	if what != "" && !math.IsInf(atMS, 0) {
+		t.moments = append(t.moments, moment{atMS, table.Plain(who), table.Plain(what), first})
 	}
 }
 
-// ms is a time of the row on the clock of the record.
-func (t *telling) ms(at float64) int64 { return t.run.Measure + int64(math.Round(at*1e6)) }
+// since is a time of the measured part in seconds.
+func since(ms float64) string { return fmt.Sprintf("%.3f s", ms/1000) }
 
-// since is a time of the record in seconds of the measured part.
-func (t *telling) since(at int64) string {
-	return fmt.Sprintf("%.3f s", float64(at-t.run.Measure)/1e9)
+func (t *telling) violation(v *result.Violation) {
+	say, all := t.say, t.row.Figures[strings.ReplaceAll(string(v.Code), "-", "_")]
+	if v.Excused {
+		all = t.row.Figures["unreachable"]
+	}
+	title := say.Sprintf("%s: %s, this one at %s", say.Term(v.Code.Title()), table.Count(max(all, 1)), since(v.AtMS))
+	if v.Excused {
+		title += say.Text(", not held against the lock")
+	}
+	t.title(title, v.Resource+": "+t.means(v.Code))
+	t.scene(series.OfViolation(t.run, *v))
 }
 
-// faults are lines about what was broken from one time to another.
-func (t *telling) faults(from, to int64) {
-	broken := t.broken(from, to)
-	for _, f := range broken[:min(len(broken), 3)] {
-		t.note(t.say.Text("fault"), t.faultText(f))
-	}
-	if more := len(broken) - 3; more > 0 {
-		t.note("", t.say.Sprintf("and %d more", more))
+// means is what happened, in a line.
+func (t *telling) means(code result.Code) string {
+	switch say := t.say; code {
+	case result.Duplicates:
+		return say.Text("a room began while another had a free seat or was starting")
+	case result.Overlaps:
+		return say.Text("a second client held the lock before the first one had stopped")
+	case result.TokensBack:
+		return say.Text("a later hold has no higher token")
+	case result.StaleWrites:
+		return say.Text("the store took a write after it had served a later holder")
+	default:
+		return say.Text("a writer overwrote a version that it had not read")
 	}
 }
 
-// broken are the faults that were in force in a time, or settling; a line says so if none was.
-func (t *telling) broken(from, to int64) (all []*record.Fault) {
-	settling := max(int64(1500e6), t.run.Head.LeaseNS+int64(500e6))
-	for i := range t.run.Faults {
-		if f := &t.run.Faults[i]; f.Proven && f.Began <= to && (f.Ended == record.Never || f.Ended+settling >= from) {
-			all = append(all, f)
+func (t *telling) outage(o *result.Outage) {
+	say, lasted, from := t.say, table.Duration(o.MS()), since(o.FromMS)
+	switch zone, ofZone := strings.CutPrefix(o.Of, "zone "); {
+	case o.Of == "":
+		t.title(say.Sprintf("outage of the lock: %s from %s on", lasted, from), say.Text("no canary got it; each master has one, with a resource of its own"))
+	case ofZone:
+		t.title(say.Sprintf("outage of zone %s: %s from %s on", zone, lasted, from), say.Text("no canary of its masters got the lock"))
+	default:
+		t.title(say.Sprintf("outage of %s: %s from %s on", o.Of, lasted, from), say.Text("it was wanted, and neither held nor granted"))
+	}
+	t.scene(series.OfOutage(t.run, *o))
+	if o.Open {
+		t.add(o.MS(), "", say.Text("the measured part ends without a grant"), true)
+	}
+	if v, known := t.row.Of("recovery_ms"); known && o.Open {
+		t.note(say.Text("recovery"), say.Sprintf("not within %s", table.Duration(v)))
+	} else if known {
+		t.note(say.Text("recovery"), table.Duration(v))
+	}
+	if v, known := t.row.Of("served_in_fault"); known {
+		t.note(say.Text("served"), say.Sprintf("%s of the requests in the fault's time", table.Share(v)))
+	}
+}
+
+// scene adds the beginnings and ends of its steps. Those of holds, rooms and waits are kept before others.
+func (t *telling) scene(s series.Scene) {
+	for _, step := range s.Steps {
+		first, who := slices.Contains([]string{"hold", "room", "wait"}, step.What), step.Who
+		if step.What == "fault" {
+			who = t.say.Term(who)
 		}
+		t.add(step.FromMS, who, t.say.Tell(step.Begins), first)
+		t.add(step.ToMS, who, t.say.Tell(step.Ends), false)
 	}
-	if len(all) == 0 {
+	if !slices.ContainsFunc(s.Steps, func(step series.Step) bool { return step.What == "fault" }) {
 		t.note(t.say.Text("fault"), t.say.Text("none in force or settling"))
 	}
-	return all
 }
 
-// selfHealing is how soon, in ns, the order to heal comes of a fault that needs none.
-const selfHealing = 1e6
-
+// faultText is a fault with its time in the measured part.
 func (t *telling) faultText(f *record.Fault) string {
-	say := t.say
-	name := table.Plain(say.Tell(history.FaultText(f.Kind, f.Target)))
+	name := table.Plain(t.say.Tell(history.FaultText(f.Kind, f.Target)))
+	at := func(ns int64) string { return since(float64(ns-t.run.Measure) / 1e6) }
 	if f.Ended == record.Never {
-		return say.Sprintf("%s, from %s on", name, t.since(f.Began))
+		return t.say.Sprintf("%s, from %s on", name, at(f.Began))
 	}
 	until := min(f.Heal, f.Ended)
-	if f.Heal-f.Began < selfHealing {
+	if f.Heal-f.Began < series.SelfHealing {
 		until = f.Ended
 	}
-	return say.Sprintf("%s, from %s to %s", name, t.since(f.Began), t.since(until))
+	return t.say.Sprintf("%s, from %s to %s", name, at(f.Began), at(until))
 }
 
-// kept are the moments that fit, sorted, and how many are left out: those farthest from the
-// subject.
+// kept are the moments that fit, by their time, and how many are left out: those farthest from 0.
 func (t *telling) kept() (kept []moment, left int) {
-	distance := func(m moment) int64 {
-		if m.about {
+	distance := func(m moment) float64 {
+		if m.first {
 			return -1
 		}
-		return max(m.at-t.zero, t.zero-m.at)
+		return math.Abs(m.at)
 	}
 	kept = slices.Clone(t.moments)
 	slices.SortStableFunc(kept, func(a, b moment) int { return cmp.Compare(distance(a), distance(b)) })
@@ -182,7 +215,7 @@ func (t *telling) write(w io.Writer) error {
 		widest = min(max(widest, table.Columns(m.who)), 20)
 	}
 	for _, m := range moments {
-		at := relative(m.at - t.zero)
+		at := relative(m.at)
 		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " + table.Pad(table.Clip(m.who, widest), widest+2) + m.what)
 	}
 	if left > 0 {
@@ -210,11 +243,13 @@ func (t *telling) write(w io.Writer) error {
 }
 
 // relative is a time before or after the subject, all in one unit.
-func relative(ns int64) string {
-	ms := float64(ns) / 1e6
-	sign := map[bool]string{true: "+"}[ns > 0]
-	if ns != 0 && math.Abs(ms) < 9.95 {
+func relative(ms float64) string {
+	sign := ""
+	if ms >= 0.05 {
+		sign = "+"
+	}
+	if math.Abs(ms) >= 0.05 && math.Abs(ms) < 9.95 {
 		return fmt.Sprintf("%s%.1f ms", sign, ms)
 	}
-	return sign + table.Count(ms) + " ms"
+	return sign + table.Count(math.Round(ms)+0) + " ms"
 }
