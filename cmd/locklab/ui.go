@@ -112,16 +112,16 @@ func servePage(ctx context.Context, listener net.Listener, info live.Info, asked
 	shown, endShow := context.WithCancel(ctx)
 	served, endServe := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	var showErr, serveErr error
+	var serveErr error
 	all.Go(func() {
-		showErr = board.Show(shown)
+		board.Show(shown)
 		endServe() // once every viewer was told
 	})
 	all.Go(func() { serveErr = httpapi.Serve(served, listener, handler, nil, slog.New(slog.DiscardHandler)) })
 	return livePage{board, func() error {
 		endShow()
 		all.Wait()
-		return errors.Join(showErr, serveErr)
+		return serveErr
 	}}, nil
 }
 

@@ -3,26 +3,18 @@ package live
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"locklab/internal/httpapi"
-	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/reports/lang"
 	"locklab/reports/table"
 	"locklab/workloads/history"
 )
 
-const (
-	// frameTime is between two frames, if not many look.
-	frameTime = 250 * time.Millisecond
-	// chartFrames are from one drawing of the charts to the next: charts are most of the
-	// work, and a second is too short to be seen in them.
-	chartFrames = 4
-	// inboxEvents are folded at once when so many wait: a closed loop records tens of
-	// thousands a second.
-	inboxEvents = 4096
-)
+// frameTime is between two frames.
+const frameTime = 250 * time.Millisecond
 
 // Zone is an availability zone of the comparison.
 type Zone struct{ Name, Short string }
@@ -89,14 +81,17 @@ type Run struct {
 // Board takes what happens in a comparison and shows it. A nil Board takes everything and
 // shows nothing. Its methods may be called from any goroutine and never wait for a viewer.
 type Board struct {
-	info  Info
-	token string // that orders must bear
-	hub   hub
-	wake  chan struct{}
+	info    Info
+	token   string // that orders must bear
+	viewers atomic.Int32
 
-	mu    sync.Mutex
-	inbox []news
-	spare []news // of the frame before
+	inboxMu sync.Mutex
+	inbox   []news
+
+	mu    sync.Mutex // of what follows; viewers render under it
+	model *model
+	next  chan struct{} // closed at the next frame
+	ended bool
 }
 
 var _ history.Recorder = (*Board)(nil)
@@ -109,7 +104,7 @@ type news struct {
 
 // New makes a board. Nothing is shown before [Board.Show].
 func New(info Info) *Board {
-	return &Board{info: info, token: httpapi.NewToken(), wake: make(chan struct{}, 1), hub: hub{feeds: map[view]*feed{}}}
+	return &Board{info: info, token: httpapi.NewToken(), model: newModel(info), next: make(chan struct{})}
 }
 
 // Record takes an event of the current run's history.
@@ -154,70 +149,49 @@ func (b *Board) post(do func(*model)) {
 }
 
 func (b *Board) take(n news) {
-	b.mu.Lock()
+	b.inboxMu.Lock()
+	defer b.inboxMu.Unlock()
 	b.inbox = append(b.inbox, n)
-	full := len(b.inbox) == inboxEvents
-	b.mu.Unlock()
-	if full {
-		signals.Wake(b.wake)
-	}
 }
 
 // Watched says whether there are viewers. Without any nothing need be measured for them.
-func (b *Board) Watched() bool { return b != nil && b.hub.watched() }
+func (b *Board) Watched() bool { return b != nil && b.viewers.Load() > 0 }
 
-// Show folds what happens and renders it for the viewers, until ctx ends. Then they get the
-// last frame, and their streams end.
-func (b *Board) Show(ctx context.Context) error {
-	m := newModel(b.info)
-	p, err := newPainter()
-	if err != nil {
-		return err
-	}
-	next := clock.Mono()
-	frames := 0
+// Show makes a frame of what happened every frameTime, until ctx ends. The last one ends the viewers'
+// streams.
+func (b *Board) Show(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait := time.Duration(next - clock.Mono())
-		if wait > 0 {
-			select {
-			case <-b.wake:
-			case <-ctx.Done():
-			case <-after(wait):
-			}
-		}
-		b.fold(m)
-		if now := clock.Mono(); now >= next {
-			m.judge(now)
-			m.steer(now)
-			b.hub.show(p, m, now, frames%chartFrames == 0)
-			frames++
-			next = now + int64(b.hub.pace())
-		}
+		b.frame(false)
+		_ = clock.Sleep(ctx, frameTime) // the loop looks at ctx
 	}
-	b.fold(m)
-	m.judge(clock.Mono())
-	b.hub.show(p, m, clock.Mono(), true)
-	b.hub.close()
-	return nil
+	b.frame(true)
 }
 
-func after(d time.Duration) <-chan time.Time { return clock.System().NewTimer(d).C() }
+func (b *Board) frame(last bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fold()
+	now := clock.Mono()
+	b.model.judge(now)
+	if !last {
+		b.model.steer(now)
+	}
+	b.ended = last
+	close(b.next)
+	b.next = make(chan struct{})
+}
 
 // fold empties the inbox into the model.
-func (b *Board) fold(m *model) {
-	b.mu.Lock()
+func (b *Board) fold() {
+	b.inboxMu.Lock()
 	all := b.inbox
-	b.inbox = b.spare[:0]
-	b.mu.Unlock()
+	b.inbox = nil
+	b.inboxMu.Unlock()
 	for i := range all {
 		if all[i].do != nil {
-			all[i].do(m)
+			all[i].do(b.model)
 		} else {
-			m.add(&all[i].event)
+			b.model.add(&all[i].event)
 		}
 	}
-	clear(all)
-	b.mu.Lock()
-	b.spare = all
-	b.mu.Unlock()
 }

@@ -43,11 +43,7 @@ func newPainter() (*painter, error) {
 }
 
 // pages are the page before its first frame, by language.
-func (b *Board) pages() (map[string][]byte, error) {
-	p, err := newPainter()
-	if err != nil {
-		return nil, err
-	}
+func (b *Board) pages(p *painter) (map[string][]byte, error) {
 	view := struct {
 		Title   string
 		Control *ControlState // nil: nothing can be controlled

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/reports/lang"
@@ -21,11 +23,15 @@ import (
 var assets embed.FS
 
 const (
+	// maxViewers bounds the CPU time that pages take from the run: each renders its own parts.
+	maxViewers = 16
 	// writeTime is how long a browser may take for a frame before the stream ends; the page
 	// connects again by itself.
 	writeTime = 10 * time.Second
-	// beatTime is between two signs of life when nothing changes.
-	beatTime = 5 * time.Second
+	// chartFrames are from one drawing of the charts to the next: they are most of the work.
+	chartFrames = 4
+	// beatFrames are from one sign of life to the next, five seconds.
+	beatFrames = 20
 	// policy lets the page load what this server has, and nothing else.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -46,7 +52,11 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 		return nil, err
 	}
 	style = append(style, own...)
-	pages, err := b.pages()
+	p, err := newPainter()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := b.pages(p)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +69,7 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = w.Write(style)
 	})
-	mux.HandleFunc("GET /events", b.stream)
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) { b.stream(p, w, r) })
 	if b.info.Control != nil {
 		mux.Handle("POST /control/", b.controls())
 	}
@@ -125,54 +135,75 @@ func tagOf(r *http.Request) string {
 	return lang.EnglishTag
 }
 
-// stream sends frames until the browser goes away or the comparison ends.
-func (b *Board) stream(w http.ResponseWriter, r *http.Request) {
-	v := view{lang: tagOf(r), narrow: r.URL.Query().Has("narrow")}
-	f, turn := b.hub.join(v)
-	defer b.hub.leave(v)
+// view is a language and a width.
+type view struct {
+	lang   string
+	narrow bool // for a phone
+}
+
+// part is a part of the page.
+type part struct {
+	ID   string `json:"id"`
+	HTML string `json:"html"`
+}
+
+// parts renders the newest frame. Next is closed when there is another one.
+func (b *Board) parts(p *painter, v view, charts bool) (all []part, next <-chan struct{}, ended bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return p.paint(v, b.model, clock.Mono(), charts || b.ended), b.next, b.ended
+}
+
+// stream sends the parts that changed in each frame, until the browser goes away or the comparison
+// ends. A slow browser misses frames and delays no other.
+func (b *Board) stream(p *painter, w http.ResponseWriter, r *http.Request) {
+	defer b.viewers.Add(-1)
+	if b.viewers.Add(1) > maxViewers {
+		http.Error(w, fmt.Sprintf("%d browsers follow the run already", maxViewers), http.StatusServiceUnavailable)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Transfer-Encoding", "identity") // it ends with the connection: a frame is one write, as it is
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return // the connection is gone
 	}
-	send := func(event []byte) error {
-		if err := control.SetWriteDeadline(clock.System().Now().Add(writeTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return err
+	send := func(event string, data any) bool {
+		text, err := json.Marshal(data)
+		if err != nil {
+			return false
 		}
-		if _, err := w.Write(event); err != nil {
-			return err
+		err = control.SetWriteDeadline(clock.System().Now().Add(writeTime))
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return false
 		}
-		return control.Flush()
+		_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, text)
+		return err == nil && control.Flush() == nil
 	}
-	empty := func(event string) []byte { return []byte("event: " + event + "\ndata: {}\n\n") }
-	if send(empty("hello")) != nil {
+	type nothing struct{}
+	if !send("hello", nothing{}) {
 		return
 	}
-	beat := clock.System().NewTimer(beatTime)
-	defer beat.Stop()
-	for seen := 0; ; {
-		event, frame, more, ended := b.hub.news(f, seen)
-		if event != nil && send(event) != nil {
+	v := view{lang: tagOf(r), narrow: r.URL.Query().Has("narrow")}
+	sent := map[string]string{}
+	for n := 0; ; n++ {
+		parts, next, ended := b.parts(p, v, n%chartFrames == 0)
+		parts = slices.DeleteFunc(parts, func(one part) bool {
+			was, had := sent[one.ID]
+			sent[one.ID] = one.HTML
+			return had && was == one.HTML
+		})
+		switch {
+		case len(parts) > 0 && !send("parts", parts), n%beatFrames == 0 && !send("beat", nothing{}):
+			return
+		case ended:
+			_ = send("end", nothing{}) // the last that it hears
 			return
 		}
-		if ended {
-			_ = send(empty("end")) // the last that it hears
-			return
-		}
-		seen = frame
 		select {
 		case <-r.Context().Done():
 			return
-		case <-more:
-			if clock.Sleep(r.Context(), turn) != nil {
-				return
-			}
-		case <-beat.C():
-			if send(empty("beat")) != nil {
-				return
-			}
-			beat.Reset(beatTime)
+		case <-next:
 		}
 	}
 }

@@ -14,12 +14,11 @@ type tour struct {
 	stops []stop
 	at    int // the stop; -1 before the first, len(stops) after the last
 
-	switched, healed, begun bool   // what was done to arrive
-	refused                 string // why the last of it was not
+	switched, healed, begun bool   // done to arrive, each once
+	refused                 string // why the lab refused the last of them
 	arrived                 bool
-	strayed                 bool // it was changed by hand: the stop is not shown any more
-	run                     int  // of which all this is
-	base, last              counts
+	run                     int // of which all this is
+	base                    counts
 }
 
 // stop is a lock, whether the zones are parted, and what is to be seen then.
@@ -84,13 +83,13 @@ func (t *tour) on() bool { return t.at >= 0 && t.at < len(t.stops) }
 // partition is how the tour parts the zones.
 const partition = `{"fault": "partition", "between": ["zones"], "mode": "hold"}`
 
-// drive does the next thing that leads to the stop, each once: viewers who do something else by
-// hand are not fought. What is refused is tried again.
+// drive does the next thing that leads to the stop, each once, and tries again what was refused. A
+// viewer who changes something by hand ends the tour.
 func (t *tour) drive(c Control, s ControlState, m *model) {
 	if !t.on() {
 		return
 	}
-	if t.run != m.number { // whatever was counted was of another run
+	if t.run != m.number { // the counts were of another run
 		*t = tour{stops: t.stops, at: t.at, switched: t.switched, run: m.number}
 	}
 	if !s.Running || m.measureNS == 0 {
@@ -100,11 +99,11 @@ func (t *tour) drive(c Control, s ControlState, m *model) {
 	other := s.Lock != want.lock
 	there := !other && (!want.cut && len(s.Faults) == 0 || want.cut && slices.ContainsFunc(s.Faults, ControlFault.parts))
 	switch {
-	case t.strayed || t.arrived && there:
+	case there && t.arrived:
 	case there:
 		t.arrived, t.switched, t.base = true, true, m.counts()
 	case t.arrived || other && t.switched:
-		t.strayed, t.last = true, m.counts()
+		t.enter(-1)
 	case other:
 		t.switched = t.did(c.Switch(want.lock))
 	case len(s.Faults) > 0 && !t.healed:
@@ -132,7 +131,7 @@ func (f ControlFault) parts() bool {
 type tourView struct {
 	Number, Stops  int // Number is 0 before the first
 	Step           int // of the stop, for the page's buttons
-	Ended, Strayed bool
+	Ended          bool
 	Text, Evidence string
 	Class, Shape   string
 	Says           string // changes when the evidence says something else than before
@@ -141,15 +140,13 @@ type tourView struct {
 // tourOf is the tour as it is shown.
 func tourOf(say *lang.Lang, m *model) tourView {
 	t := &m.tour
-	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops), Strayed: t.strayed, Class: "none"}
+	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops), Class: "none"}
 	if !t.on() {
 		return v
 	}
 	here := t.stops[t.at]
 	v.Text = say.Term(here.text)
 	switch {
-	case t.strayed:
-		v.Evidence = say.Text("Something was changed by hand. Until then:") + " " + t.last.since(t.base).text(say)
 	case t.refused != "":
 		v.Evidence = t.refused
 	case !t.arrived && here.cut && m.state.Running && m.state.Lock == here.lock:
@@ -161,7 +158,7 @@ func tourOf(say *lang.Lang, m *model) tourView {
 		v.Evidence, v.Class = seen.text(say), here.judge(seen)
 	}
 	v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
-	v.Says = fmt.Sprint(t.at, t.run, t.arrived, t.strayed, t.refused, v.Class)
+	v.Says = fmt.Sprint(t.at, t.run, t.arrived, t.refused, v.Class)
 	return v
 }
 
