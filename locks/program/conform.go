@@ -228,10 +228,38 @@ func (t *trial) answer(ctx context.Context, p *process, what string, c <-chan Sa
 // take acquires what is free.
 func (t *trial) take(ctx context.Context, p *process, resource string) *call {
 	c := t.ask(p, resource, ample)
-	if s := t.answer(ctx, p, "acquire of what is free", c.acquired, ample); s.Outcome != locks.OutcomeOK {
-		t.fail("acquire of what is free: %s: %s", s.Outcome, s.Error)
-	}
+	t.granted(ctx, p, "acquire of what is free", c)
 	return c
+}
+
+// granted waits until an acquisition is granted.
+func (t *trial) granted(ctx context.Context, p *process, what string, c *call) {
+	if s := t.answer(ctx, p, what, c.acquired, ample); s.Outcome != locks.OutcomeOK {
+		t.fail("%s: %s: %s", what, s.Outcome, s.Error)
+	}
+}
+
+// again tries what a busy machine can spoil.
+func (t *trial) again(try func() error) {
+	for n := 1; ; n++ {
+		err := try()
+		if err == nil {
+			return
+		}
+		if n == tries {
+			t.fail("%w, %d times of %d", err, n, tries)
+		}
+	}
+}
+
+// promptly wants something to be done within a second, at least once.
+func (t *trial) promptly(complaint string, do func() (took time.Duration)) {
+	t.again(func() error {
+		if took := do(); took > time.Second {
+			return fmt.Errorf(complaint+", and more than 1s", took.Round(time.Millisecond))
+		}
+		return nil
+	})
 }
 
 // mustWait asks for what another one holds, and says how long the answer took.

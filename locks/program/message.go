@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -166,25 +167,11 @@ func checkUntil(ms int64, wrong func(string, ...any) error) error {
 
 // first names a field that is set.
 func (s Said) first() string {
-	switch {
-	case s.ID != 0:
-		return "id"
-	case s.Outcome != "":
-		return "outcome"
-	case s.Error != "":
-		return "error"
-	case s.Token != 0:
-		return "token"
-	case s.UntilMS != 0:
-		return "until_ms"
-	case s.Version != 0:
-		return "version"
-	case s.Tokens:
-		return "tokens"
-	case s.LeaseMS != 0:
-		return "lease_ms"
-	case len(s.Servers) > 0:
-		return "servers"
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			return v.Type().Field(i).Tag.Get("json")
+		}
 	}
 	return ""
 }

@@ -53,22 +53,24 @@ func grantFree(ctx context.Context, t *trial) {
 // keepGrants holds for a moment, and sees whether it still does.
 func keepGrants(ctx context.Context, t *trial) {
 	p := t.program(ctx)
-	for try := 1; ; try++ {
+	t.again(func() error {
 		held := t.take(ctx, p, t.resource())
-		wait := brief
-		if p.hello.Lease > 0 {
-			wait = min(wait, p.hello.Lease/4)
-		}
-		pause(ctx, wait)
+		pause(ctx, p.moment())
 		lost, had := held.over(), clock.System().Now().Sub(held.askedAt)
 		t.back(ctx, p, held)
 		if !lost || p.hello.Lease > 0 && had >= p.hello.Lease/2 { // the machine took its time
-			return
+			return nil
 		}
-		if try == tries {
-			t.fail("lost %v after it was asked for, %d times of %d", had.Round(time.Millisecond), try, tries)
-		}
+		return fmt.Errorf("lost %v after it was asked for", had.Round(time.Millisecond))
+	})
+}
+
+// moment is brief, and a lease does not end within it.
+func (p *process) moment() time.Duration {
+	if p.hello.Lease > 0 {
+		return min(brief, p.hello.Lease/4)
 	}
+	return brief
 }
 
 func keepOthersOut(ctx context.Context, t *trial) {
@@ -87,60 +89,38 @@ func keepOwnOut(ctx context.Context, t *trial) {
 
 func answerInTime(ctx context.Context, t *trial) {
 	a, b := t.program(ctx), t.program(ctx)
-	t.promptly(func() time.Duration {
+	t.promptly("acquire is answered %v behind its deadline", func() time.Duration {
 		r := t.resource()
 		held := t.take(ctx, a, r)
 		took := t.mustWait(ctx, b, r, held) - brief
 		t.back(ctx, a, held)
 		return took
-	}, "acquire with a deadline of %v is answered %v behind it", brief)
-}
-
-// promptly wants something to be done within a second, at least once: more than that may be
-// this machine's doing.
-func (t *trial) promptly(do func() (took time.Duration), complaint string, args ...any) {
-	for try := 1; ; try++ {
-		took := do()
-		if took <= time.Second {
-			return
-		}
-		if try == tries {
-			t.fail(complaint+", and more than 1s %d times of %d", append(args, took.Round(time.Millisecond), try, try)...)
-		}
-	}
+	})
 }
 
 // handOver is soon enough if it comes before the lease would have ended by itself.
 func handOver(ctx context.Context, t *trial) {
 	a, b := t.program(ctx), t.program(ctx)
-	wait := brief
-	if a.hello.Lease > 0 { // which must not end meanwhile
-		wait = min(wait, a.hello.Lease/4)
-	}
-	for try := 1; ; try++ {
+	t.again(func() error {
 		r := t.resource()
 		held := t.take(ctx, a, r)
 		waiter := t.ask(b, r, ample)
-		pause(ctx, wait)
+		pause(ctx, a.moment())
 		t.back(ctx, a, held)
-		s := t.answer(ctx, b, "acquire of what was given back", waiter.acquired, ample)
+		t.granted(ctx, b, "acquire of what was given back", waiter)
 		until, ends := held.lease.Expires()
-		switch {
-		case s.Outcome != locks.OutcomeOK:
-			t.fail("acquire of what was given back: %s: %s", s.Outcome, s.Error)
-		case !ends || clock.System().Now().Before(until):
-			t.back(ctx, b, waiter)
-			return
-		case try == tries:
-			t.fail("acquire of what was given back: granted only when the lease of the one before had ended, %d times of %d", try, tries)
-		}
+		late := ends && !clock.System().Now().Before(until)
 		t.back(ctx, b, waiter)
-	}
+		if late {
+			return errors.New("acquire of what was given back: granted only when the lease of the one before had ended")
+		}
+		return nil
+	})
 }
 
 func serveOthers(ctx context.Context, t *trial) {
 	a, b := t.program(ctx), t.program(ctx)
-	for try := 1; ; try++ {
+	t.again(func() error {
 		r := t.resource()
 		held := t.take(ctx, a, r)
 		waiter := t.ask(b, r, ample)
@@ -151,18 +131,16 @@ func serveOthers(ctx context.Context, t *trial) {
 		if waiter.lease != nil {
 			t.back(ctx, b, waiter)
 		}
-		if waits {
-			return
+		if !waits {
+			return errors.New("nothing else is granted before a waiter has its answer")
 		}
-		if try == tries {
-			t.fail("nothing else is granted before a waiter has its answer, %d times of %d", try, tries)
-		}
-	}
+		return nil
+	})
 }
 
 func giveUpWaiting(ctx context.Context, t *trial) {
 	a, b, r := t.program(ctx), t.program(ctx), t.resource()
-	t.promptly(func() time.Duration {
+	t.promptly("acquire of a waiter that was released is answered %v later", func() time.Duration {
 		held := t.take(ctx, a, r)
 		waiter := t.ask(b, r, time.Hour)
 		pause(ctx, brief)
@@ -176,7 +154,7 @@ func giveUpWaiting(ctx context.Context, t *trial) {
 		t.back(ctx, a, held)
 		t.back(ctx, a, t.take(ctx, a, r))
 		return took
-	}, "acquire of a waiter that was released is answered %v later")
+	})
 	// Also what was answered is answered again.
 	refused := t.take(ctx, a, r)
 	other := t.ask(b, r, brief)
@@ -258,9 +236,7 @@ func (t *trial) queue(ctx context.Context, programs []*process, resource string)
 		case <-ctx.Done():
 			t.fail("%w", ctx.Err())
 		}
-		if s := t.answer(ctx, holder.process, "acquire of what was given back", holder.acquired, ample); s.Outcome != locks.OutcomeOK {
-			t.fail("acquire of what was given back: %s: %s", s.Outcome, s.Error)
-		}
+		t.granted(ctx, holder.process, "acquire of what was given back", holder.call)
 	}
 	return tokens, kept
 }
@@ -323,23 +299,19 @@ func takeNames(ctx context.Context, t *trial) {
 		{unique + "*", unique + "?"},
 		{longest("1"), longest("2")},
 	} {
-		for try := 1; ; try++ {
+		t.again(func() error {
 			one := t.take(ctx, p, pair[0])
 			other := t.ask(p, pair[1], ample)
-			if s := t.answer(ctx, p, "acquire", other.acquired, ample); s.Outcome != locks.OutcomeOK {
-				t.fail("acquire %.80q while %.80q is held: %s: %s", pair[1], pair[0], s.Outcome, s.Error)
-			}
+			t.granted(ctx, p, fmt.Sprintf("acquire %.80q while %.80q is held", pair[1], pair[0]), other)
 			until, ends := one.lease.Expires()
 			late := ends && other.askedAt.Before(until) && !clock.System().Now().Before(until)
-			if late && try == tries {
-				t.fail("acquire %.80q while %.80q is held: granted only when that one's lease had ended, %d times of %d", pair[1], pair[0], try, tries)
-			}
 			t.back(ctx, p, other)
 			t.back(ctx, p, one)
-			if !late {
-				break
+			if late {
+				return fmt.Errorf("acquire %.80q while %.80q is held: granted only when that one's lease had ended", pair[1], pair[0])
 			}
-		}
+			return nil
+		})
 	}
 }
 
@@ -364,18 +336,16 @@ func surviveCut(ctx context.Context, t *trial) {
 	if s.Outcome == locks.OutcomeOK {
 		t.fail("acquire while its servers cannot be reached: granted")
 	}
-	for try := 1; ; try++ { // what it has of broken connections may spoil the first
+	t.again(func() error { // what it has of broken connections may spoil the first
 		c = t.ask(p, t.resource(), ample)
 		s := t.answer(ctx, p, "acquire after its servers came back", c.acquired, ample)
 		if s.Outcome == locks.OutcomeOK {
 			t.back(ctx, p, c)
-			return
-		}
-		if try == tries {
-			t.fail("acquire after its servers came back: %d times of %d not granted, at last %s: %s", try, tries, s.Outcome, s.Error)
+			return nil
 		}
 		pause(ctx, brief)
-	}
+		return fmt.Errorf("acquire after its servers came back: %s: %s", s.Outcome, s.Error)
+	})
 }
 
 // pause lets a waiter begin to wait: that it has not yet decides nothing.
