@@ -125,7 +125,7 @@ func TestE2EAPauseReachesTheProgram(t *testing.T) {
 	stood := filepath.Join(t.TempDir(), "stood")
 	pause := write(t, "pause.yaml", "name: pause\ntimeline:\n  - {at: 30%, for: 50%, fault: pause, target: role:master}\n")
 	run(t, nil, "run", "--workload", "mutex", "--lock-cmd", "mine=python3 '"+write(t, "own_session.py", ownSession)+"' '"+stood+"'",
-		"--topology", "one-host", "--scenarios", pause, "--duration", "3s", "--out", filepath.Join(t.TempDir(), "out"))
+		"--locks", "mine", "--topology", "one-host", "--scenarios", pause, "--duration", "3s", "--out", filepath.Join(t.TempDir(), "out"))
 	if noted := testfile.Read(t, stood); !strings.Contains(string(noted), "stood still") {
 		t.Errorf("the program ran on while its master stood still: %q", noted)
 	}
