@@ -143,7 +143,6 @@ type Row struct {
 	Peers      []Peer      `json:"peers,omitempty"`      // masters, by name
 	Nodes      []Node      `json:"nodes,omitempty"`
 	Hosts      []Machine   `json:"hosts,omitempty"`
-	Curve      []Point     `json:"curve,omitempty"`   // of matches_per_s, by rate
 	Partial    bool        `json:"partial,omitempty"` // the run was cut short
 	Played     bool        `json:"played,omitempty"`  // a person broke things
 }
@@ -301,7 +300,6 @@ type Fault struct {
 	BeganMS float64  `json:"began_ms"`
 	HealMS  float64  `json:"heal_ms"` // the order to heal
 	EndedMS float64  `json:"ended_ms"`
-	KeptMS  float64  `json:"kept_ms,omitempty"` // how long servers without their data were kept away after it
 }
 
 // Never is the time of what did not come.
@@ -367,15 +365,6 @@ type Node struct {
 	MemoryMiB float64 `json:"memory_mib"`
 	InPerS    float64 `json:"in_bytes_per_s"`
 	OutPerS   float64 `json:"out_bytes_per_s"`
-}
-
-// Point is how match requests fared at one rate. OK says that none failed and that the p99 was
-// under 100 ms; Late that the generator did not keep up, so that the rate is not counted.
-type Point struct {
-	RatePerS float64 `json:"rate_per_s"`
-	P99MS    float64 `json:"p99_ms"` // of those that ended well
-	OK       bool    `json:"ok"`
-	Late     bool    `json:"late,omitempty"`
 }
 
 // Machine is what the CPUs of one machine did in the measured part; shares are 0 to 1.

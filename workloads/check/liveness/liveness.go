@@ -22,57 +22,14 @@ import (
 	"locklab/workloads/result"
 )
 
-// Findings are how the lock fared.
-type Findings struct {
-	Word string
-	// Lock, Zone and Resource are the longest outages of the lock, of the worst zone and of the
-	// worst resource; one that was not judged, or never was, has no length.
-	Lock, Zone, Resource Outage
-	// Outages are the longest of the lock, of each zone and of the worst resource, and before
-	// them the one that decides the word.
-	Outages []Outage
-	// Healed says that an order to heal came in the measured part. RecoveryNS is how long after
-	// it an outage went on.
-	Healed     bool
-	RecoveryNS int64
-	// Served is of requests; in workloads without any, of acquisitions.
-	Served, ServedInFault, Acquired Share
-	Statement                       result.Statement
-}
-
-// Outage is a time without the lock. Of is empty for the lock, "zone c" for a zone, else the name
-// of a resource. An open one reached the end of the measured part.
-type Outage struct {
-	record.Span
-	Of   string
-	Open bool
-}
-
-// zone stands before the name of a zone.
-const zone = "zone "
-
-// Share is how many of the operations that were due ended well.
-type Share struct{ OK, Due int64 }
-
-// Of is the share, 0 to 1; false if nothing was due.
-func (s Share) Of() (float64, bool) {
-	if s.Due == 0 {
-		return 0, false
+// Judge puts the word, the outages and the shares of what was served into the row of the run.
+func Judge(r *record.Run, row *result.Row) {
+	row.Verdict.Word, row.Verdict.Liveness = result.NotJudged, result.Statement{State: result.Unknown, Code: result.NothingToJudge}
+	if len(r.Acquires)+len(r.Canaries) == 0 {
+		return
 	}
-	return float64(s.OK) / float64(s.Due), true
-}
-
-func (s *Share) add(outcome record.Outcome, n uint32) {
-	s.Due += int64(n)
-	if outcome == record.OK {
-		s.OK += int64(n)
-	}
-}
-
-// Judge looks at a run.
-func Judge(r *record.Run) Findings {
 	j := judge{
-		Run: r, measured: record.Span{From: r.Measure, To: r.Drain},
+		Run: r, row: row, measured: record.Span{From: r.Measure, To: r.Drain},
 		second: int64(r.Head.Limit(time.Second)), least: int64(r.Head.Limit(1500 * time.Millisecond)),
 		away: make([][]record.Span, len(r.Names)), deaf: make([][]record.Span, len(r.Names)),
 	}
@@ -81,28 +38,39 @@ func Judge(r *record.Run) Findings {
 	}
 	j.faults()
 	j.cutOff()
-	j.resources()
+	outages := j.resources()
 	if len(r.Canaries) > 0 {
-		j.canaries()
+		outages = slices.Concat(j.canaries(), outages, j.zones())
 	}
-	j.tell()
-	j.shares()
-	return j.f
+	j.tell(outages)
+	j.share("served", "served_in_fault", r.Head.Workload == history.Matchmaking)
+	j.share("acquired", "", false)
 }
 
 type judge struct {
 	*record.Run
-	f        Findings
-	measured record.Span
-	second   int64
-	least    int64           // that a fault lasts to show that the lock is down
-	away     [][]record.Span // of each node, by its name
-	deaf     [][]record.Span // that time, and when its canary was not granted for a second
-	spells   []record.Span   // the faults' times
-	settling []record.Span   // these, and until they settled
-	rank     int             // of the word
-	decides  Outage
+	row       *result.Row
+	measured  record.Span
+	second    int64
+	least     int64           // that a fault lasts to show that the lock is down
+	away      [][]record.Span // of each node, by its name
+	deaf      [][]record.Span // that time, and when its canary was not granted for a second
+	spells    []record.Span   // the faults' times
+	settling  []record.Span   // these, and until they settled
+	healed    bool            // an order to heal came in the measured part
+	recovered int64           // how long after it an outage went on, at most
+	rank      int             // of the word
+	decides   outage
 }
+
+// outage is a time without the lock, of a zone, or of a resource: see [result.Outage].
+type outage struct {
+	record.Span
+	of string
+}
+
+// zone stands before the name of a zone.
+const zone = "zone "
 
 // The ranks of the words.
 const (
@@ -133,47 +101,51 @@ func (j *judge) faults() {
 	}
 	j.spells, j.settling = union(j.spells), union(j.settling)
 	for _, s := range j.spells {
-		j.f.Healed = j.f.Healed || s.To >= j.Measure && s.To < j.Drain
+		j.healed = j.healed || s.To >= j.Measure && s.To < j.Drain
 	}
 }
 
 // cutOff notes when the canary of each master was not granted for a second: then the lock or its zone
-// has the outage, and what its clients want says nothing of a resource.
+// has the outage, and what its clients want says nothing of a resource. Otherwise a resource that only a
+// zone that is cut off wants for a while would be down.
 func (j *judge) cutOff() {
-	last := make([]int64, len(j.Names))
-	note := func(node record.Name, at int64) {
-		if from := max(last[node], j.Measure); at-from >= j.second {
-			j.deaf[node] = append(j.deaf[node], record.Span{From: from, To: at})
+	copy(j.deaf, j.away)
+	grants := map[record.Name][]int64{} // to each canary, after the beginning of the measured part
+	for _, a := range j.Canaries {      // sorted by At
+		if grants[a.Node] == nil {
+			grants[a.Node] = []int64{j.Measure}
 		}
-		last[node] = at
-	}
-	for _, a := range j.Canaries { // sorted by At
 		if a.Outcome == record.OK {
-			note(a.Node, a.At)
+			grants[a.Node] = append(grants[a.Node], max(a.At, j.Measure))
 		}
-		last[a.Node] = max(last[a.Node], 1) // it has one
 	}
-	for i := range j.Nodes {
-		node := j.Nodes[i].Name
-		if last[node] > 0 {
-			note(node, j.Drain)
+	for node, times := range grants {
+		deaf := slices.Clone(j.away[node])
+		for i, at := range append(times[1:], j.Drain) {
+			if at-times[i] >= j.second {
+				deaf = append(deaf, record.Span{From: times[i], To: at})
+			}
 		}
-		j.deaf[node] = union(slices.Concat(j.deaf[node], j.away[node]))
+		j.deaf[node] = union(deaf)
 	}
 }
 
-// resources judges each resource.
-func (j *judge) resources() {
+// resources judges each resource, and returns the longest outage.
+func (j *judge) resources() (longest []outage) {
+	worst := outage{}
 	for own := range j.ByResource() {
 		free := without(j.wanted(own), j.held(own))
-		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), free)
-		if o.Len() > j.f.Resource.Len() {
-			j.f.Resource = o
+		if o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), free); o.Len() > worst.Len() {
+			worst = o
 		}
 	}
-	if j.f.Resource.Len() > 0 {
-		j.f.Outages = append(j.f.Outages, j.f.Resource)
+	if len(j.Acquires) > 0 {
+		j.row.Figures["resource_outage_ms"] = ms(worst.Len())
 	}
+	if worst.Len() == 0 {
+		return nil
+	}
+	return []outage{worst}
 }
 
 // wanted is when a request for a resource was pending, and from a refusal until the next
@@ -213,10 +185,15 @@ func outside(spans, holes []record.Span, s record.Span) []record.Span {
 	return append(spans, without([]record.Span{s}, holes)...)
 }
 
-// canaries judges the lock and each zone.
-func (j *judge) canaries() {
-	j.f.Lock = j.between("", j.second, grants(j.Canaries), []record.Span{j.measured})
-	j.f.Outages = append([]Outage{j.f.Lock}, j.f.Outages...)
+// canaries judges the lock.
+func (j *judge) canaries() []outage {
+	o := j.between("", j.second, grants(j.Canaries), []record.Span{j.measured})
+	j.row.Figures["outage_ms"] = ms(o.Len())
+	return []outage{o}
+}
+
+// zones judges each zone, and returns its longest outage.
+func (j *judge) zones() (longest []outage) {
 	type masters struct {
 		canaries []record.Acquire
 		up       []record.Span
@@ -236,30 +213,29 @@ func (j *judge) canaries() {
 		}
 	}
 	delete(zones, "")
+	figures := j.row.Figures
 	for _, name := range slices.Sorted(maps.Keys(zones)) {
 		z := zones[name]
 		o := j.between(zone+name, j.second, grants(z.canaries), union(z.up))
-		j.f.Outages = append(j.f.Outages, o)
-		if o.Len() > j.f.Zone.Len() {
-			j.f.Zone = o
-		}
+		longest = append(longest, o)
+		figures["zone_outage_ms"] = max(figures["zone_outage_ms"], ms(o.Len()))
 	}
+	return longest
 }
 
 // between cuts the measured part of some time at each grant, judges the pieces that last as long
 // as is asked, and returns the longest.
-func (j *judge) between(of string, least int64, grants []int64, spans []record.Span) (longest Outage) {
-	longest.Of = of
+func (j *judge) between(of string, least int64, grants []int64, spans []record.Span) (longest outage) {
+	longest.of = of
 	for _, s := range spans {
 		for from, end := max(s.From, j.Measure), min(s.To, j.Drain); from < end; {
 			for len(grants) > 0 && grants[0] <= from {
 				grants = grants[1:]
 			}
-			o := Outage{record.Span{From: from, To: end}, of, false}
+			o := outage{record.Span{From: from, To: end}, of}
 			if len(grants) > 0 {
 				o.To = min(end, grants[0])
 			}
-			o.Open = o.To == j.Drain
 			j.recovery(o)
 			if o.Len() > longest.Len() {
 				longest = o
@@ -274,18 +250,18 @@ func (j *judge) between(of string, least int64, grants []int64, spans []record.S
 }
 
 // recovery measures how long an outage went on after an order to heal.
-func (j *judge) recovery(o Outage) {
+func (j *judge) recovery(o outage) {
 	first := sort.Search(len(j.spells), func(i int) bool { return j.spells[i].To >= o.From })
 	for _, s := range j.spells[first:] {
 		if s.To >= o.To {
 			return
 		}
-		j.f.RecoveryNS = max(j.f.RecoveryNS, o.To-s.To)
+		j.recovered = max(j.recovered, o.To-s.To)
 	}
 }
 
 // word judges one outage.
-func (j *judge) word(o Outage) {
+func (j *judge) word(o outage) {
 	rank := stalls
 	lastsToHeal := func(s record.Span) bool {
 		return o.From < s.To && s.To <= o.To && s.Len() >= j.least && s.To-max(o.From, s.From) >= s.Len()/2
@@ -293,49 +269,60 @@ func (j *judge) word(o Outage) {
 	switch {
 	case slices.ContainsFunc(without([]record.Span{o.Span}, j.settling), func(s record.Span) bool { return s.Len() >= j.second }):
 		rank = dead
-	case strings.HasPrefix(o.Of, zone):
+	case strings.HasPrefix(o.of, zone):
 		return // told, not judged
 	case slices.ContainsFunc(j.spells, lastsToHeal):
 		rank = down
 	}
 	// The worst word decides, of the lock rather than of a resource that it kept, by the longest outage.
-	own := func(o Outage) int { return strings.Compare("", o.Of) } // 0: the lock's, else -1
+	own := func(o outage) int { return strings.Compare("", o.of) } // 0: the lock's, else -1
 	if cmp.Or(cmp.Compare(rank, j.rank), cmp.Compare(own(o), own(j.decides)), cmp.Compare(o.Len(), j.decides.Len())) > 0 {
 		j.rank, j.decides = rank, o
 	}
 }
 
-// tell puts the word into the findings.
-func (j *judge) tell() {
-	asked := len(j.Acquires)+len(j.Canaries) > 0
-	switch {
-	case j.rank > live:
-		j.f.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
-		j.f.Statement = result.Statement{State: result.Failed, Code: result.Code(j.f.Word), N: float64(j.decides.Len()) / 1e6, Of: j.decides.Of}
-		j.f.Outages = slices.DeleteFunc(j.f.Outages, func(o Outage) bool { return o == j.decides })
-		j.f.Outages = append([]Outage{j.decides}, j.f.Outages...)
-	case asked:
-		j.f.Word, j.f.Statement = result.Live, result.Statement{State: result.OK}
-	default:
-		j.f.Word, j.f.Statement = result.NotJudged, result.Statement{State: result.Unknown, Code: result.NothingToJudge}
+// tell puts the word and the outages into the row: first the one that decides.
+func (j *judge) tell(outages []outage) {
+	v := &j.row.Verdict
+	v.Word, v.Liveness = result.Live, result.Statement{State: result.OK}
+	if j.rank > live {
+		v.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
+		v.Liveness = result.Statement{State: result.Failed, Code: result.Code(v.Word), N: ms(j.decides.Len()), Of: j.decides.of}
+		outages = slices.Concat([]outage{j.decides}, slices.DeleteFunc(outages, func(o outage) bool { return o == j.decides }))
+	}
+	for _, o := range outages {
+		j.row.Outages = append(j.row.Outages, result.Outage{Of: o.of, FromMS: j.MS(o.From), ToMS: j.MS(o.To), Open: o.To == j.Drain})
+	}
+	if j.healed {
+		j.row.Figures["recovery_ms"] = ms(j.recovered)
 	}
 }
 
-// shares counts the operations that were due in the measured part.
-func (j *judge) shares() {
-	due := func(players bool) (all, inFault Share) {
-		for o := range j.Due(players) {
-			all.add(o.Outcome, o.Count)
-			i := sort.Search(len(j.spells), func(i int) bool { return j.spells[i].To > o.From })
-			if i < len(j.spells) && j.spells[i].From <= o.From {
-				inFault.add(o.Outcome, o.Count)
+// share is how many of the operations that were due in the measured part ended well, and of those in
+// the faults' time.
+func (j *judge) share(all, inFault string, players bool) {
+	var ok, due [2]float64
+	for o := range j.Due(players) {
+		count := func(k int) {
+			if due[k] += float64(o.Count); o.Outcome == record.OK {
+				ok[k] += float64(o.Count)
 			}
 		}
-		return all, inFault
+		count(0)
+		i := sort.Search(len(j.spells), func(i int) bool { return j.spells[i].To > o.From })
+		if i < len(j.spells) && j.spells[i].From <= o.From {
+			count(1)
+		}
 	}
-	j.f.Served, j.f.ServedInFault = due(j.Head.Workload == history.Matchmaking)
-	j.f.Acquired, _ = due(false)
+	for k, name := range []string{all, inFault} {
+		if name != "" && due[k] > 0 {
+			j.row.Figures[name] = ok[k] / due[k]
+		}
+	}
 }
+
+// ms is a time in milliseconds.
+func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
 // union sorts spans, and joins those that touch, in their place.
 func union(spans []record.Span) []record.Span {

@@ -3,7 +3,6 @@ package measure
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"locklab/workloads/check/record"
@@ -22,41 +21,108 @@ func granted(own []record.Acquire) (grants []*record.Acquire) {
 	return grants
 }
 
-// handoffs takes the times from a release, while others waited, until one of these held. A
-// client that asked only after the release and came first has barged in: the others wait on.
-func (m *Measures) handoffs(r *record.Run) {
+// contention measures how each resource went from one client to the next.
+func (m *measures) contention() {
 	var took dist
-	for own := range r.ByResource() {
-		asks, answers := make([]int64, 0, len(own)), make([]int64, 0, len(own))
-		for i := range own {
-			asks, answers = append(asks, asked(&own[i])), append(answers, own[i].At)
-		}
-		slices.Sort(asks)
-		slices.Sort(answers)
-		waiting := func(at int64) bool { return before(asks, at+1) > before(answers, at+1) }
-		since := int64(record.Never) // the first release since a waiting client held
+	peers := map[record.Name]*peer{}
+	for own := range m.ByResource() {
 		grants := granted(own)
-		for i := 1; i < len(grants); i++ {
-			last, next := grants[i-1], grants[i]
-			released := last.Stopped
-			if released != last.Until || released > next.At || released < r.Measure || next.At >= r.Drain || !waiting(released) {
-				since = record.Never
-				continue
-			}
-			since = min(since, released)
-			if asked(next) <= released {
-				took.add(next.At - since)
-				since = record.Never
-			}
-		}
+		m.handoffs(own, grants, &took)
+		m.peers(own, grants, peers)
 	}
 	took.into(m, map[string]float64{"handoff_p50_ms": 0.5, "handoff_p99_ms": 0.99})
-	if took.h == nil {
-		return
+	if took.h != nil {
+		if n, _, known := m.counted(func(a *record.Acquire) uint64 { return a.Wakeups }); known {
+			m.set("wakeups_per_handoff", n, float64(took.h.TotalCount()))
+		}
 	}
-	if n, _, known := counted(r, func(a *record.Acquire) uint64 { return a.Wakeups }); known {
-		m.set("wakeups_per_handoff", n, float64(took.h.TotalCount()))
+	for _, p := range peers {
+		p.WaitP50MS, p.WaitP99MS, p.WaitMaxMS = p.waits.ms(0.5), p.waits.ms(0.99), p.waits.ms(1)
+		p.BypassMean = float64(p.passed) / float64(p.waits.h.TotalCount())
+		m.row.Peers = append(m.row.Peers, p.Peer)
 	}
+	slices.SortFunc(m.row.Peers, func(a, b result.Peer) int { return cmp.Compare(a.Node, b.Node) })
+}
+
+// handoffs takes the times from a release, while others waited, until one of these held. A
+// client that asked only after the release and came first has barged in: the others wait on.
+func (m *measures) handoffs(own []record.Acquire, grants []*record.Acquire, took *dist) {
+	asks, answers := make([]int64, 0, len(own)), make([]int64, 0, len(own))
+	for i := range own {
+		asks, answers = append(asks, asked(&own[i])), append(answers, own[i].At)
+	}
+	slices.Sort(asks)
+	slices.Sort(answers)
+	waiting := func(at int64) bool { return before(asks, at+1) > before(answers, at+1) }
+	since := int64(record.Never) // the first release since a waiting client held
+	for i := 1; i < len(grants); i++ {
+		last, next := grants[i-1], grants[i]
+		released := last.Stopped
+		if released != last.Until || released > next.At || released < m.Measure || next.At >= m.Drain || !waiting(released) {
+			since = record.Never
+			continue
+		}
+		since = min(since, released)
+		if asked(next) <= released {
+			took.add(next.At - since)
+			since = record.Never
+		}
+	}
+}
+
+// peer is a master with its clients.
+type peer struct {
+	result.Peer
+	waits  dist
+	passed int64
+}
+
+// peers measures how long the clients of each master waited, and how often they were passed
+// over. A wait that ended without the lock counts with its length, and one that was open when
+// the measured part ended with its length so far: a master that is never served is in no other.
+func (m *measures) peers(own []record.Acquire, grants []*record.Acquire, all map[record.Name]*peer) {
+	times := make([]int64, len(grants))
+	for i, g := range grants {
+		times[i] = g.At
+	}
+	for i := range own {
+		a := &own[i]
+		from, to := asked(a), min(a.At, m.Drain)
+		if a.Outcome == record.Unsent || a.At < m.Measure || from >= m.Drain {
+			continue
+		}
+		p := all[a.Node]
+		if p == nil {
+			p = &peer{Peer: result.Peer{Node: m.Text(a.Node), Zone: m.zone(a.Node)}}
+			all[a.Node] = p
+		}
+		p.waits.add(to - from)
+		first := before(times, from+1)
+		passed, row := int64(0), int64(0)
+		for _, g := range grants[first:max(first, before(times, to))] {
+			if row++; g.Node == a.Node {
+				row = 0
+				continue
+			}
+			passed++
+			p.BypassInARowMax = max(p.BypassInARowMax, row)
+		}
+		p.passed, p.BypassMax = p.passed+passed, max(p.BypassMax, passed)
+		switch {
+		case a.At >= m.Drain:
+		case a.Outcome == record.OK:
+			p.Acquires++
+		default:
+			p.GaveUp++
+		}
+	}
+}
+
+func (m *measures) zone(node record.Name) string {
+	if n := m.Node(node); n != nil {
+		return n.Zone
+	}
+	return ""
 }
 
 // before is how many of the sorted times come before at.
@@ -67,12 +133,12 @@ func before(times []int64, at int64) int {
 
 // fairness is Jain's index of the masters' grants (R. Jain, D. Chiu, W. Hawe, "A Quantitative
 // Measure of Fairness", DEC-TR-301, 1984). A master that asked and got none counts.
-func (m *Measures) fairness(r *record.Run) {
+func (m *measures) fairness() {
 	got := map[record.Name]float64{}
-	for i := range r.Acquires {
-		if a := &r.Acquires[i]; a.At >= r.Measure && a.From < r.Drain {
+	for i := range m.Acquires {
+		if a := &m.Acquires[i]; a.At >= m.Measure && a.From < m.Drain {
 			n := 0.0
-			if a.Outcome == record.OK && a.At < r.Drain {
+			if a.Outcome == record.OK && a.At < m.Drain {
 				n = 1
 			}
 			got[a.Node] += n
@@ -83,69 +149,4 @@ func (m *Measures) fairness(r *record.Run) {
 		sum, squares = sum+n, squares+n*n
 	}
 	m.set("fairness", sum*sum, float64(len(got))*squares)
-}
-
-// peers measures how long the clients of each master waited, and how often they were passed
-// over. A wait that ended without the lock counts with its length, and one that was open when
-// the measured part ended with its length so far: a master that is never served is in no other.
-func (m *Measures) peers(r *record.Run) {
-	type peer struct {
-		result.Peer
-		waits  []int64
-		passed int64
-	}
-	all := map[record.Name]*peer{}
-	for own := range r.ByResource() {
-		grants := granted(own)
-		times := make([]int64, len(grants))
-		for i, g := range grants {
-			times[i] = g.At
-		}
-		for i := range own {
-			a := &own[i]
-			from, to := asked(a), min(a.At, r.Drain)
-			if a.Outcome == record.Unsent || a.At < r.Measure || from >= r.Drain {
-				continue
-			}
-			p := all[a.Node]
-			if p == nil {
-				p = &peer{Peer: result.Peer{Node: r.Text(a.Node), Zone: zone(r, a.Node)}}
-				all[a.Node] = p
-			}
-			p.waits = append(p.waits, to-from)
-			first := before(times, from+1)
-			passed, row := int64(0), int64(0)
-			for _, g := range grants[first:max(first, before(times, to))] {
-				if row++; g.Node == a.Node {
-					row = 0
-					continue
-				}
-				passed++
-				p.BypassInARowMax = max(p.BypassInARowMax, row)
-			}
-			p.passed, p.BypassMax = p.passed+passed, max(p.BypassMax, passed)
-			switch {
-			case a.At >= r.Drain:
-			case a.Outcome == record.OK:
-				p.Acquires++
-			default:
-				p.GaveUp++
-			}
-		}
-	}
-	for _, p := range all {
-		slices.Sort(p.waits)
-		quantile := func(q float64) float64 { return ms(p.waits[int(math.Ceil(q*float64(len(p.waits))))-1]) }
-		p.WaitP50MS, p.WaitP99MS, p.WaitMaxMS = quantile(0.5), quantile(0.99), quantile(1)
-		p.BypassMean = float64(p.passed) / float64(len(p.waits))
-		m.Peers = append(m.Peers, p.Peer)
-	}
-	slices.SortFunc(m.Peers, func(a, b result.Peer) int { return cmp.Compare(a.Node, b.Node) })
-}
-
-func zone(r *record.Run, node record.Name) string {
-	if n := r.Node(node); n != nil {
-		return n.Zone
-	}
-	return ""
 }

@@ -17,45 +17,39 @@ import (
 	"locklab/workloads/result"
 )
 
-// Measures are those of one run.
-type Measures struct {
-	Figures map[string]float64
-	Errors  map[string]int64 // of requests, by kind
-	Peers   []result.Peer    // of raw workloads, by name
-	Nodes   []result.Node    // by name
-	Curve   []result.Point   // by rate
+// Of puts them into the row of the run.
+func Of(r *record.Run, row *result.Row) {
+	m := measures{Run: r, row: row}
+	m.requests()
+	m.acquires()
+	m.messages()
+	if r.Head.Workload != history.Matchmaking {
+		m.contention()
+	}
+	m.fairness()
+	m.capacity()
+	m.throughput()
+	m.usage()
 }
 
-// Of measures a run.
-func Of(r *record.Run) Measures {
-	m := Measures{Figures: map[string]float64{}, Errors: map[string]int64{}}
-	m.requests(r)
-	m.acquires(r)
-	m.messages(r)
-	if r.Head.Workload != history.Matchmaking {
-		m.handoffs(r)
-		m.peers(r)
-	}
-	m.fairness(r)
-	m.capacity(r)
-	m.throughput(r)
-	m.usage(r)
-	return m
+type measures struct {
+	*record.Run
+	row *result.Row
 }
 
 // set adds a ratio if it has a denominator.
-func (m *Measures) set(name string, over, under float64) {
+func (m *measures) set(name string, over, under float64) {
 	if under > 0 {
-		m.Figures[name] = over / under
+		m.row.Figures[name] = over / under
 	}
 }
 
 // requests measures the requests of players; in raw workloads, the acquisitions.
-func (m *Measures) requests(r *record.Run) {
+func (m *measures) requests() {
 	var took, late dist
 	due, ok := int64(0), 0
-	players := r.Head.Workload == history.Matchmaking
-	for o := range r.Due(players) {
+	players := m.Head.Workload == history.Matchmaking
+	for o := range m.Due(players) {
 		due += int64(o.Count)
 		if o.Sent > 0 && o.Outcome != record.Unsent {
 			late.add(o.Sent - o.From)
@@ -65,32 +59,32 @@ func (m *Measures) requests(r *record.Run) {
 			took.add(o.At - o.From)
 			continue
 		}
-		m.Errors[cmp.Or(r.Text(o.ErrorKind), "other")] += int64(o.Count)
+		m.row.Errors[cmp.Or(m.Text(o.ErrorKind), "other")] += int64(o.Count)
 	}
 	if players {
-		m.Figures["rooms"] = 0
+		m.row.Figures["rooms"] = 0
 	}
-	for i := range r.Rooms {
-		if e := &r.Rooms[i]; e.State == record.RoomStarting && e.At >= r.Measure && e.At < r.Drain {
-			m.Figures["rooms"]++
+	for i := range m.Rooms {
+		if e := &m.Rooms[i]; e.State == record.RoomStarting && e.At >= m.Measure && e.At < m.Drain {
+			m.row.Figures["rooms"]++
 		}
 	}
 	took.into(m, map[string]float64{"request_p50_ms": 0.5, "request_p99_ms": 0.99, "request_max_ms": 1})
 	late.into(m, map[string]float64{"late_p99_ms": 0.99})
-	m.Figures["requests"] = float64(due)
-	seconds := time.Duration(r.Drain - r.Measure).Seconds()
+	m.row.Figures["requests"] = float64(due)
+	seconds := time.Duration(m.Drain - m.Measure).Seconds()
 	m.set("achieved_per_s", float64(ok), seconds)
-	if n := r.Offered(r.Measure); n > 0 {
+	if n := m.Offered(m.Measure); n > 0 {
 		m.set("offered_per_s", n, seconds)
 	}
 }
 
 // acquires measures the acquisitions that were due in the measured part, and their holds.
-func (m *Measures) acquires(r *record.Run) {
+func (m *measures) acquires() {
 	var took, held dist
-	for i := range r.Acquires {
-		a := &r.Acquires[i]
-		if a.From < r.Measure || a.From >= r.Drain || a.Outcome != record.OK {
+	for i := range m.Acquires {
+		a := &m.Acquires[i]
+		if a.From < m.Measure || a.From >= m.Drain || a.Outcome != record.OK {
 			continue
 		}
 		took.add(a.At - asked(a))
@@ -100,8 +94,8 @@ func (m *Measures) acquires(r *record.Run) {
 	}
 	took.into(m, map[string]float64{"acquire_p50_ms": 0.5, "acquire_p99_ms": 0.99, "acquire_max_ms": 1})
 	held.into(m, map[string]float64{"hold_p50_ms": 0.5})
-	if p50, known := m.Figures["acquire_p50_ms"]; known {
-		m.set("acquire_rtts", p50, ms(r.Head.RTTNS))
+	if p50, known := m.row.Figures["acquire_p50_ms"]; known {
+		m.set("acquire_rtts", p50, ms(m.Head.RTTNS))
 	}
 }
 
@@ -121,10 +115,10 @@ func (d *dist) add(ns int64) {
 }
 
 // into adds the named quantiles to the figures; none of no values.
-func (d *dist) into(m *Measures, names map[string]float64) {
+func (d *dist) into(m *measures, names map[string]float64) {
 	for name, q := range names {
 		if d.h != nil {
-			m.Figures[name] = d.ms(q)
+			m.row.Figures[name] = d.ms(q)
 		}
 	}
 }
@@ -141,8 +135,8 @@ func (d *dist) ms(q float64) float64 {
 
 // messages divides what the masters' locks sent in the measured part by the acquisitions that
 // ended in it. Canaries send messages as well, so they count on both sides.
-func (m *Measures) messages(r *record.Run) {
-	if n, ended, known := counted(r, func(a *record.Acquire) uint64 { return a.Messages }); known {
+func (m *measures) messages() {
+	if n, ended, known := m.counted(func(a *record.Acquire) uint64 { return a.Messages }); known {
 		m.set("messages_per_acquire", n, ended)
 	}
 }
@@ -150,19 +144,19 @@ func (m *Measures) messages(r *record.Run) {
 // counted is by how much the running totals of all masters grew in the measured part, and how
 // many acquisitions ended in it: each life of a process counts from 0. The totals are not known of
 // locks that count nothing.
-func counted(r *record.Run, total func(*record.Acquire) uint64) (sum, ended float64, known bool) {
-	killed := make([][]int64, len(r.Names))
-	totals := make([][][2]uint64, len(r.Names)) // by life: the highest before the measured part, and by its end
-	for i := range r.Nodes {
-		killed[r.Nodes[i].Name] = r.Nodes[i].Killed
+func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float64, known bool) {
+	killed := make([][]int64, len(m.Names))
+	totals := make([][][2]uint64, len(m.Names)) // by life: the highest before the measured part, and by its end
+	for i := range m.Nodes {
+		killed[m.Nodes[i].Name] = m.Nodes[i].Killed
 	}
-	for _, list := range [][]record.Acquire{r.Acquires, r.Canaries} {
+	for _, list := range [][]record.Acquire{m.Acquires, m.Canaries} {
 		for i := range list {
 			a := &list[i]
-			if a.At >= r.Drain {
+			if a.At >= m.Drain {
 				continue
 			}
-			if a.Outcome != record.Unsent && a.At >= r.Measure {
+			if a.Outcome != record.Unsent && a.At >= m.Measure {
 				ended++
 			}
 			life := before(killed[a.Node], a.At)
@@ -171,7 +165,7 @@ func counted(r *record.Run, total func(*record.Acquire) uint64) (sum, ended floa
 			}
 			seen := &totals[a.Node][life]
 			seen[1] = max(seen[1], total(a))
-			if a.At < r.Measure {
+			if a.At < m.Measure {
 				seen[0] = max(seen[0], total(a))
 			}
 		}
@@ -186,18 +180,18 @@ func counted(r *record.Run, total func(*record.Acquire) uint64) (sum, ended floa
 
 // capacity is how many grants full loads of clients got. CPU time is that of all nodes, of the
 // samples during which the load was on all the time.
-func (m *Measures) capacity(r *record.Run) {
+func (m *measures) capacity() {
 	for state, name := range map[string]string{history.CapacityOwn: "grants_per_s", history.CapacityOne: "handoffs_per_s"} {
 		var grants, over, cpu float64
-		for _, c := range r.Capacities {
+		for _, c := range m.Capacities {
 			if c.State != state {
 				continue
 			}
 			took := float64(c.At - c.Sent)
 			grants, over = grants+float64(c.Count), over+took
 			ran, looked := map[record.Name]float64{}, map[record.Name]float64{}
-			for i := range r.Usage {
-				if u := &r.Usage[i]; u.CPUNS != nil && u.From >= c.From && u.To <= c.At {
+			for i := range m.Usage {
+				if u := &m.Usage[i]; u.CPUNS != nil && u.From >= c.From && u.To <= c.At {
 					ran[u.Node] += float64(*u.CPUNS)
 					looked[u.Node] += float64(u.Len())
 				}
@@ -214,22 +208,22 @@ func (m *Measures) capacity(r *record.Run) {
 }
 
 // usage adds up what the nodes used in the measured part.
-func (m *Measures) usage(r *record.Run) {
+func (m *measures) usage() {
 	type node struct {
 		result.Node
 		ranNS, cpuNS, in, out float64
 	}
 	nodes := map[string]*node{}
-	for i := range r.Usage {
-		u := &r.Usage[i]
-		in := record.Span{From: max(u.From, r.Measure), To: min(u.To, r.Drain)}
+	for i := range m.Usage {
+		u := &m.Usage[i]
+		in := record.Span{From: max(u.From, m.Measure), To: min(u.To, m.Drain)}
 		if in.Len() <= 0 {
 			continue
 		}
-		name := r.Text(u.Node)
+		name := m.Text(u.Node)
 		n := nodes[name]
 		if n == nil {
-			n = &node{Node: result.Node{Node: name, Zone: zone(r, u.Node)}}
+			n = &node{Node: result.Node{Node: name, Zone: m.zone(u.Node)}}
 			nodes[name] = n
 		}
 		part := func(sum *int64) float64 { // as if it had been even
@@ -246,7 +240,7 @@ func (m *Measures) usage(r *record.Run) {
 		}
 		n.in, n.out = n.in+part(u.InBytes), n.out+part(u.OutBytes)
 	}
-	measured := float64(r.Drain - r.Measure)
+	measured := float64(m.Drain - m.Measure)
 	cpuNS, memory := 0.0, 0.0
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		n := nodes[name]
@@ -255,26 +249,26 @@ func (m *Measures) usage(r *record.Run) {
 		}
 		n.InPerS, n.OutPerS = n.in/measured*float64(time.Second), n.out/measured*float64(time.Second)
 		cpuNS, memory = cpuNS+n.cpuNS, max(memory, n.MemoryMiB)
-		m.Nodes = append(m.Nodes, n.Node)
+		m.row.Nodes = append(m.row.Nodes, n.Node)
 	}
 	if cpuNS > 0 {
 		m.set("cpus", cpuNS, measured)
 	}
 	if memory > 0 {
-		m.Figures["memory_mib"] = memory
+		m.row.Figures["memory_mib"] = memory
 	}
 }
 
-// throughput is how requests fared at each rate that was tried, and the highest that passed.
-func (m *Measures) throughput(r *record.Run) {
-	for _, c := range r.Capacities {
+// throughput is the highest rate of requests that passed, of those that were tried.
+func (m *measures) throughput() {
+	for _, c := range m.Capacities {
 		if c.State != history.CapacityMatches {
 			continue
 		}
 		var took, late dist
 		due, ok := uint32(0), uint32(0)
-		for i := range r.Requests {
-			q := &r.Requests[i]
+		for i := range m.Requests {
+			q := &m.Requests[i]
 			if q.From < c.Sent || q.From >= c.At {
 				continue
 			}
@@ -286,15 +280,9 @@ func (m *Measures) throughput(r *record.Run) {
 				took.add(q.At - q.From)
 			}
 		}
-		if due == 0 {
-			continue
+		if due > 0 && ok == due && took.ms(0.99) < ms(int64(history.MatchesP99)) && late.ms(0.99) < ms(int64(history.MatchesLate)) {
+			rate := float64(due) / time.Duration(c.At-c.Sent).Seconds()
+			m.row.Figures["matches_per_s"] = max(m.row.Figures["matches_per_s"], rate)
 		}
-		p := result.Point{RatePerS: float64(due) / time.Duration(c.At-c.Sent).Seconds(), P99MS: took.ms(0.99)}
-		p.Late = late.ms(0.99) >= ms(int64(history.MatchesLate))
-		if p.OK = ok == due && p.P99MS < ms(int64(history.MatchesP99)) && !p.Late; p.OK {
-			m.Figures["matches_per_s"] = max(m.Figures["matches_per_s"], p.RatePerS)
-		}
-		m.Curve = append(m.Curve, p)
 	}
-	slices.SortFunc(m.Curve, func(a, b result.Point) int { return cmp.Compare(a.RatePerS, b.RatePerS) })
 }

@@ -17,7 +17,7 @@ import (
 func ms(n int64) int64 { return n * int64(time.Millisecond) }
 
 // figures are those of a run of three seconds that is measured from 1 s on, that want has.
-func figures(t *testing.T, want map[string]float64, events ...history.Event) measure.Measures {
+func figures(t *testing.T, want map[string]float64, events ...history.Event) result.Row {
 	t.Helper()
 	r, err := record.Of(append([]history.Event{
 		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Workload: history.Mutex, DurationNS: ms(3000)}},
@@ -28,7 +28,8 @@ func figures(t *testing.T, want map[string]float64, events ...history.Event) mea
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := measure.Of(r)
+	m := result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}
+	measure.Of(r, &m)
 	for name, n := range want {
 		got, known := m.Figures[name]
 		if known != (n >= 0) || known && !cmp.Equal(got, n, cmpopts.EquateApprox(1e-9, 0)) {
@@ -92,4 +93,27 @@ func TestRunningTotals(t *testing.T) {
 	}
 	figures(t, map[string]float64{"messages_per_acquire": (12 + 4 + 7) / 5., "fairness": 16. / (2 * 10)}, events...)
 	figures(t, map[string]float64{"messages_per_acquire": absent}, acquire("m1", "r", 1500, 0))
+}
+
+// TestThroughput: the highest rate that passed is the figure.
+func TestThroughput(t *testing.T) {
+	const s, ms = int64(1e9), int64(1e6)
+	r := &record.Run{Head: history.Run{Workload: history.Matchmaking}, Names: []string{""}, Measure: 0, Drain: s}
+	step := func(at int64, n int, late, took int64, outcome record.Outcome) {
+		r.Capacities = append(r.Capacities, record.Capacity{From: at - s, Sent: at, At: at + s, State: history.CapacityMatches, Count: uint64(n)})
+		for i := range n {
+			due := at + int64(i)*ms
+			r.Requests = append(r.Requests, record.Request{Op: record.Op{From: due, Sent: due + late, At: due + took, Outcome: record.OK, Count: 1}})
+		}
+		r.Requests[len(r.Requests)-1].Outcome = outcome
+	}
+	step(10*s, 500, ms, 5*ms, record.OK)
+	step(20*s, 900, ms, 5*ms, record.Failed)
+	step(30*s, 800, ms, 200*ms, record.OK)
+	step(40*s, 700, 30*ms, 50*ms, record.OK)
+	step(50*s, 600, ms, 90*ms, record.OK)
+	row := result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}
+	if measure.Of(r, &row); row.Figures["matches_per_s"] != 600 {
+		t.Errorf("%v a second, want 600", row.Figures["matches_per_s"])
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"locklab/locks"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
+	"locklab/workloads/result"
 )
 
 // Read reads a history file, gzipped or not. One goroutine decodes while another one takes
@@ -351,12 +352,11 @@ func (s *scribe) keep(node Name, n uint64) {
 func (s *scribe) addFault(e *history.Event) {
 	f := s.faults[e.ID]
 	if f == nil {
-		f = &Fault{ID: e.ID, Asked: Never, Began: Never, Heal: Never, Ended: Never, Proven: true}
+		f = &Fault{Fault: result.Fault{ID: e.ID, Proven: true}, Asked: Never, Began: Never, Heal: Never, Ended: Never}
 		s.faults[e.ID] = f
 	}
 	f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target)
 	if e.State == "kept-away" {
-		f.KeptNS = e.DelayNS
 		return
 	}
 	f.From, f.To, f.Nodes = both(f.From, e.From), both(f.To, e.To), both(f.Nodes, e.Nodes)
@@ -548,6 +548,7 @@ func (s *scribe) settleFaults() {
 	r := s.run
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
 		f := s.faults[id]
+		f.Unasked = slices.Contains([]string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}, f.Kind)
 		f.Proven = f.Proven && f.Began < Never && (f.Heal == Never || f.Ended < Never || f.Away)
 		switch {
 		case !f.Proven || f.Asked == Never:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // Never is the time of what did not come.
@@ -57,6 +58,14 @@ type Run struct {
 	Missing, Contradictions Flaws
 
 	holds []int32 // by name: 1 + the place of its acquisition; see [Run.Hold]
+}
+
+// MS is a time in milliseconds since the measured part began, as results have it.
+func (r *Run) MS(at int64) float64 {
+	if at == Never {
+		return result.Never
+	}
+	return float64(at-r.Measure) / 1e6
 }
 
 // Text is a name's string.
@@ -221,21 +230,12 @@ type Grant struct {
 	Token          uint64
 }
 
-// Fault is one entry of the ledger. Times that did not come are [Never]; Began is then Never,
-// and Proven false. Away says that what it ended did not come back in the run.
+// Fault is one entry of the ledger, with its times; those that did not come are [Never]. Began is then
+// Never, and Proven false. Away says that what it ended did not come back in the run.
 type Fault struct {
-	ID, Kind, Target          string
-	From, To, Nodes           []string
+	result.Fault
 	Asked, Began, Heal, Ended int64
-	KeptNS                    int64
-	Proven, Away              bool
-	Why                       string
-	Log                       []string // the last lines of a node that ended unasked
-}
-
-// Unasked says that no scenario asked for it.
-func (f *Fault) Unasked() bool {
-	return slices.Contains([]string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}, f.Kind)
+	Away                      bool
 }
 
 // Stops says that the kind of fault has processes stand still, or end.

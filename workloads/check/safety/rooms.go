@@ -79,17 +79,16 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		case o.until-o.err <= r.start+r.err:
 			doubt = true
 		default:
-			j.f.Duplicates++
-			j.violation(result.Duplicates, r.start, r.group, func() (was, came result.Party) { return j.party(o), j.party(r) })
+			j.violation(result.Duplicates, r.start, r.group, j.ordered(o), j.ordered(r))
 			return append(earlier[:i], earlier[keep:]...)
 		}
 	}
 	switch {
 	case doubt:
-		j.f.InDoubt++
+		j.row.Figures["in_doubt"]++
 	case excused != nil:
-		j.f.Unreachable++
-		j.found = append(j.found, found{result.Duplicates, r.start, r.group, true, func() (was, came result.Party) { return j.party(excused), j.party(r) }})
+		j.row.Figures["unreachable"]++
+		j.found = append(j.found, found{result.Duplicates, r.start, r.group, true, j.ordered(excused), j.ordered(r)})
 	}
 	return append(earlier[:0], earlier[keep:]...)
 }
@@ -115,10 +114,13 @@ func (j *judge) apart(r, o *room) bool {
 	})
 }
 
-func (j *judge) party(r *room) result.Party {
-	p := result.Party{Node: j.Text(r.master), Room: j.Text(r.id), Worker: j.Text(r.worker), FromMS: j.ms(r.start), ToMS: j.ms(r.until)}
-	if r.order != nil {
-		p.Hold = j.Text(r.order.Hold)
+// ordered is a room as results have it.
+func (j *judge) ordered(r *room) party {
+	return func() result.Party {
+		p := result.Party{Node: j.Text(r.master), Room: j.Text(r.id), Worker: j.Text(r.worker), FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
+		if r.order != nil {
+			p.Hold = j.Text(r.order.Hold)
+		}
+		return p
 	}
-	return p
 }

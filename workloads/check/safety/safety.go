@@ -11,88 +11,93 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"locklab/workloads/check/record"
+	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
-// Findings are what was found, and what it says about the lock.
-type Findings struct {
-	Duplicates, Unreachable, Overlaps, TokensBack, InDoubt int64
-
-	// Of fenced-write. CheckedWrites showed a token; without any, stale writes and lost updates
-	// are figures and not violations.
-	StaleWrites, LostUpdates, FencedWrites, CheckedWrites int64
-
-	ZombieNS int64
-	// Violations are the first of each code, [result.MaxViolations] in all, in order of time;
-	// after those that count, the excused ones.
-	Violations []result.Violation
-	Statement  result.Statement
-}
-
-// Judge looks at a run.
-func Judge(r *record.Run) Findings { return look(r, result.MaxViolations) }
+// Judge puts what was found, and what it says about the lock, into the row of the run. Violations are
+// the first of each code, [result.MaxViolations] in all, in order of time; after those that count,
+// the excused ones.
+func Judge(r *record.Run, row *result.Row) { look(r, row, result.MaxViolations) }
 
 // All are all violations of a run, excused ones last.
-func All(r *record.Run) []result.Violation { return look(r, math.MaxInt).Violations }
-
-func look(r *record.Run, most int) Findings {
-	j := judge{Run: r, killed: make([][]int64, len(r.Names))}
-	for i := range r.Nodes {
-		j.killed[r.Nodes[i].Name] = r.Nodes[i].Killed
-	}
-	j.rooms()
-	j.holds()
-	j.writes()
-	j.f.Violations = j.first(most)
-	j.f.Statement = j.f.statement()
-	return j.f
-}
-
-func (f *Findings) statement() result.Statement {
-	type count struct {
-		code result.Code
-		n    int64
-	}
-	all := []count{{result.Duplicates, f.Duplicates}, {result.Overlaps, f.Overlaps}, {result.TokensBack, f.TokensBack}}
-	if f.CheckedWrites > 0 {
-		all = append(all, count{result.StaleWrites, f.StaleWrites}, count{result.LostUpdates, f.LostUpdates})
-	}
-	for _, v := range all {
-		if v.n > 0 {
-			return result.Statement{State: result.Failed, Code: v.code, N: float64(v.n)}
-		}
-	}
-	if f.InDoubt > 0 {
-		return result.Statement{State: result.Unknown, Code: result.InDoubt, N: float64(f.InDoubt)}
-	}
-	return result.Statement{State: result.OK}
+func All(r *record.Run) []result.Violation {
+	row := result.Row{Figures: map[string]float64{}}
+	look(r, &row, math.MaxInt)
+	return row.Violations
 }
 
 type judge struct {
 	*record.Run
-	f      Findings
-	killed [][]int64 // of each node, by its name
-	found  []found
+	row     *result.Row
+	killed  [][]int64 // of each node, by its name
+	checked bool      // a writer showed a token; else stale writes and lost updates violate nothing
+	found   []found
 }
 
-// found is a violation of which the parties are only looked up if it is one of the first.
+// found is a violation. Its parties are told only if it is one of the first.
 type found struct {
-	code     result.Code
-	at       int64
-	resource record.Name
-	excused  bool
-	parties  func() (was, came result.Party)
+	code      result.Code
+	at        int64
+	resource  record.Name
+	excused   bool
+	was, came party
 }
 
-// violation notes one that counts.
-func (j *judge) violation(code result.Code, at int64, resource record.Name, parties func() (was, came result.Party)) {
-	j.found = append(j.found, found{code, at, resource, false, parties})
+type party func() result.Party
+
+func look(r *record.Run, row *result.Row, most int) {
+	j := judge{Run: r, row: row, killed: make([][]int64, len(r.Names))}
+	for i := range r.Nodes {
+		j.killed[r.Nodes[i].Name] = r.Nodes[i].Killed
+	}
+	counts := []string{"overlaps", "in_doubt"}
+	switch r.Head.Workload {
+	case history.Matchmaking:
+		counts = append(counts, "duplicates", "unreachable")
+	case history.FencedWrite:
+		counts = append(counts, "stale_writes", "lost_updates", "fenced_writes")
+	}
+	for _, name := range counts {
+		row.Figures[name] = 0
+	}
+	j.rooms()
+	j.holds()
+	j.writes()
+	j.first(most)
+	row.Verdict.Safety = j.statement()
 }
 
-// first has the first violations of each code in order of time, then as many excused ones as fit.
-func (j *judge) first(most int) (list []result.Violation) {
+// figure is the one that counts violations of a code.
+func figure(code result.Code) string { return strings.ReplaceAll(string(code), "-", "_") }
+
+func (j *judge) statement() result.Statement {
+	codes := []result.Code{result.Duplicates, result.Overlaps, result.TokensBack}
+	if j.checked {
+		codes = append(codes, result.StaleWrites, result.LostUpdates)
+	}
+	for _, code := range codes {
+		if n := j.row.Figures[figure(code)]; n > 0 {
+			return result.Statement{State: result.Failed, Code: code, N: n}
+		}
+	}
+	if n := j.row.Figures["in_doubt"]; n > 0 {
+		return result.Statement{State: result.Unknown, Code: result.InDoubt, N: n}
+	}
+	return result.Statement{State: result.OK}
+}
+
+// violation counts one.
+func (j *judge) violation(code result.Code, at int64, resource record.Name, was, came party) {
+	j.row.Figures[figure(code)]++
+	j.found = append(j.found, found{code, at, resource, false, was, came})
+}
+
+// first tells the first violations of each code in order of time, then as many excused ones as fit.
+func (j *judge) first(most int) {
 	slices.SortStableFunc(j.found, func(a, b found) int { return cmp.Compare(a.at, b.at) })
 	told := map[result.Code]int{}
 	for _, f := range j.found {
@@ -100,36 +105,31 @@ func (j *judge) first(most int) (list []result.Violation) {
 			told[f.code] = 0
 		}
 	}
-	share := most / max(len(told), 1)
+	share, list := most/max(len(told), 1), &j.row.Violations
 	for _, excused := range []bool{false, true} {
 		for _, f := range j.found {
-			if f.excused != excused || !excused && told[f.code] == share || len(list) == most {
+			if f.excused != excused || !excused && told[f.code] == share || len(*list) == most {
 				continue
 			}
 			told[f.code]++
-			was, came := f.parties()
-			list = append(list, result.Violation{Code: f.code, AtMS: j.ms(f.at), Resource: j.Text(f.resource), First: was, Second: came, Excused: excused})
+			*list = append(*list, result.Violation{
+				Code: f.code, AtMS: j.MS(f.at), Resource: j.Text(f.resource), First: f.was(), Second: f.came(), Excused: excused,
+			})
 		}
 	}
-	return list
-}
-
-// ms is a time as results have it.
-func (j *judge) ms(at int64) float64 {
-	if at == record.Never {
-		return result.Never
-	}
-	return float64(at-j.Measure) / 1e6
 }
 
 // holder is a hold as results have it.
-func (j *judge) holder(a *record.Acquire) result.Party {
-	return result.Party{Node: j.Text(a.Node), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.Until)}
+func (j *judge) holder(a *record.Acquire) party {
+	return func() result.Party {
+		return result.Party{Node: j.Text(a.Node), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.Until)}
+	}
 }
 
 // holds looks at the holds of each resource.
 func (j *judge) holds() {
 	var holds []*record.Acquire
+	var zombie int64
 	for own := range j.ByResource() {
 		holds = holds[:0]
 		for i := range own {
@@ -138,9 +138,10 @@ func (j *judge) holds() {
 			}
 		}
 		j.overlaps(holds)
-		j.zombies(holds)
+		zombie = max(zombie, j.zombie(holds))
 		j.tokens(slices.DeleteFunc(holds, func(a *record.Acquire) bool { return a.Token == 0 }))
 	}
+	j.row.Figures["zombie_ms"] = float64(zombie) / 1e6
 }
 
 // overlaps counts the holds during which another one surely began: the one that surely began
@@ -152,16 +153,18 @@ func (j *judge) overlaps(holds []*record.Acquire) {
 	for i, h := range holds[:max(0, len(holds)-1)] {
 		switch next := holds[i+1]; {
 		case next.At+next.Err < h.Until-h.Err:
-			j.f.Overlaps++
-			j.violation(result.Overlaps, next.At, h.Resource, func() (was, came result.Party) { return j.holder(h), j.holder(next) })
+			j.violation(result.Overlaps, next.At, h.Resource, j.holder(h), j.holder(next))
 		case next.At < h.Until:
-			j.f.InDoubt++
+			j.row.Figures["in_doubt"]++
 		}
 	}
 }
 
 // tokens counts the holds that have no higher token than each that surely ended before they began.
 func (j *judge) tokens(holds []*record.Acquire) {
+	if len(holds) > 0 {
+		j.row.Figures["tokens_back"] += 0
+	}
 	slices.SortFunc(holds, func(a, b *record.Acquire) int { return cmp.Compare(a.At-a.Err, b.At-b.Err) })
 	ended := slices.Clone(holds)
 	slices.SortFunc(ended, func(a, b *record.Acquire) int { return cmp.Compare(surelyOver(a), surelyOver(b)) })
@@ -174,8 +177,7 @@ func (j *judge) tokens(holds []*record.Acquire) {
 			ended = ended[1:]
 		}
 		if highest != nil && h.Token <= highest.Token {
-			j.f.TokensBack++
-			j.violation(result.TokensBack, h.At, h.Resource, func() (was, came result.Party) { return j.holder(highest), j.holder(h) })
+			j.violation(result.TokensBack, h.At, h.Resource, j.holder(highest), j.holder(h))
 		}
 	}
 }
@@ -187,12 +189,13 @@ func surelyOver(a *record.Acquire) int64 {
 	return a.Until + a.Err
 }
 
-// zombies finds for how long at most a holder believed that it holds after the next grant.
-func (j *judge) zombies(holds []*record.Acquire) {
+// zombie is for how long at most a holder believed that it holds after the next grant.
+func (j *judge) zombie(holds []*record.Acquire) (longest int64) {
 	slices.SortStableFunc(holds, func(a, b *record.Acquire) int { return cmp.Compare(a.At, b.At) })
 	var believed int64 // by any holder before, at least until then
 	for _, h := range holds {
-		j.f.ZombieNS = max(j.f.ZombieNS, believed-h.At-h.Err)
+		longest = max(longest, believed-h.At-h.Err)
 		believed = max(believed, min(h.Until, j.End)-h.Err)
 	}
+	return longest
 }

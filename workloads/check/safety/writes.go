@@ -35,11 +35,9 @@ func (j *judge) writes() {
 		a := &j.Accesses[i]
 		all[i] = access{a, j.Hold(a.Hold)}
 		if a.Kind == record.RefusedWrite {
-			j.f.FencedWrites++
+			j.row.Figures["fenced_writes"]++
 		}
-		if (a.Kind == record.DidWrite || a.Kind == record.RefusedWrite) && a.Token > 0 {
-			j.f.CheckedWrites++
-		}
+		j.checked = j.checked || (a.Kind == record.DidWrite || a.Kind == record.RefusedWrite) && a.Token > 0
 	}
 	slices.SortFunc(all, func(a, b access) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.position(), b.position()), cmp.Compare(a.At, b.At))
@@ -58,7 +56,6 @@ func (j *judge) stale(own []access) {
 			continue
 		}
 		if a.Kind == record.DidWrite && newest.hold != nil && later(newest.hold, a.hold) {
-			j.f.StaleWrites++
 			j.late(result.StaleWrites, a.At, newest, a)
 		}
 		if newest.hold == nil || later(a.hold, newest.hold) {
@@ -85,7 +82,6 @@ func (j *judge) lost(own []access) {
 			continue
 		}
 		if read < a.Version {
-			j.f.LostUpdates++
 			j.late(result.LostUpdates, by.At, a, by)
 		}
 		if a.Base < read {
@@ -94,16 +90,20 @@ func (j *judge) lost(own []access) {
 	}
 }
 
-// late notes a write that came too late, if the store checked tokens.
+// late counts a write that came too late; it is a violation if the store checked tokens.
 func (j *judge) late(code result.Code, at int64, was, came access) {
-	if j.f.CheckedWrites > 0 {
-		j.violation(code, at, came.Resource, func() (first, second result.Party) { return j.writer(was), j.writer(came) })
+	if j.checked {
+		j.violation(code, at, came.Resource, j.writer(was), j.writer(came))
+	} else {
+		j.row.Figures[figure(code)]++
 	}
 }
 
-func (j *judge) writer(a access) result.Party {
-	if a.hold == nil {
-		return result.Party{Node: j.Text(a.By), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.ms(a.At), ToMS: j.ms(a.At)}
+func (j *judge) writer(a access) party {
+	if a.hold != nil {
+		return j.holder(a.hold)
 	}
-	return j.holder(a.hold)
+	return func() result.Party {
+		return result.Party{Node: j.Text(a.By), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.At)}
+	}
 }

@@ -14,17 +14,6 @@ import (
 	"locklab/workloads/result"
 )
 
-// Findings are those of one run.
-type Findings struct {
-	Statement result.Statement
-	// DeadStands says that a lock that is dead may be the cause of the flaw, and stands.
-	DeadStands bool
-	// Unasked are the nodes that ended or stood still, and the programs of the lab that stood
-	// still, although no scenario asked for it. Those of the ledger are not among them.
-	Unasked  []record.Fault
-	Machines []result.Machine // by host
-}
-
 // flaw is a reason why the run decides nothing.
 type flaw struct {
 	code result.Code
@@ -38,28 +27,32 @@ type judge struct {
 	missing, wrong record.Flaws
 }
 
-// Judge looks for flaws in the order in which they are told; the first one decides.
-func Judge(r *record.Run) Findings {
+// Judge looks for flaws in the order in which they are told; the first one decides. It puts that, the
+// faults and the machines into the row of the run, and says whether a dead lock may be the cause of
+// the flaw: that stands.
+func Judge(r *record.Run, row *result.Row) (deadStands bool) {
 	j := &judge{Run: r, missing: r.Missing, wrong: r.Contradictions}
-	f := Findings{Unasked: j.unasked(), Statement: result.Statement{State: result.OK}}
 	givenUp, saturated := flaw{code: result.GivenUp}, flaw{code: result.Saturated}
 	for _, why := range j.GivenUp {
 		givenUp.Add("%s", why)
 	}
 	nodes, lab, hands := flaw{code: result.NodeLost}, flaw{code: result.Standstill}, flaw{code: result.ByHand}
-	for _, fault := range slices.Concat(j.Faults, f.Unasked) {
+	for _, f := range slices.Concat(j.Faults, j.unasked()) {
 		switch {
-		case !fault.Unasked():
-		case fault.Kind == history.FaultByHand:
-			hands.Add("%s", fault.Target)
-		case fault.Kind == history.FaultStandstill && !strings.HasPrefix(fault.Target, "node "):
-			lab.Add("%s", fault.Target)
+		case !f.Unasked:
+		case f.Kind == history.FaultByHand:
+			hands.Add("%s", f.Target)
+		case f.Kind == history.FaultStandstill && !strings.HasPrefix(f.Target, "node "):
+			lab.Add("%s", f.Target)
 		default:
-			nodes.Add("%s", fault.Target)
+			nodes.Add("%s", f.Target)
 		}
+		f.AskedMS, f.BeganMS, f.HealMS, f.EndedMS = j.MS(f.Asked), j.MS(f.Began), j.MS(f.Heal), j.MS(f.Ended)
+		row.Faults = append(row.Faults, f.Fault)
 	}
-	f.Machines = j.machines(&saturated)
+	row.Hosts = j.machines(&saturated)
 	j.checkRecords()
+	row.Verdict.Sound = result.Statement{State: result.OK}
 	for _, found := range []flaw{
 		givenUp, nodes, lab, hands, j.unproven(),
 		{code: result.Contradiction, Flaws: j.wrong},
@@ -67,23 +60,21 @@ func Judge(r *record.Run) Findings {
 		saturated, j.late(), j.linksUnused(), j.nothing(),
 	} {
 		if found.N > 0 {
-			f.Statement = result.Statement{State: result.Unknown, Code: found.code, N: float64(found.N), Of: found.First}
-			f.DeadStands = found.deadStands
-			return f
+			row.Verdict.Sound = result.Statement{State: result.Unknown, Code: found.code, N: float64(found.N), Of: found.First}
+			return found.deadStands
 		}
 	}
-	return f
+	return false
 }
 
-// unasked lists what is not in the ledger, in the order of time. What happened after the end of
-// the run touches nothing.
+// unasked lists what is not in the ledger, in the order of time: nodes that ended or stood still, and
+// programs of the lab that stood still, although no scenario asked for it. What happened after the end
+// of the run touches nothing.
 func (j *judge) unasked() (list []record.Fault) {
 	add := func(kind, target, why string, log []string, from, to int64) {
 		if from < j.End {
-			list = append(list, record.Fault{
-				ID: kind + "/" + target, Kind: kind, Target: target, Why: why, Log: log, Proven: true,
-				Asked: record.Never, Began: from, Heal: record.Never, Ended: to,
-			})
+			f := result.Fault{ID: kind + "/" + target, Kind: kind, Target: target, Why: why, Log: log, Proven: true, Unasked: true}
+			list = append(list, record.Fault{Fault: f, Asked: record.Never, Began: from, Heal: record.Never, Ended: to})
 		}
 	}
 	for i := range j.Nodes {
@@ -136,7 +127,7 @@ func (j *judge) asked(n *record.Node, e record.NodeEvent) bool {
 	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
 		to := f.Ended
 		switch {
-		case e.State != history.NodeExited && f.Unasked():
+		case e.State != history.NodeExited && f.Unasked:
 			return true // it is told already
 		case e.State != history.NodeExited:
 		case f.Kind != "external" && (f.Kind != "full-disk" || told):
@@ -162,7 +153,7 @@ func (j *judge) unproven() flaw {
 	f, known := flaw{code: result.Unproven}, map[string]*record.Fault{}
 	for i := range j.Faults {
 		fault := &j.Faults[i]
-		if known[fault.ID] = fault; !fault.Unasked() && !fault.Proven {
+		if known[fault.ID] = fault; !fault.Unasked && !fault.Proven {
 			f.Add("%s", fault.ID)
 		}
 	}

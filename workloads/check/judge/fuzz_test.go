@@ -1,10 +1,10 @@
-package sound_test
+package judge_test
 
 import (
 	"testing"
 
+	"locklab/workloads/check/judge"
 	"locklab/workloads/check/record"
-	"locklab/workloads/check/sound"
 	"locklab/workloads/history"
 )
 
@@ -29,7 +29,7 @@ func FuzzRead(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const most = 48
-		run := history.Run{Lock: "raft", Workload: history.Mutex, DurationNS: 1e9, WarmupNS: int64(len(data)) * ms}
+		run := history.Run{Lock: "raft", Workload: history.Mutex, DurationNS: 1e9, WarmupNS: int64(len(data)) * millisecond}
 		if len(data)%2 == 0 {
 			run.Workload, run.OfferedPS, run.Expect = history.Matchmaking, 10, &history.Expect{}
 			run.Planned = []history.Planned{{ID: "f1", Target: "holder"}, {ID: "f3"}}
@@ -44,7 +44,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sound.Judge(r)
+		judge.Run(r)
 	})
 }
 
