@@ -3,10 +3,10 @@ package agent
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -25,7 +25,7 @@ import (
 type Agent struct {
 	cfg     Config
 	env     []string // what nodes inherit
-	ports   *ports
+	bind    netip.Addr
 	starter *starter
 	guard   *guard
 
@@ -41,6 +41,7 @@ type Agent struct {
 
 	mu       sync.Mutex
 	closed   bool
+	random   *rand.Rand // of ports
 	nodes    map[string]*node
 	log      *eventLog
 	instance string // changes with every reset
@@ -59,12 +60,13 @@ func New(cfg Config) (*Agent, error) {
 	a := &Agent{
 		cfg:      cfg,
 		env:      inherited(),
-		ports:    newPorts(netip.MustParseAddr(cfg.Bind), seed.Seed(uint64(clock.Mono())).Rand()),
+		bind:     netip.MustParseAddr(cfg.Bind),
+		random:   seed.Seed(uint64(clock.Mono())).Rand(),
 		ctx:      ctx,
 		cancel:   cancel,
 		nodes:    map[string]*node{},
 		log:      newEventLog(cfg.MaxEventBytes),
-		instance: rand.Text(),
+		instance: httpapi.NewToken(),
 		served:   make(chan struct{}),
 	}
 	a.metrics = newMetrics(a)
@@ -118,7 +120,9 @@ func (a *Agent) Close() error {
 	a.tasks.Wait()
 	a.starter.close()
 	a.guard.close()
-	a.ports.close()
+	for _, n := range a.sorted() {
+		n.releasePorts()
+	}
 	return a.serveErr
 }
 
@@ -138,7 +142,7 @@ func (a *Agent) Reset() error {
 	defer a.mu.Unlock()
 	a.log.end(fmt.Errorf("the agent was reset: %w", ErrEventsLost))
 	a.log = newEventLog(a.cfg.MaxEventBytes)
-	a.instance = rand.Text()
+	a.instance = httpapi.NewToken()
 	return errors.Join(errs...)
 }
 
@@ -202,12 +206,14 @@ func (a *Agent) reserve(name, roleName string) (*node, error) {
 		}
 		return n, nil
 	}
-	n := &node{agent: a, name: name, role: r, dir: filepath.Join(a.cfg.DataDir, name), op: make(chan struct{}, 1), ports: map[string]int{}}
+	n := &node{agent: a, name: name, role: r, dir: filepath.Join(a.cfg.DataDir, name), ports: map[string]port{}}
 	for _, portName := range r.Ports {
-		if n.ports[portName], err = a.ports.take(); err != nil {
+		number, release, err := reservePort(a.bind, a.random)
+		if err != nil {
 			n.releasePorts()
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
+		n.ports[portName] = port{number, release}
 	}
 	a.nodes[name] = n
 	return n, nil
@@ -242,11 +248,10 @@ func (a *Agent) Remove(name string) error {
 	if err != nil {
 		return nil // it is gone already
 	}
-	n.op <- struct{}{}
-	defer func() { <-n.op }()
-	if n.removed {
+	if n.lock() != nil {
 		return nil
 	}
+	defer n.op.Unlock()
 	n.removed = true
 	n.killNow()
 	err = os.RemoveAll(n.dir) // before the name is free for a new node

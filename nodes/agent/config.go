@@ -6,10 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,9 +37,9 @@ type Config struct {
 	// need not be trusted with the hosts; "" is none, and Token reads them, too.
 	ScrapeToken string
 
-	// DataDir holds a directory for each node. It is created if it is missing.
+	// DataDir, an absolute path, holds a directory for each node. It is created if it is missing.
 	DataDir string
-	// Executable is the locklab binary, for roles that it implements.
+	// Executable is the locklab binary, an absolute path, for roles that it implements.
 	Executable string
 	// Version is the version of locklab, for Health.
 	Version string
@@ -114,7 +112,7 @@ func (c *Config) validate() error {
 	} else if addr.Zone() != "" {
 		refuse("bind", "%q has a zone: want an IP address without one", c.Bind)
 	}
-	if strings.ContainsAny(c.Advertise, "/ :") && !isIP(c.Advertise) {
+	if _, err := netip.ParseAddr(c.Advertise); strings.ContainsAny(c.Advertise, "/ :") && err != nil {
 		refuse("advertise", "%q is not a host: want an IP address or a name, without a port", c.Advertise)
 	}
 	for name, token := range map[string]string{"token": c.Token, "scrape token": c.ScrapeToken} {
@@ -125,29 +123,7 @@ func (c *Config) validate() error {
 	if c.ScrapeToken != "" && c.ScrapeToken == c.Token {
 		refuse("scrape token", "it is the token, which controls the agent: want another one")
 	}
-	if !filepath.IsAbs(c.DataDir) {
-		refuse("data dir", "%q is not an absolute path: want one that nodes may write below", c.DataDir)
-	}
-	if !filepath.IsAbs(c.Executable) {
-		refuse("executable", "%q is not an absolute path: want that of the locklab binary", c.Executable)
-	}
-	for i, r := range c.Roles {
-		if !validName(r.Name) || slices.ContainsFunc(c.Roles[:i], func(o role.Role) bool { return o.Name == r.Name }) {
-			refuse("roles", "%q is not a name or there twice: want each role once", r.Name)
-		}
-		if r.Main == nil && (r.Command == nil || r.Ready == nil) {
-			refuse("roles", "%s is not locklab's own and lacks Command or Ready", r.Name)
-		}
-	}
-	if c.StartTimeout < 0 || c.StopGrace < 0 || c.IdleReset < 0 || c.Measure < 0 || c.MaxEventBytes < 0 {
-		refuse("limits", "a negative one: want durations and sizes above zero")
-	}
 	return bad
-}
-
-func isIP(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)

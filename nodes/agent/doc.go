@@ -9,24 +9,6 @@
 // One code path serves every topology: locally the controller hosts one Agent per
 // host in its own process, in Compose and on AWS each host runs locklab agent.
 //
-// # Using it
-//
-//	cfg := agent.DefaultConfig()
-//	cfg.Host, cfg.Zone, cfg.DataDir, cfg.Executable = "worker-a-1", "a", dir, exe
-//	cfg.Token, cfg.Roles, cfg.Log = token, roles, log
-//	cfg.Mounts = map[string]http.Handler{"/v1/links/": links}
-//	a, err := agent.New(cfg)
-//	defer a.Close()
-//	c := agent.NewClient(a.URL(), token)
-//	defer c.Close()
-//	addrs, err := c.Reserve(ctx, "worker-a-1", "worker")            // {"http": "127.0.0.1:20417"}
-//	err = c.Start(ctx, agent.NodeSpec{Name: "worker-a-1", Role: "worker", Settings: json})
-//	f := c.Follow(ctx, func(seq uint64, e history.Event) error { ... })
-//	err = c.Pause(ctx, "worker-a-1")
-//	err = c.Restart(ctx, "worker-a-1", agent.RestartOptions{Wipe: true, Delay: time.Second})
-//	err = c.Stop(ctx, "worker-a-1")
-//	err = f.Drain(ctx)                                               // all events so far were delivered
-//
 // # What is guaranteed
 //
 //   - No orphan survives the agent, also when it is SIGKILLed: on Linux the kernel
@@ -40,27 +22,27 @@
 //     state paused. Elsewhere than on Linux the effect of Pause and Resume is not
 //     proven: nothing tells of it but the signal that was sent.
 //   - Events are numbered from 0 without gaps. Those that a node wrote before it was
-//     killed come before the event of its end. They are kept until the follower says
-//     that it has them; if it stays away for too long the agent says
-//     [ErrEventsLost] rather than leaving a hole.
+//     killed come before the event of its end. The agent keeps them until the follower asks for
+//     later ones; if the follower stays away for too long the agent says [ErrEventsLost]
+//     rather than leaving a hole.
 //   - Only the given roles run; names are checked; nothing from the wire is a path,
 //     a program or a shell command.
 //
 // # The API
 //
-//	GET  /v1/health                  {host, zone, version, pid, instance, next_event}
+//	GET  /v1/health                  {host, version, instance, next_event}
 //	GET  /v1/clock                   {mono_ns, real_ns, apart_ns, max_error_us, synced}
-//	GET  /v1/roles/{role}/version    {version}
+//	GET  /v1/roles/{role}/version    a string
 //	GET  /v1/nodes                   [{name, role, state, addrs, pid}]
-//	POST /v1/nodes/{name}/reserve    {role} -> {addrs}
+//	POST /v1/nodes/{name}/reserve    {role} -> addresses by port name
 //	POST /v1/nodes/{name}/start      {role, settings, fake_clock, disk}
-//	POST /v1/nodes/{name}/kill       (also pause, resume, stop, remove)
-//	POST /v1/nodes/{name}/restart    {wipe, delay_ms}
-//	GET  /v1/nodes/{name}/clock      {offset_ms}; to set it POST {offset_ms, rate}
+//	POST /v1/nodes/{name}/pause      {point, within_ns}; at once without a point
+//	POST /v1/nodes/{name}/restart    {wipe, delay_ns}
+//	POST /v1/nodes/{name}/kill       (also resume, stop, remove)
+//	GET  /v1/nodes/{name}/clock      {offset_ns, rate}; to set it POST the same
 //	GET  /v1/nodes/{name}/disk       {delay_ns, full, hit, done, least_ns}; to set it POST {delay_ns, full}
 //	GET  /v1/nodes/{name}/log        text
-//	GET  /v1/events?from=N           JSON lines; the first is event N
-//	POST /v1/events/forget           {instance, below}: the follower has what is below
+//	GET  /v1/events?from=N           JSON lines; the first is event N. With &instance=I the agent forgets those before
 //	POST /v1/reset                   removes every node and forgets the events
 //
 // Errors are {error, kind}; see [Error]. Everything needs the token.

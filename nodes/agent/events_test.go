@@ -15,7 +15,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"locklab/internal/httpapi"
 	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/workloads/history"
@@ -42,14 +41,6 @@ func TestEventsBeforeAKillAreNotLost(t *testing.T) {
 	}
 	if last := all[len(all)-1]; last.State != "killed" {
 		t.Errorf("the last event is %+v", last)
-	}
-	next := uint64(0) // after the restart they count from 1 again, without a gap
-	for _, e := range all[slices.IndexFunc(all, func(e history.Event) bool { return e.State == "stopped" }):] {
-		if e.Token != 0 {
-			if next++; e.Token != next {
-				t.Fatalf("event %d came as number %d of its node", e.Token, next)
-			}
-		}
 	}
 }
 
@@ -134,7 +125,7 @@ func TestLostEventsAreReported(t *testing.T) {
 		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1000})}))
 		must.Do(t, c.Stop(t.Context(), "own-1"))
 		count := 0
-		f := c.Follow(t.Context(), func(uint64, history.Event) error { count++; return nil })
+		f := c.Follow(t.Context(), func(history.Event) error { count++; return nil })
 		<-f.Done()
 		if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "stays away") {
 			t.Error(err)
@@ -146,7 +137,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	t.Run("garbage", func(t *testing.T) {
 		_, c := newAgent(t, nil)
 		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Garbage: true})}))
-		f := c.Follow(t.Context(), func(uint64, history.Event) error { return nil })
+		f := c.Follow(t.Context(), func(history.Event) error { return nil })
 		<-f.Done()
 		if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "node own-1 wrote an event that is not a JSON line") {
 			t.Error(err)
@@ -179,7 +170,7 @@ func TestReadersTakeNothing(t *testing.T) {
 		t.Errorf("a reader got %d events, want %d", n, health.NextEvent)
 	}
 	taken := 0
-	f := c.Follow(t.Context(), func(uint64, history.Event) error { taken++; return nil })
+	f := c.Follow(t.Context(), func(history.Event) error { taken++; return nil })
 	defer f.Close()
 	must.Do(t, f.Drain(t.Context()))
 	locktest.Eventually(t, "the follower has them forgotten", func() bool {
@@ -192,21 +183,13 @@ func TestReadersTakeNothing(t *testing.T) {
 	if uint64(taken) != health.NextEvent {
 		t.Errorf("the follower got %d events, want %d", taken, health.NextEvent)
 	}
-	for want, request := range map[error]forgetRequest{
-		ErrEventsLost:      {Instance: "another", Below: 1},
-		httpapi.ErrInvalid: {Below: 1},
-	} {
-		if err := c.Call(t.Context(), http.MethodPost, "/v1/events/forget", request, nil); !errors.Is(err, want) {
-			t.Errorf("%+v: %v", request, err)
-		}
-	}
 }
 
 func TestFollowerEndsWithTheHandlersError(t *testing.T) {
 	_, c := newAgent(t, nil)
 	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 	full := errors.New("disk full")
-	f := c.Follow(t.Context(), func(uint64, history.Event) error { return full })
+	f := c.Follow(t.Context(), func(history.Event) error { return full })
 	<-f.Done()
 	if err := f.Err(); !errors.Is(err, full) {
 		t.Error(err)

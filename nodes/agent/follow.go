@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
@@ -18,16 +17,17 @@ import (
 // patience is how long a follower tries to reach an agent that does not answer.
 const patience = 15 * time.Second
 
+// askAgain is the pause before an agent that did not answer is asked again.
+const askAgain = 50 * time.Millisecond
+
 // Follower delivers an agent's events in order, each once, over as many
 // connections as it takes.
 type Follower struct {
-	client *Client
-	handle func(seq uint64, e history.Event) error
-	cancel context.CancelFunc
-	done   chan struct{}
-	// These belong to the follower's goroutine.
-	decoder   *history.Decoder
-	forgotten uint64 // the agent has nothing more below this number
+	client  *Client
+	handle  func(history.Event) error
+	cancel  context.CancelFunc
+	done    chan struct{}
+	decoder *history.Decoder
 
 	mu       sync.Mutex
 	heardNS  int64  // clock.Mono of the last word of the agent
@@ -38,9 +38,9 @@ type Follower struct {
 }
 
 // Follow starts to deliver the agent's events to handle, which is called by one
-// goroutine and ends the follower by an error. Only one follower of an agent works: it has the agent forget what it got.
+// goroutine and ends the follower by an error. Only one follower of an agent works: the agent forgets what it got.
 // The context bounds the follower's life as Close does.
-func (c *Client) Follow(ctx context.Context, handle func(seq uint64, e history.Event) error) *Follower {
+func (c *Client) Follow(ctx context.Context, handle func(history.Event) error) *Follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &Follower{
 		client: c, handle: handle, cancel: cancel, done: make(chan struct{}), decoder: history.NewDecoder(),
@@ -63,12 +63,6 @@ func (f *Follower) Heard() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.heardNS
-}
-
-func (f *Follower) hear() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.heardNS = clock.Mono()
 }
 
 // Done is closed when the follower has ended; Err says why.
@@ -125,59 +119,31 @@ func (f *Follower) Close() {
 func (f *Follower) run(ctx context.Context) {
 	defer close(f.done)
 	defer f.cancel()
-	const firstPause, longestPause = 20 * time.Millisecond, 500 * time.Millisecond
-	pause, failingSince := firstPause, int64(0)
 	for ctx.Err() == nil {
-		before := f.Next()
 		err := f.segment(ctx)
-		switch {
-		case err == nil || f.Next() > before:
-			pause, failingSince = firstPause, 0
-			if err == nil {
-				continue
-			}
-		case failingSince == 0:
-			failingSince = clock.Mono()
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if stop, ok := errors.AsType[*handlerError](err); ok {
-			f.end(stop.err)
-			return
-		}
-		if _, refused := errors.AsType[*httpapi.Error](err); refused || (failingSince != 0 && time.Duration(clock.Mono()-failingSince) > patience) {
+		switch _, refused := errors.AsType[*httpapi.Error](err); {
+		case err == nil || ctx.Err() != nil:
+		case refused || time.Duration(clock.Mono()-f.Heard()) > patience:
 			f.end(fmt.Errorf("follow events: %w", err))
-			return
+		default:
+			_ = clock.Sleep(ctx, askAgain) // the loop looks at the context
 		}
-		_ = clock.Sleep(ctx, pause) // the loop looks at the context
-		pause = min(2*pause, longestPause)
 	}
 }
 
+// end ends the follower with an error.
 func (f *Follower) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
+	f.cancel()
 }
-
-// handlerError is an error of the caller's handle.
-type handlerError struct{ err error }
-
-func (e *handlerError) Error() string { return e.err.Error() }
 
 // segment asks for what comes next and delivers it. An agent whose host vanished
 // would be waited for for ever; one that lives ends the segment by itself.
 func (f *Follower) segment(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, segmentTime+stalled)
 	defer cancel()
-	if taken := f.Next(); f.instance != "" && taken > f.forgotten {
-		request := forgetRequest{Instance: f.instance, Below: taken}
-		if err := f.client.Call(ctx, http.MethodPost, "/v1/events/forget", request, nil); err != nil {
-			return err
-		}
-		f.forgotten = taken
-	}
 	query := url.Values{"from": {strconv.FormatUint(f.Next(), 10)}}
 	if f.instance != "" { // written by this goroutine only
 		query.Set("instance", f.instance)
@@ -195,13 +161,16 @@ func (f *Follower) segment(ctx context.Context) error {
 	in := newLines(response.Body)
 	for in.Scan() {
 		if err := f.deliver(in.Bytes()); err != nil {
-			return &handlerError{err}
+			f.end(err)
+			return err
 		}
 	}
 	if err := in.Err(); err != nil { // a line that was cut off comes again
 		return f.client.Unreachable(err)
 	}
-	f.hear()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.heardNS = clock.Mono()
 	return nil
 }
 
@@ -210,14 +179,14 @@ func (f *Follower) deliver(line []byte) error {
 	if err := f.decoder.Decode(line, &e); err != nil {
 		return fmt.Errorf("follow events of %s: event %d: %w: %w", f.client.URL(), f.Next(), err, ErrEventsLost)
 	}
-	if err := f.handle(f.Next(), e); err != nil {
+	if err := f.handle(e); err != nil {
 		return err
 	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.next++
 	f.heardNS = clock.Mono()
 	close(f.changed)
 	f.changed = make(chan struct{})
-	f.mu.Unlock()
 	return nil
 }

@@ -80,31 +80,24 @@ func readLog(path string) ([]byte, error) {
 
 // tailOf is the end of a log for an error message.
 func tailOf(path string) string {
-	lines, err := lastLines(path)
-	switch {
-	case err != nil:
-		return err.Error()
-	case len(lines) == 0:
+	lines := lastLines(path)
+	if len(lines) == 0 {
 		return "its log is empty"
 	}
 	return "the end of its log:\n" + strings.Join(lines, "\n")
 }
 
-// lastLines is the end of a log: whole lines, a screen at most.
-func lastLines(path string) ([]string, error) {
+// lastLines is the end of a log: whole lines, a screen at most. One that cannot be read has none.
+func lastLines(path string) []string {
 	const maxLines, maxBytes = 20, 3000
-	data, err := readLog(path)
-	if err != nil {
-		return nil, err
-	}
+	data, _ := readLog(path)
 	if len(data) > maxBytes {
 		data = data[len(data)-maxBytes:]
 		data = data[bytes.IndexByte(data, '\n')+1:]
 	}
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return nil, nil
+	if data = bytes.TrimSpace(data); len(data) == 0 {
+		return nil
 	}
 	lines := strings.Split(string(data), "\n")
-	return lines[max(0, len(lines)-maxLines):], nil
+	return lines[max(0, len(lines)-maxLines):]
 }

@@ -14,7 +14,7 @@ func TestAgentRecordsItsMachine(t *testing.T) {
 	_, c := newAgent(t, func(cfg *Config) { cfg.Measure = 5 * time.Millisecond })
 	started := make(chan struct{})
 	samples := make(chan history.Event)
-	f := c.Follow(t.Context(), func(_ uint64, e history.Event) error {
+	f := c.Follow(t.Context(), func(e history.Event) error {
 		if e.Kind == history.KindNode && e.State == "started" {
 			close(started)
 		}

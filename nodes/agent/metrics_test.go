@@ -120,15 +120,24 @@ func TestTheScrapeTokenOnlyReads(t *testing.T) {
 	}
 }
 
-// TestPrometheusIsNoController: who only looks keeps no node of a dead controller running.
-func TestPrometheusIsNoController(t *testing.T) {
+// TestOnlyAControllerKeepsNodes: who has no token, and who only reads metrics, keep no node of a dead
+// controller running.
+func TestOnlyAControllerKeepsNodes(t *testing.T) {
 	a, c := newAgent(t, nil)
-	must.Do(t, func() error { _, err := c.Health(t.Context()); return err }())
+	health := func(c *Client) error { _, err := c.Health(t.Context()); return err }
+	must.Do(t, health(c))
 	locktest.Eventually(t, "the answer is over", func() bool { return a.requests.open.Load() == 0 })
 	before := a.requests.lastNS.Load()
+	stranger := NewClient(a.URL(), "guess")
+	defer stranger.Close()
+	if err := health(stranger); !errors.Is(err, httpapi.ErrUnauthorized) {
+		t.Fatal(err)
+	}
 	_, err := page(t, a, a.cfg.Token)
 	must.Do(t, err)
-	if a.requests.lastNS.Load() != before {
-		t.Error("a scrape counted as a request of the controller")
+	if a.requests.lastNS.Load() != before || a.requests.open.Load() != 0 {
+		t.Error("a scrape, or a request without the token, counted as one of the controller")
 	}
+	must.Do(t, health(c))
+	locktest.Eventually(t, "one with the token counts", func() bool { return a.requests.lastNS.Load() > before })
 }

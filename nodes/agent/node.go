@@ -39,8 +39,8 @@ type NodeSpec struct {
 
 // RestartOptions say how a node comes back.
 type RestartOptions struct {
-	Wipe  bool          // with an empty data directory
-	Delay time.Duration // how long it stays down
+	Wipe  bool          `json:"wipe,omitzero"`                 // with an empty data directory
+	Delay time.Duration `json:"delay_ns,omitzero,format:nano"` // how long it stays down
 }
 
 // NodeStatus is what an agent knows of a node.
@@ -60,9 +60,9 @@ type node struct {
 	name  string
 	role  role.Role
 	dir   string
-	ports map[string]int // by port name
+	ports map[string]port
 
-	op       chan struct{}  // full while an operation changes what follows
+	op       sync.Mutex     // held while an operation changes what follows
 	settings jsontext.Value // of the last start
 	removed  bool
 	fake     atomic.Bool // its clock can be set
@@ -76,17 +76,23 @@ type node struct {
 	disk   *diskfault.Disk // nil if none of its calls can be stopped
 }
 
+// port is a port of a node, from when it is reserved until the node is removed: see reservePort.
+type port struct {
+	number  int
+	release func()
+}
+
 func (n *node) addrs(host string) map[string]string {
 	m := make(map[string]string, len(n.ports))
-	for name, port := range n.ports {
-		m[name] = net.JoinHostPort(host, strconv.Itoa(port))
+	for name, p := range n.ports {
+		m[name] = net.JoinHostPort(host, strconv.Itoa(p.number))
 	}
 	return m
 }
 
 func (n *node) releasePorts() {
-	for _, port := range n.ports {
-		n.agent.ports.letGo(port)
+	for _, p := range n.ports {
+		p.release()
 	}
 }
 
@@ -128,14 +134,10 @@ func (n *node) status() NodeStatus {
 }
 
 // lock takes the node for an operation.
-func (n *node) lock(ctx context.Context) error {
-	select {
-	case n.op <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("node %s: wait for another operation: %w", n.name, ctx.Err())
-	}
+func (n *node) lock() error {
+	n.op.Lock()
 	if n.removed {
-		<-n.op
+		n.op.Unlock()
 		return fmt.Errorf("node %s was removed: %w", n.name, httpapi.ErrNotFound)
 	}
 	return nil
@@ -150,7 +152,7 @@ func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
 	if err != nil {
 		return err
 	}
-	if err := n.lock(ctx); err != nil {
+	if err := n.lock(); err != nil {
 		return err
 	}
 	c := n.running()
@@ -163,7 +165,7 @@ func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
 		n.calls = spec.Disk
 		c, err = n.spawn(true)
 	}
-	<-n.op
+	n.op.Unlock()
 	if err != nil {
 		return err
 	}
@@ -177,20 +179,19 @@ func (a *Agent) Restart(ctx context.Context, name string, options RestartOptions
 	if err != nil {
 		return err
 	}
-	if err := n.lock(ctx); err != nil {
+	if err := n.lock(); err != nil {
 		return err
 	}
 	last := n.current()
 	n.killNow()
-	n.holdPorts()
-	<-n.op
+	n.op.Unlock()
 	if last == nil {
 		return fmt.Errorf("restart %s: it was never started: %w", name, httpapi.ErrConflict)
 	}
 	if err := a.sleep(ctx, options.Delay); err != nil {
 		return fmt.Errorf("restart %s: it stays down: %w", name, err)
 	}
-	if err := n.lock(ctx); err != nil {
+	if err := n.lock(); err != nil {
 		return err
 	}
 	var c *child
@@ -199,7 +200,7 @@ func (a *Agent) Restart(ctx context.Context, name string, options RestartOptions
 	} else {
 		err = fmt.Errorf("restart %s: it was started by somebody else during the delay: %w", name, httpapi.ErrConflict)
 	}
-	<-n.op
+	n.op.Unlock()
 	if err != nil {
 		return err
 	}
@@ -259,13 +260,9 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	a.mu.Unlock()
 	defer a.children.Done()
 
-	if !listenBesideHeld {
-		n.releasePorts()
-	}
 	c, err := a.startChild(prepared, n.role, command, log, n.watched())
 	if err != nil {
 		log.close()
-		n.holdPorts()
 		return nil, fmt.Errorf("node %s: %w: %w", n.name, err, ErrStart)
 	}
 	n.mu.Lock()
@@ -274,12 +271,6 @@ func (n *node) spawn(wipe bool) (*child, error) {
 	if a.ctx.Err() != nil { // Close may have looked for the child before it was there
 		c.end("killed", syscall.SIGKILL, true)
 	}
-	a.children.Go(func() {
-		<-c.gone
-		n.op <- struct{}{}
-		n.holdPorts()
-		<-n.op
-	})
 	return c, nil
 }
 
@@ -356,17 +347,6 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 		<-c.gone
 	}
 	return fmt.Errorf("start %s: %w: %w; %s", n.name, cause, ErrStart, tailOf(n.logPath()))
-}
-
-// holdPorts keeps the addresses of a node that does not run. The caller has locked
-// the node.
-func (n *node) holdPorts() {
-	if n.removed || n.running() != nil {
-		return
-	}
-	for _, port := range n.ports {
-		n.agent.ports.hold(port)
-	}
 }
 
 // killNow kills the live incarnation and waits until it is gone.

@@ -19,9 +19,6 @@ import (
 	"locklab/workloads/history"
 )
 
-// maxPointWait is how long a node may be given to come to a point of its work.
-const maxPointWait = time.Minute
-
 // answerTime is how long an own node may take to carry out an order: it stands still, or is
 // gone, if it takes longer.
 const answerTime = time.Second
@@ -42,9 +39,6 @@ func (o *orders) ask(ctx context.Context, order process.Order) (process.Answer, 
 	o.mu.Lock()
 	o.number++
 	order.Number = o.number
-	if o.waiting == nil {
-		o.waiting = map[uint64]chan process.Answer{}
-	}
 	o.waiting[order.Number] = answered
 	text, err := json.Marshal(order)
 	if err == nil {
@@ -109,125 +103,74 @@ func points() []string {
 // PauseAt stops a node when it next comes to a point of its work, and returns once it stands
 // still there. One that does not come to it in the time goes on.
 func (a *Agent) PauseAt(ctx context.Context, name, point string, within time.Duration) error {
-	n, err := a.node(name)
-	if err != nil {
+	return a.onRunning(name, "pause", func(c *child) error {
+		if !c.points || !slices.Contains(points(), point) {
+			return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w", name, point, points(), httpapi.ErrInvalid)
+		}
+		if err := c.pauseAt(ctx, point, within); err != nil {
+			return fmt.Errorf("pause %s at %s: %w", name, point, err)
+		}
+		return nil
+	})
+}
+
+// pointWait is a pause that waits until the process stops itself at a point.
+type pointWait struct {
+	askedNS int64
+	stopped chan struct{} // closed when it stands still there
+	giveUp  context.CancelFunc
+}
+
+func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) error {
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	w := &pointWait{clock.Mono(), make(chan struct{}), giveUp}
+	if !c.pausing.TryLock() {
+		return fmt.Errorf("it is to stop at another point: %w", httpapi.ErrConflict)
+	}
+	defer c.pausing.Unlock()
+	if c.mu.Lock(); c.paused {
+		c.mu.Unlock()
+		return fmt.Errorf("it stands still: %w", httpapi.ErrConflict)
+	}
+	c.waits = w
+	c.mu.Unlock()
+
+	_, err := c.orders.ask(asking, process.Order{PauseAt: &point}) // which it may stop before it answers
+	if err == nil {
+		err = w.wait(asking, within, c.gone)
+	}
+	// The node answers none of this while it is about to stop.
+	if !signals.Closed(w.stopped) && !c.isGone() {
+		if _, silent := c.orders.ask(context.WithoutCancel(ctx), process.Order{PauseAt: new("")}); silent != nil {
+			clock.Await(clock.System(), answerTime, w.stopped)
+		}
+	}
+	c.mu.Lock()
+	c.waits = nil
+	c.mu.Unlock()
+	switch {
+	case !signals.Closed(w.stopped):
 		return err
-	}
-	if !n.role.Points || !slices.Contains(points(), point) {
-		return fmt.Errorf("pause %s at %q: the role %s comes to no such point: want a master, and one of %v: %w", name, point, n.role.Name, points(), httpapi.ErrInvalid)
-	}
-	c := n.running()
-	if c == nil {
-		return fmt.Errorf("pause %s: it does not run: %w", name, httpapi.ErrConflict)
-	}
-	s, err := c.await(point)
-	if err != nil {
-		return err
-	}
-	err = c.standAt(ctx, s, within)
-	if err == nil && ctx.Err() == nil {
+	case ctx.Err() != nil: // who asked for it has gone, and may have seen to it that all goes on before it stopped
+		return errors.Join(ctx.Err(), c.letGo())
+	default:
 		return nil
 	}
-	if err != nil {
-		err = fmt.Errorf("pause %s at %s: %w", name, point, err)
-	}
-	if kept := c.forget(context.WithoutCancel(ctx), s); kept != nil {
-		return errors.Join(err, kept)
-	}
-	switch {
-	case !signals.Closed(s.stopped):
-		return err
-	case ctx.Err() == nil:
-		return nil // at the last moment
-	default: // who asked for it has gone, and may have seen to it that all goes on before it stopped
-		return errors.Join(ctx.Err(), c.letGo())
-	}
 }
 
-// stopAt is that a process is to stop itself at a point.
-type stopAt struct {
-	point   string
-	askedNS int64
-	passed  chan struct{} // closed when it has said that it came to it
-	stopped chan struct{} // closed when it stands still there
-	taken   chan struct{} // closed when it was taken back: it will not stop
-
-	forgetting sync.Mutex
-}
-
-// await says that the process is going to stop itself.
-func (c *child) await(point string) (*stopAt, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.paused || c.awaited != nil || c.orders == nil {
-		return nil, fmt.Errorf("pause %s: it stands still, or is to stop at another point: %w", c.Name, httpapi.ErrConflict)
-	}
-	c.awaited = &stopAt{
-		point: point, askedNS: clock.Mono(),
-		passed: make(chan struct{}), stopped: make(chan struct{}), taken: make(chan struct{}),
-	}
-	return c.awaited, nil
-}
-
-// standAt asks for the stop and returns once the process stands still there.
-func (c *child) standAt(ctx context.Context, s *stopAt, within time.Duration) error {
-	if _, err := c.orders.ask(ctx, process.Order{PauseAt: &s.point}); err != nil {
-		return err // it may have come to it before it could answer
-	}
+// wait returns nil once the process stands still.
+func (w *pointWait) wait(ctx context.Context, within time.Duration, gone <-chan struct{}) error {
 	timer := clock.System().NewTimer(within)
 	defer timer.Stop()
 	select {
-	case <-s.stopped:
+	case <-w.stopped:
 		return nil
-	case <-s.taken:
-		return fmt.Errorf("it was resumed before it came to that: %w", httpapi.ErrConflict)
-	case <-c.gone:
+	case <-gone:
 		return fmt.Errorf("it has ended: %w", httpapi.ErrConflict)
 	case <-timer.C():
 		return fmt.Errorf("it did not come to that within %v: %w", within, httpapi.ErrConflict)
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("it was resumed before it came to that: %w: %w", httpapi.ErrConflict, ctx.Err())
 	}
-}
-
-// forget takes the stop back. When it returns without an error the process has stopped, or
-// will not: it answers none of this while it is about to. After an error it still may, and
-// [child.resume] tries again.
-func (c *child) forget(ctx context.Context, s *stopAt) error {
-	s.forgetting.Lock()
-	defer s.forgetting.Unlock()
-	if signals.Closed(s.stopped) || signals.Closed(s.taken) || c.isGone() {
-		return nil
-	}
-	no := ""
-	answered := make(chan error, 1)
-	go func() {
-		_, err := c.orders.ask(ctx, process.Order{PauseAt: &no})
-		answered <- err
-	}()
-	var err error
-	select {
-	case err = <-answered:
-	case <-s.stopped:
-		return nil
-	}
-	if err != nil { // that it stopped will be noticed, if it is not gone
-		timer := clock.System().NewTimer(answerTime)
-		defer timer.Stop()
-		select {
-		case <-s.stopped:
-			return nil
-		case <-c.gone:
-			return nil
-		case <-timer.C():
-			return fmt.Errorf("take back that %s stops at %s: %w", c.Name, s.point, err)
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.awaited == s {
-		c.awaited = nil
-		close(s.taken)
-	}
-	return nil
 }

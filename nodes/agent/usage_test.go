@@ -80,7 +80,7 @@ func TestAgentRecordsUsage(t *testing.T) {
 		cfg.Traffic = func() []Traffic { return []Traffic{{"far-1", sent.Add(100), 1}} }
 	})
 	seen := make(chan []history.Usage)
-	f := c.Follow(t.Context(), func(_ uint64, e history.Event) error {
+	f := c.Follow(t.Context(), func(e history.Event) error {
 		if e.Kind == history.KindUsage && len(e.Usage) == 2 {
 			if e.Host != "host-a-1" || e.FromNS >= e.AtNS {
 				t.Errorf("%+v", e)

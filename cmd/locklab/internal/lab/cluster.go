@@ -87,7 +87,7 @@ func (c *cluster) follow(ctx context.Context) {
 	c.followers = map[string]*agent.Follower{}
 	for _, h := range c.topo.Hosts {
 		m := c.fleet.machines[h.Name]
-		c.followers[h.Name] = m.agent.Follow(ctx, func(_ uint64, e history.Event) error {
+		c.followers[h.Name] = m.agent.Follow(ctx, func(e history.Event) error {
 			m.clock.shift(&e)
 			c.recorder.Record(e)
 			return nil

@@ -3,6 +3,10 @@
 package agent
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
 	"os/exec"
 
 	"locklab/internal/posix"
@@ -24,3 +28,19 @@ func isStopped(int) bool { return false }
 
 // awaitStopped trusts that a stop signal that was sent takes effect at once.
 func awaitStopped(int) error { return nil }
+
+// strays are not looked for here: only the process group is signaled.
+func strays(int) []int { return nil }
+
+// kernelClock: only Linux is asked.
+func kernelClock() (maxErrorUS int64, synced bool) { return 0, false }
+
+// reservePort finds a port that is free now. Nothing here holds it: no server listens beside another
+// socket that has its port.
+func reservePort(ip netip.Addr, _ *rand.Rand) (port int, release func(), err error) {
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
+	if err != nil {
+		return 0, nil, fmt.Errorf("reserve a port on %s: %w", ip, err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, func() {}, l.Close()
+}

@@ -3,11 +3,96 @@ package agent
 import (
 	"bytes"
 	"fmt"
+	"net/http"
+	"strconv"
 	"sync"
+	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
+
+// An events answer is a segment of the stream: it ends after segmentTime or
+// segmentBytes, and the agent forgets it when the follower asks for the next. So the agent
+// keeps about a second of events, a lost connection costs nothing, and one who only
+// reads, and names no instance, takes nothing from the follower.
+const (
+	segmentTime  = time.Second
+	segmentBytes = 4 << 20
+	// gather is how long the first event of a write waits for others to join it.
+	gather = 2 * time.Millisecond
+	// stalled is how long a follower may take to read what it was sent.
+	stalled = 10 * time.Second
+)
+
+// instanceHeader names the agent's instance in the answer to an events request.
+const instanceHeader = "Locklab-Instance"
+
+func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
+	log, instance, from, err := a.openStream(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set(instanceHeader, instance)
+	w.Header().Set("Content-Type", "application/jsonl")
+	segment := clock.System().NewTimer(segmentTime)
+	defer segment.Stop()
+	out := http.NewResponseController(w)
+	for sent := 0; sent < segmentBytes; {
+		lines, next, changed, err := log.read(from)
+		switch {
+		case err != nil && sent == 0:
+			return err
+		case err != nil:
+			return nil // after events, the next request gets it
+		case lines == nil:
+			select {
+			case <-changed:
+				_ = a.sleep(r.Context(), gather) // ends early with the request or the agent
+				continue
+			case <-segment.C():
+			case <-r.Context().Done():
+			case <-a.ctx.Done():
+			}
+			if sent == 0 {
+				w.WriteHeader(http.StatusOK)
+			}
+			return nil
+		}
+		_ = out.SetWriteDeadline(clock.System().Now().Add(stalled)) // sockets have deadlines
+		if _, err := w.Write(lines); err != nil {
+			return nil // the follower went away and will ask again
+		}
+		sent += len(lines)
+		from = next
+		if err := out.Flush(); err != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// openStream says which log is asked for, from which event on. A follower, which names the instance
+// that it follows, has what is before.
+func (a *Agent) openStream(r *http.Request) (log *eventLog, instance string, from uint64, err error) {
+	query := r.URL.Query()
+	from, err = strconv.ParseUint(query.Get("from"), 10, 64)
+	if err != nil {
+		return nil, "", 0, fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w", query.Get("from"), httpapi.ErrInvalid)
+	}
+	a.mu.Lock()
+	log, instance = a.log, a.instance
+	a.mu.Unlock()
+	switch asked := query.Get("instance"); asked {
+	case "":
+		return log, instance, from, log.has(from)
+	case instance:
+		return log, instance, from, log.acknowledge(from)
+	default:
+		return nil, "", 0, fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
+	}
+}
 
 // chunkSize is how many bytes of events are kept together; what is acknowledged is
 // freed a chunk at a time.

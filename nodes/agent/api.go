@@ -1,11 +1,10 @@
 package agent
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -16,11 +15,25 @@ import (
 	"locklab/nodes/process"
 )
 
-// maxRestartWait bounds a delayed restart.
-const maxRestartWait = 10 * time.Minute
+// What can go wrong beside what can with every API (see [httpapi.ErrInvalid] and those
+// around it). Errors of an Agent wrap one of these, and so do those of a Client, on the
+// other side of the wire.
+var (
+	// ErrStart says that a node did not start or did not become ready.
+	ErrStart = errors.New("node did not start")
+	// ErrLate is an ErrStart of a node that may have needed more time than it had.
+	ErrLate = fmt.Errorf("%w in time", ErrStart)
+	// ErrEventsLost says that the agent no longer has the events that were asked for.
+	ErrEventsLost = errors.New("events lost")
+)
 
-// maxClockOffset bounds how wrong a clock can be made.
-const maxClockOffset = 24 * time.Hour
+func kinds() []httpapi.Kind {
+	return []httpapi.Kind{
+		{Is: ErrEventsLost, Name: "events-lost", Status: http.StatusGone},
+		{Is: ErrLate, Name: "late", Status: http.StatusGatewayTimeout},
+		{Is: ErrStart, Name: "start", Status: http.StatusInternalServerError},
+	}
+}
 
 func (a *Agent) listen() error {
 	var lc net.ListenConfig
@@ -53,50 +66,33 @@ func (a *Agent) api() *httpapi.API {
 	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.Health(), nil })
 	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return ReadClock(), nil })
 	api.Get("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
-	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) {
-		v, err := a.Version(r.Context(), r.PathValue("role"))
-		return versionAnswer{Version: v}, err
+	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) { return a.Version(r.Context(), r.PathValue("role")) })
+	api.Get("GET /v1/nodes/{name}/clock", func(r *http.Request) (any, error) {
+		off, err := a.ClockOffset(r.Context(), r.PathValue("name"))
+		return process.Skew{Offset: off}, err
 	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/reserve", func(r *http.Request, in reserveRequest) (any, error) {
-		addrs, err := a.Reserve(r.PathValue("name"), in.Role)
-		return reserveAnswer{Addrs: addrs}, err
+	api.Get("GET /v1/nodes/{name}/disk", func(r *http.Request) (any, error) { return a.Disk(r.PathValue("name")) })
+	httpapi.Post(api, "POST /v1/nodes/{name}/reserve", func(r *http.Request, in NodeSpec) (any, error) {
+		return a.Reserve(r.PathValue("name"), in.Role)
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/start", func(r *http.Request, in NodeSpec) (any, error) {
 		in.Name = r.PathValue("name")
 		return nil, a.Start(r.Context(), in)
 	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/restart", func(r *http.Request, in restartRequest) (any, error) {
-		if in.DelayMS < 0 || in.DelayMS > maxRestartWait.Milliseconds() {
-			return nil, fmt.Errorf("restart: delay_ms %d is out of range: want 0 to %d: %w", in.DelayMS, maxRestartWait.Milliseconds(), httpapi.ErrInvalid)
-		}
-		return nil, a.Restart(r.Context(), r.PathValue("name"), RestartOptions{
-			Wipe: in.Wipe, Delay: time.Duration(in.DelayMS) * time.Millisecond,
-		})
+	httpapi.Post(api, "POST /v1/nodes/{name}/restart", func(r *http.Request, in RestartOptions) (any, error) {
+		return nil, a.Restart(r.Context(), r.PathValue("name"), in)
 	})
-	api.Get("GET /v1/nodes/{name}/clock", func(r *http.Request) (any, error) {
-		offset, err := a.ClockOffset(r.Context(), r.PathValue("name"))
-		return clockOffset{OffsetMS: offset.Milliseconds()}, err
-	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/clock", func(r *http.Request, in clockOffset) (any, error) {
-		if in.OffsetMS < -maxClockOffset.Milliseconds() || in.OffsetMS > maxClockOffset.Milliseconds() {
-			return nil, fmt.Errorf("clock: offset_ms %d is out of range: want -%d to %[2]d: %w", in.OffsetMS, maxClockOffset.Milliseconds(), httpapi.ErrInvalid)
-		}
-		return nil, a.SetClock(r.Context(), r.PathValue("name"), process.Skew{Offset: time.Duration(in.OffsetMS) * time.Millisecond, Rate: cmp.Or(in.Rate, 1)})
-	})
-	api.Get("GET /v1/nodes/{name}/disk", func(r *http.Request) (any, error) {
-		return a.Disk(r.PathValue("name"))
+	httpapi.Post(api, "POST /v1/nodes/{name}/clock", func(r *http.Request, in process.Skew) (any, error) {
+		return nil, a.SetClock(r.Context(), r.PathValue("name"), in)
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/disk", func(r *http.Request, in diskfault.Fault) (any, error) {
 		return nil, a.SetDisk(r.PathValue("name"), in)
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/pause", func(r *http.Request, in pauseRequest) (any, error) {
-		if in.WithinMS < 0 || in.WithinMS > maxPointWait.Milliseconds() {
-			return nil, fmt.Errorf("pause: within_ms %d is out of range: want 0 to %d: %w", in.WithinMS, maxPointWait.Milliseconds(), httpapi.ErrInvalid)
-		}
 		if in.Point == "" {
 			return nil, a.Pause(r.PathValue("name"))
 		}
-		return nil, a.PauseAt(r.Context(), r.PathValue("name"), in.Point, time.Duration(in.WithinMS)*time.Millisecond)
+		return nil, a.PauseAt(r.Context(), r.PathValue("name"), in.Point, in.Within)
 	})
 	for verb, do := range map[string]func(string) error{
 		"kill": a.Kill, "stop": a.Stop, "resume": a.Resume, "remove": a.Remove,
@@ -108,18 +104,31 @@ func (a *Agent) api() *httpapi.API {
 	httpapi.Post(api, "POST /v1/reset", func(*http.Request, struct{}) (any, error) { return nil, a.Reset() })
 	api.Stream("GET /v1/nodes/{name}/log", a.handleLog)
 	api.Stream("GET /v1/events", a.handleEvents)
-	httpapi.Post(api, "POST /v1/events/forget", a.handleForget)
 	return api
+}
+
+// pauseRequest says where to stop the node: at once, or when it next comes to a point of its
+// work, which it must within a time.
+type pauseRequest struct {
+	Point  string        `json:"point,omitzero"`
+	Within time.Duration `json:"within_ns,omitzero,format:nano"`
+}
+
+// Health is what an agent says of itself.
+type Health struct {
+	Host    string `json:"host"`
+	Version string `json:"version"`
+	// Instance changes when the agent is started or reset: event numbers of another
+	// instance mean nothing.
+	Instance  string `json:"instance"`
+	NextEvent uint64 `json:"next_event"` // number that the next event will get
 }
 
 // Health is what the agent says of itself.
 func (a *Agent) Health() Health {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Health{
-		Host: a.cfg.Host, Zone: a.cfg.Zone, Version: a.cfg.Version, PID: os.Getpid(),
-		Instance: a.instance, NextEvent: a.log.nextNumber(),
-	}
+	return Health{a.cfg.Host, a.cfg.Version, a.instance, a.log.nextNumber()}
 }
 
 func (a *Agent) handleLog(w http.ResponseWriter, r *http.Request) error {
