@@ -103,8 +103,8 @@ goldens: ## write the golden files of reports and the findings of transcripts an
 	go test ./workloads/check/judge -rewrite
 
 screenshot: deps ## the READMEs' pictures, of reports/sample, by headless Chromium; needs Korean letters (apt-get install fonts-noto-cjk)
-	go run ./reports/internal/shot -at grid -until '#served' reports/sample reports/sample/screenshot.png
-	go run ./reports/internal/shot -at grid -until '#served' -page index.ko.html reports/sample reports/sample/screenshot.ko.png
+	go run ./reports/internal/shot reports/sample/index.html reports/sample/screenshot.png
+	go run ./reports/internal/shot reports/sample/index.ko.html reports/sample/screenshot.ko.png
 
 clean: ## what builds and runs left behind
 	rm -rf bin .tools reports/runs

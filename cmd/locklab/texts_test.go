@@ -271,6 +271,7 @@ func (all texts) ofLists(t *testing.T) {
 		string(result.OK), string(result.Failed), string(result.Unknown),
 		string(result.AsExpected), string(result.NotAsExpected), string(result.Silent), string(result.Unsound),
 		result.ClaimShown, result.ClaimRefuted, result.ClaimPartly, result.ClaimUndecided, result.ClaimNotRun)
+	add("compare", string(compare.Worse), string(compare.Better), string(compare.Other))
 	add("page", "overlaps", "duplicates", "duplicate", "unreachable")
 	suites, err := suite.List()
 	if err != nil {

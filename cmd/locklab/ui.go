@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
 
@@ -61,11 +60,7 @@ func (f *uiFlags) serve(ctx context.Context, title string, parts []lab.Config, e
 		parts[i].Live = p.Board
 	}
 	if earlier != nil {
-		for _, cell := range earlier.Cells() {
-			if !slices.ContainsFunc(cell.Rows, func(r *result.Row) bool { return r.Partial }) {
-				p.Kept(lab.LiveRow(*earlier, cell.Key))
-			}
-		}
+		p.Kept(*earlier)
 	}
 	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", toVisit(listener.Addr()))
 	return p, nil

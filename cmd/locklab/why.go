@@ -40,7 +40,7 @@ repeats it takes the worst.`,
 				return err
 			}
 			if dir == "" {
-				if dir, err = latestReport(filepath.Join("reports", "runs")); err != nil {
+				if dir, err = latestReport(filepath.Join("reports", "runs"), cmd.ErrOrStderr()); err != nil {
 					return err
 				}
 			}
@@ -63,8 +63,8 @@ repeats it takes the worst.`,
 	return cmd
 }
 
-// latestReport is the directory whose run began last.
-func latestReport(parent string) (latest string, err error) {
+// latestReport is the directory whose run began last. A report that cannot be read gets a warning.
+func latestReport(parent string, stderr io.Writer) (latest string, err error) {
 	entries, err := os.ReadDir(parent)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -72,7 +72,10 @@ func latestReport(parent string) (latest string, err error) {
 	var at time.Time
 	for _, e := range entries {
 		dir := filepath.Join(parent, e.Name())
-		if f, err := result.Read(filepath.Join(dir, result.FileName)); err == nil && (latest == "" || f.Run.Started.After(at)) {
+		switch f, err := result.Read(filepath.Join(dir, result.FileName)); {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			fmt.Fprintf(stderr, "locklab: skipped: %v\n", err)
+		case err == nil && (latest == "" || f.Run.Started.After(at)):
 			latest, at = dir, f.Run.Started
 		}
 	}

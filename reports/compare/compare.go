@@ -5,7 +5,6 @@ package compare
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -76,35 +75,27 @@ func (d *Difference) Outcome() Outcome {
 // Runs compares each further file with the first one, in some figures; without any named, in all
 // that comparisons have. All tests count together.
 func Runs(files []result.File, figures ...result.Figure) (all []Difference) {
+	if len(figures) == 0 {
+		figures = slices.DeleteFunc(result.Figures(), func(f result.Figure) bool { return !f.Compare })
+	}
+	cells := files[0].Cells()
 	for i := 1; i < len(files); i++ {
 		same := !slices.ContainsFunc(Mismatches(files[0].Run, files[i].Run), func(m Mismatch) bool { return m.Refuses })
-		before := files[0].Cells()
 		for _, after := range files[i].Cells() {
-			if at := slices.IndexFunc(before, func(c result.Cell) bool { return c.Key == after.Key }); at >= 0 {
-				ds := cells(&before[at], &after, figures)
-				for n := range ds {
-					ds[n].Run = i
-					ds[n].Tested = ds[n].Tested && same
+			at := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Key == after.Key })
+			if at < 0 {
+				continue
+			}
+			for _, f := range figures {
+				a, had := sampleOf(&cells[at], f.Name)
+				b, has := sampleOf(&after, f.Name)
+				if had && has {
+					all = append(all, Difference{Key: after.Key, Run: i, Figure: f, Before: a, After: b, Tested: same && a.N > 1 && b.N > 1})
 				}
-				all = append(all, ds...)
 			}
 		}
 	}
 	return correct(all)
-}
-
-func cells(before, after *result.Cell, figures []result.Figure) (all []Difference) {
-	if len(figures) == 0 {
-		figures = slices.DeleteFunc(result.Figures(), func(f result.Figure) bool { return !f.Compare })
-	}
-	for _, f := range figures {
-		a, had := sampleOf(before, f.Name)
-		b, has := sampleOf(after, f.Name)
-		if had && has {
-			all = append(all, Difference{Key: after.Key, Figure: f, Before: a, After: b, Tested: a.N > 1 && b.N > 1})
-		}
-	}
-	return all
 }
 
 // correct tests all together. A figure that is the same in all repeats is no test.
@@ -155,49 +146,23 @@ func Apart(files []result.File) (indices []int) {
 	return indices
 }
 
-// Mismatch is what two runs differ in besides what is to be compared. Refuses says that another
-// thing was asked of the locks, so that no difference means anything.
+// Mismatch is a setting in which two runs differ. Refuses: the locks had other work to do, so no
+// difference is claimed.
 type Mismatch struct {
-	What, Was, Is string
+	Name, Was, Is string
 	Refuses       bool
 }
 
 // Mismatches of two runs.
-func Mismatches(a, b result.Run) (all []Mismatch) {
-	tell := func(refuses bool, what, was, is string) {
-		if was != is {
-			all = append(all, Mismatch{what, was, is, refuses})
-		}
+func Mismatches(a, b result.Run) []Mismatch {
+	machine := func(h result.Host) string {
+		return fmt.Sprintf("%s/%s, %d x %s, %s", h.OS, h.Arch, h.CPUs, h.CPUModel, h.Go)
 	}
-	tell(true, "topology", a.Topology, b.Topology)
-	was, is := settings(a.Load), settings(b.Load)
-	for _, name := range both(was, is) {
-		tell(true, name, was[name], is[name])
-	}
-	tell(false, "system", a.Host.OS+"/"+a.Host.Arch, b.Host.OS+"/"+b.Host.Arch)
-	tell(false, "CPUs", fmt.Sprint(a.Host.CPUs, " x ", a.Host.CPUModel), fmt.Sprint(b.Host.CPUs, " x ", b.Host.CPUModel))
-	tell(false, "Go", a.Host.Go, b.Host.Go)
-	for _, name := range both(a.Versions, b.Versions) {
-		tell(false, name, a.Versions[name], b.Versions[name])
-	}
-	return all
-}
-
-// settings reads name=value name=value.
-func settings(load string) map[string]string {
-	all := map[string]string{}
-	for setting := range strings.FieldsSeq(load) {
-		name, value, _ := strings.Cut(setting, "=")
-		all[name] = value
-	}
-	return all
-}
-
-func both(a, b map[string]string) []string {
-	all := maps.Clone(a)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
+	versions := func(of map[string]string) string { return strings.TrimPrefix(fmt.Sprint(of), "map") } // in order
+	return slices.DeleteFunc([]Mismatch{
+		{"topology", a.Topology, b.Topology, true},
+		{"load", a.Load, b.Load, true},
+		{"machine", machine(a.Host), machine(b.Host), false},
+		{"versions", versions(a.Versions), versions(b.Versions), false},
+	}, func(m Mismatch) bool { return m.Was == m.Is })
 }

@@ -22,17 +22,9 @@ import (
 )
 
 // Table has one line for each lock, scenario and figure: those that differ, or all of them.
-// Intervals stand behind the medians where there is room for them.
-func Table(say *lang.Lang, names []string, ds []Difference, all, intervals bool) table.Table {
-	t := table.Table{Columns: []table.Column{
-		{Title: say.Text("lock"), Key: true},
-		{Title: say.Text("scenario"), Key: true},
-		{Title: say.Text("figure"), Key: true},
-		{Title: names[0], Right: true},
-		{Title: names[len(names)-1], Right: true},
-		{Title: say.Text("change"), Right: true},
-		{Title: ""},
-	}}
+func Table(say *lang.Lang, names []string, ds []Difference, all bool) table.Table {
+	t := table.Table{Columns: table.Heads("="+say.Text("lock"), "="+say.Text("scenario"), "="+say.Text("figure"),
+		names[0]+">", names[len(names)-1]+">", say.Text("change")+">", "")}
 	several := len(names) > 2
 	workloads := map[string]bool{}
 	for i := range ds {
@@ -54,35 +46,16 @@ func Table(say *lang.Lang, names []string, ds []Difference, all, intervals bool)
 		if len(workloads) > 1 {
 			scenario += ", " + d.Workload
 		}
-		t.Rows = append(t.Rows, []table.Cell{
-			{Text: table.Plain(lock)},
-			{Text: table.Plain(scenario)},
-			{Text: d.Figure.Name},
-			{Text: d.Before.text(d.Figure, intervals)},
-			{Text: d.After.text(d.Figure, intervals)},
-			{Text: change(say, d)},
-			{Text: word(say, outcome)},
-		})
+		t.Rows = append(t.Rows, table.Row(table.Plain(lock), table.Plain(scenario), d.Figure.Name,
+			d.Before.text(d.Figure), d.After.text(d.Figure), change(say, d), say.Term(string(outcome))))
 	}
 	return t
 }
 
-func word(say *lang.Lang, o Outcome) string {
-	switch o {
-	case Worse:
-		return say.Text("worse")
-	case Better:
-		return say.Text("better")
-	case Other:
-		return say.Text("other")
-	default:
-		return ""
-	}
-}
-
-func (s Sample) text(f result.Figure, interval bool) string {
+// text is the median, with its interval if there are repeats.
+func (s Sample) text(f result.Figure) string {
 	text := table.Figure(f, s.Median)
-	if interval && s.N > 1 {
+	if s.N > 1 {
 		text += " (" + table.Figure(f, s.Low) + " to " + table.Figure(f, s.High) + ")"
 	}
 	return text
@@ -120,15 +93,12 @@ func Said(say *lang.Lang, files []result.File, names []string, ds []Difference) 
 	}
 	for i := 1; i < len(files); i++ {
 		for _, m := range Mismatches(files[0].Run, files[i].Run) {
-			text := say.Sprintf("%s: %s was %s, is %s", names[i], m.What, m.Was, m.Is)
+			text := say.Sprintf("%s: %s was %s, is %s", names[i], m.Name, m.Was, m.Is)
 			if m.Refuses {
 				text += say.Text("; so nothing is claimed")
 			}
 			lines = append(lines, table.Plain(text))
 		}
-	}
-	for _, i := range Apart(files) {
-		lines = append(lines, table.Plain(say.Sprintf("%s: no lock, scenario and workload of %s", names[i], names[0])))
 	}
 	return lines
 }
@@ -187,7 +157,7 @@ func Write(dir string, files []result.File, names []string) error {
 	for _, say := range languages {
 		said := Said(say, files, names, ds)
 		f.Said[say.Tag] = said
-		shown, all := Table(say, names, ds, false, true), Table(say, names, ds, true, true)
+		shown, all := Table(say, names, ds, false), Table(say, names, ds, true)
 		title := say.Sprintf("%s against %s", say.List(names[1:]), names[0])
 		sheet := page.Sheet{Title: title, Lede: strings.Join(said, " "), Sections: []page.Section{{Title: say.Text("side by side"), Table: all}}}
 		if len(shown.Rows) > 0 {
@@ -213,7 +183,7 @@ func Write(dir string, files []result.File, names []string) error {
 		}
 	}
 	var csv bytes.Buffer
-	if err := table.CSV(&csv, Table(lang.English(), names, ds, true, true)); err != nil {
+	if err := table.CSV(&csv, Table(lang.English(), names, ds, true)); err != nil {
 		return err
 	}
 	data, err := json.Marshal(f, jsontext.WithIndent("  "), json.Deterministic(true))

@@ -11,6 +11,7 @@ import (
 	"locklab/reports/lang"
 	"locklab/reports/table"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // frameTime is between two frames.
@@ -34,15 +35,17 @@ type Link struct {
 	RTT      time.Duration // of a round trip while nothing is broken
 }
 
-// Key is a combination that is to be run.
+// Key is a combination.
 type Key struct{ Lock, Scenario, Workload string }
 
 // Info is what is known of a comparison before it begins.
 type Info struct {
-	Title   string // what is compared, in the words of the command
-	Zones   []Zone
-	Rows    []Key // in the order of their runs
-	Repeats int
+	Title string // what is compared, in the words of the command
+	Zones []Zone
+	Runs  int
+	Rooms bool // some workload has them
+	// Grids are the report's, of the rows so far.
+	Grids func(*lang.Lang, result.File) []table.Table
 	// Duplicates judges the rooms of a history, whose first event is the run. It is the
 	// run's own checker: live has no rule of its own. nil judges nothing.
 	Duplicates func([]history.Event) []Duplicate
@@ -57,14 +60,6 @@ type Duplicate struct {
 	Worker      string
 	Free        string // the worker of the room that was free then
 	Unreachable bool   // it is not held against the lock
-}
-
-// Row is a combination of which runs are over.
-type Row struct {
-	Key
-	Repeats int
-	As      string                      // how it compares with what was expected
-	Cell    func(*lang.Lang) table.Cell // as the report's grid has it
 }
 
 // Run is what a run is about when it begins. What its history's first event says comes later.
@@ -122,16 +117,25 @@ func (b *Board) Begin(r Run) {
 	})
 }
 
-// End says that the current run has ended, with the row of its combination.
-func (b *Board) End(row Row) {
+// End says that the current run has ended, with its row, which is in the file, too.
+func (b *Board) End(file result.File, row result.Row) {
 	b.post(func(m *model) {
 		m.judge(clock.Mono()) // the next one may begin before the next frame
-		m.end(row)
+		m.end(file, row)
 	})
 }
 
-// Kept takes a row of a comparison that is resumed: its runs are over.
-func (b *Board) Kept(row Row) { b.post(func(m *model) { m.keep(row) }) }
+// Kept takes the rows of a comparison that is resumed: their runs are over.
+func (b *Board) Kept(file result.File) {
+	b.post(func(m *model) {
+		m.keep(file)
+		for _, row := range file.Rows {
+			if !row.Partial {
+				m.number++
+			}
+		}
+	})
+}
 
 // Waiting says how many callers wait for a lock in a node; -1 if it does not answer.
 func (b *Board) Waiting(node string, n int) { b.post(func(m *model) { m.waiting[node] = n }) }

@@ -23,6 +23,7 @@ import (
 	"locklab/reports/plots"
 	"locklab/reports/table"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,8 +43,8 @@ func aRun() Run {
 
 func aModel(duplicates func([]history.Event) []Duplicate) *model {
 	m := newModel(Info{
-		Title: "a test", Repeats: 1, Duplicates: duplicates,
-		Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}, Rows: []Key{aRun().Key, {"none", "zone-partition", history.Matchmaking}},
+		Title: "a test", Runs: 2, Duplicates: duplicates,
+		Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}},
 	})
 	m.begin(aRun())
 	return m
@@ -200,7 +201,7 @@ func TestCanariesAreNotShown(t *testing.T) {
 // begins before anybody looks.
 func TestLastRoomsAreJudged(t *testing.T) {
 	now := clock.Mono()
-	b := New(Info{Repeats: 1, Duplicates: func(events []history.Event) (all []Duplicate) {
+	b := New(Info{Runs: 1, Duplicates: func(events []history.Event) (all []Duplicate) {
 		for _, e := range events {
 			if e.Kind == history.KindRoom && e.Room == "r2" {
 				all = append(all, Duplicate{Room: "r2", AtNS: e.AtNS})
@@ -215,7 +216,7 @@ func TestLastRoomsAreJudged(t *testing.T) {
 		b.Record(history.Event{Kind: history.KindRoom, AtNS: now - 100*ms, Node: "w-a", Room: "r1", Resource: "g1", State: "starting"})
 		b.Record(history.Event{Kind: history.KindRoom, AtNS: now, Node: "w-c", Room: "r2", Resource: "g1", State: "starting"})
 		if ends {
-			b.End(Row{})
+			b.End(result.File{}, result.Row{})
 		}
 	}
 	b.Begin(aRun())
@@ -315,10 +316,14 @@ func TestPartialWays(t *testing.T) {
 	}
 }
 
+func grids(*lang.Lang, result.File) []table.Table {
+	return []table.Table{{Columns: table.Heads("=lock"), Rows: [][]table.Cell{table.Row("raft")}}}
+}
+
 // board is one that is shown until the test ends.
 func board(t *testing.T) *Board {
 	t.Helper()
-	return boardOf(t, Info{Title: "a <test>", Repeats: 1, Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}, Rows: []Key{aRun().Key}})
+	return boardOf(t, Info{Title: "a <test>", Runs: 1, Rooms: true, Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}, Grids: grids})
 }
 
 func boardOf(t *testing.T, info Info) *Board {
@@ -389,7 +394,7 @@ func partsOf(t *testing.T, line string) (parts []part) {
 
 // TestRecordingWaitsForNobody records with nobody folding: the lab goes on.
 func TestRecordingWaitsForNobody(t *testing.T) {
-	b := New(Info{Repeats: 1})
+	b := New(Info{Runs: 1})
 	const events = 10_000
 	for range events {
 		b.Record(history.Event{Kind: history.KindMatch})
@@ -400,7 +405,7 @@ func TestRecordingWaitsForNobody(t *testing.T) {
 	var none *Board
 	none.Record(history.Event{})
 	none.Begin(Run{})
-	none.End(Row{})
+	none.End(result.File{}, result.Row{})
 	if none.Watched() {
 		t.Error("a nil board is watched")
 	}
@@ -502,29 +507,10 @@ func TestOfferedRateIsDrawnAsItWas(t *testing.T) {
 	}
 }
 
-// TestWorkloadsHaveVerdictsOfTheirOwn: a lock and a scenario may be run with several.
-func TestWorkloadsHaveVerdictsOfTheirOwn(t *testing.T) {
-	keys := []Key{{"raft", "baseline", history.Matchmaking}, {"raft", "baseline", "mutex"}}
-	m := newModel(Info{Repeats: 1, Rows: keys})
-	m.end(Row{Key: keys[1], As: "as expected", Cell: func(*lang.Lang) table.Cell { return table.Cell{Mark: table.OK} }})
-	m.begin(Run{Key: keys[0]})
-	v := verdictsOf(lang.English(), m)
-	if len(v.Columns) != 3 || v.Columns[1].Title != "baseline matchmaking" || v.Columns[2].Title != "baseline mutex" {
-		t.Fatalf("columns %+v, want one for each workload", v.Columns)
-	}
-	if row := v.Rows[0]; row[1].Text != "● running" || row[2].Mark != table.OK {
-		t.Errorf("cells %+v: want the first running and the second done", row)
-	}
-	v = verdictsOf(lang.English(), aModel(nil))
-	if v.Columns[1].Title != "zone-partition" || v.Rows[1][1].Text != "to come" {
-		t.Errorf("%+v: the one workload of all needs no word, and none is still to come", v)
-	}
-}
-
 // TestPageSaysWhatIsRun: it speaks of rooms only where some workload has them, and of no number of zones.
 func TestPageSaysWhatIsRun(t *testing.T) {
-	for workload, rooms := range map[string]bool{history.Matchmaking: true, history.Mutex: false} {
-		b := New(Info{Title: "a test", Repeats: 1, Zones: []Zone{{"zone a", "a"}}, Rows: []Key{{"raft", "baseline", workload}}})
+	for _, rooms := range []bool{true, false} {
+		b := New(Info{Title: "a test", Runs: 1, Zones: []Zone{{"zone a", "a"}}, Rooms: rooms})
 		p, err := newPainter()
 		must.Do(t, err)
 		pages, err := b.pages(p)
@@ -532,11 +518,11 @@ func TestPageSaysWhatIsRun(t *testing.T) {
 		said := string(pages["en"])
 		for _, of := range []string{"the lock failed, or there was none", "has free seats"} {
 			if strings.Contains(said, of) != rooms {
-				t.Errorf("%s: says %q: %v", workload, of, !rooms)
+				t.Errorf("rooms %v: says %q: %v", rooms, of, !rooms)
 			}
 		}
 		if strings.Contains(said, "two simulated zones") || !strings.Contains(said, "Real processes in simulated zones") {
-			t.Errorf("%s: it speaks of two zones where there is one", workload)
+			t.Error("it speaks of two zones where there is one")
 		}
 	}
 }

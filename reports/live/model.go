@@ -12,12 +12,14 @@ import (
 	"locklab/reports/plots"
 	"locklab/reports/series"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // model is what the page shows, as far as it is known. One goroutine owns it.
 type model struct {
-	info Info
-	rows map[Key]Row // of the combinations that have one
+	info  Info
+	file  result.File       // with the rows of the runs that are over
+	grids map[string]string // of the file, by language, once rendered
 
 	number int // of the current run, from 1
 	run    *Run
@@ -70,7 +72,7 @@ type line struct {
 const keptLines = 40
 
 func newModel(info Info) *model {
-	m := &model{info: info, rows: map[Key]Row{}}
+	m := &model{info: info, grids: map[string]string{}}
 	if info.Control != nil {
 		m.state = info.Control.State()
 		m.tour = newTour(m.state.Locks)
@@ -103,17 +105,14 @@ func (m *model) begin(r Run) {
 	m.offered = plots.Offer(m.offered, 0, r.OfferedPerS)
 }
 
-func (m *model) end(row Row) {
-	m.rows[row.Key] = row
+func (m *model) end(file result.File, row result.Row) {
+	m.keep(file)
 	m.say(clock.Mono(), "none", "·", func(say *lang.Lang) string {
-		return say.Sprintf("%s under %s", row.Lock, row.Scenario) + ": " + say.Term(row.As)
+		return say.Sprintf("%s under %s", row.Lock, row.Scenario) + ": " + say.Term(string(row.Verdict.As))
 	})
 }
 
-func (m *model) keep(row Row) {
-	m.rows[row.Key] = row
-	m.number += row.Repeats
-}
+func (m *model) keep(file result.File) { m.file, m.grids = file, map[string]string{} }
 
 func (m *model) note(text string) {
 	m.say(clock.Mono(), "none", "·", func(*lang.Lang) string { return text })

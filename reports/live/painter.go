@@ -49,7 +49,7 @@ func (b *Board) pages(p *painter) (map[string][]byte, error) {
 		Control *ControlState // nil: nothing can be controlled
 		Token   string
 		Rooms   bool // some workload has them
-	}{Title: b.info.Title, Token: b.token, Rooms: slices.ContainsFunc(b.info.Rows, func(k Key) bool { return k.Workload == history.Matchmaking })}
+	}{Title: b.info.Title, Token: b.token, Rooms: b.info.Rooms}
 	if b.info.Control != nil {
 		state := b.info.Control.State()
 		view.Control = &state
@@ -75,7 +75,7 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 		}
 		return part{name, out.String()}
 	}
-	parts := append(controlParts(say, m, text), text("now", nowOf(say, m, nowNS)), text("log", linesOf(say, m)), part{"verdicts", string(table.HTML(verdictsOf(say, m)))})
+	parts := append(controlParts(say, m, text), text("now", nowOf(say, m, nowNS)), text("log", linesOf(say, m)), part{"verdicts", m.grid(say)})
 	if m.run == nil {
 		return parts
 	}
@@ -96,6 +96,16 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 	)
 }
 
+// grid is the report's, of the rows so far.
+func (m *model) grid(say *lang.Lang) string {
+	if m.grids[say.Tag] == "" && m.info.Grids != nil {
+		for _, grid := range m.info.Grids(say, m.file) {
+			m.grids[say.Tag] += string(table.HTML(grid))
+		}
+	}
+	return m.grids[say.Tag]
+}
+
 // nowMS is since the measured part began; 0 before.
 func (m *model) nowMS(nowNS int64) float64 {
 	if m.measureNS == 0 {
@@ -113,7 +123,7 @@ type nowView struct {
 }
 
 func nowOf(say *lang.Lang, m *model, nowNS int64) nowView {
-	v := nowView{Number: m.number, Share: float64(m.number), Runs: len(m.info.Rows) * m.info.Repeats, Over: m.over, Report: m.report}
+	v := nowView{Number: m.number, Share: float64(m.number), Runs: m.info.Runs, Over: m.over, Report: m.report}
 	if m.run == nil {
 		return v
 	}
@@ -215,38 +225,6 @@ func scheduleOf(say *lang.Lang, m *model, nowNS int64) (all []plannedView) {
 		all = append(all, v)
 	}
 	return all
-}
-
-// verdictsOf is the grid of all runs: what is known of those that are over, and what is left.
-func verdictsOf(say *lang.Lang, m *model) table.Table {
-	t := table.Table{Columns: []table.Column{{Title: say.Text("lock"), Key: true}}}
-	several := slices.ContainsFunc(m.info.Rows, func(k Key) bool { return k.Workload != m.info.Rows[0].Workload })
-	for _, k := range m.info.Rows {
-		title := k.Scenario
-		if several {
-			title += " " + k.Workload
-		}
-		column := slices.IndexFunc(t.Columns, func(c table.Column) bool { return c.Title == title })
-		if column < 0 {
-			column, t.Columns = len(t.Columns), append(t.Columns, table.Column{Title: title})
-		}
-		line := slices.IndexFunc(t.Rows, func(row []table.Cell) bool { return row[0].Text == k.Lock })
-		if line < 0 {
-			line, t.Rows = len(t.Rows), append(t.Rows, []table.Cell{{Text: k.Lock}})
-		}
-		for len(t.Rows[line]) <= column {
-			t.Rows[line] = append(t.Rows[line], table.Cell{})
-		}
-		cell := table.Cell{Text: say.Text("to come")}
-		if row, done := m.rows[k]; done {
-			cell = row.Cell(say)
-		}
-		if m.run != nil && m.run.Key == k {
-			cell = table.Cell{Text: "● " + say.Text("running")}
-		}
-		t.Rows[line][column] = cell
-	}
-	return t
 }
 
 type lineView struct{ At, Class, Shape, Text string }

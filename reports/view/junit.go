@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 
 	"locklab/reports/lang"
-	"locklab/reports/table"
 	"locklab/workloads/result"
 )
 
@@ -60,11 +58,9 @@ type junitCause struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes the verdicts for a CI server: a test case for each expectation of each run. Its class
-// is the lock. What is not as expected is a failure. What decides nothing is an error, as CI servers
-// take what is skipped for good: a run that is not sound, a control that stayed silent, and a
-// comparison that did not come to its end. A run of which nothing is expected is skipped. Stopped is
-// the error that ended the comparison early, if any.
+// JUnit writes the verdicts for a CI server: a test case for each run, whose class is the lock. A run
+// that is not as expected is a failure. One that decides nothing is an error, as CI servers take
+// skipped for good: a run that is not sound, a silent control, a comparison that stopped early.
 func JUnit(w io.Writer, f result.File, stopped error) error {
 	suite := junitSuite{junitTotals: junitTotals{Name: "locklab", Seconds: seconds(float64(f.Run.DurationMS))}}
 	for _, p := range [][2]string{{"run", f.Run.ID}, {"seed", strconv.FormatUint(f.Run.Seed, 10)}, {"commit", f.Run.Commit}, {"topology", f.Run.Topology}, {"command", f.Run.Command}} {
@@ -74,7 +70,7 @@ func JUnit(w io.Writer, f result.File, stopped error) error {
 		suite.Timestamp = f.Run.Started.UTC().Format(time.RFC3339)
 	}
 	for i := range f.Rows {
-		suite.Cases = append(suite.Cases, cases(&f.Rows[i], f.Run.Repeats > 1)...)
+		suite.Cases = append(suite.Cases, caseOf(&f.Rows[i], f.Run.Repeats > 1))
 	}
 	if stopped == nil && (f.Run.Interrupted || f.Run.Unfinished) {
 		stopped = errors.New("rows are missing")
@@ -101,39 +97,22 @@ func JUnit(w io.Writer, f result.File, stopped error) error {
 	return err
 }
 
-// cases are those of a row: its safety, its liveness, and the shares served. Whether the row is as
-// expected its verdict has decided; the case that its reason is about fails.
-func cases(r *result.Row, repeated bool) (all []junitCase) {
-	why := r.Verdict.Why
-	add := func(expectation string, codes ...result.Code) {
-		c := junitCase{Class: r.Lock, Name: fmt.Sprintf("%s (%s): %s", r.Scenario, r.Workload, expectation), Seconds: seconds(r.MeasuredMS)}
-		if repeated {
-			c.Name += fmt.Sprintf(", run %d", r.Repeat)
-		}
-		told, about := cause(string(why.Code), cmp.Or(why.Code.Title(), "no reason recorded")), slices.Contains(codes, why.Code)
-		switch as := r.Verdict.As; {
-		case r.Played || as == "":
-			c.Skipped = cause("", "nothing is expected")
-		case as == result.NotAsExpected && about:
-			c.Failure = told
-		case as == result.Silent && about, as == result.Unsound:
-			c.Error = told
-		}
-		all = append(all, c)
+func caseOf(r *result.Row, repeated bool) junitCase {
+	c := junitCase{Class: r.Lock, Name: fmt.Sprintf("%s (%s)", r.Scenario, r.Workload), Seconds: seconds(r.MeasuredMS)}
+	if repeated {
+		c.Name += fmt.Sprintf(", run %d", r.Repeat)
 	}
-	e := r.Expected
-	if e.Safety != "" {
-		add(e.Safety, result.NotSafe, result.ControlSilent)
+	why := r.Verdict.Why.Code
+	told := cause(string(why), cmp.Or(why.Title(), "no reason recorded")+"; expected: "+Expected(lang.English(), r.Expected))
+	switch as := r.Verdict.As; {
+	case r.Played || as == "":
+		c.Skipped = cause("", "nothing is expected")
+	case as == result.NotAsExpected:
+		c.Failure = told
+	case as == result.Silent, as == result.Unsound:
+		c.Error = told
 	}
-	add(cmp.Or(anyOf(lang.English(), e.Liveness), "not dead"), result.NotLive, result.IsDead)
-	if e.Served > 0 || e.ServedInFault > 0 {
-		add("served "+table.Share(max(e.Served, e.ServedInFault)), result.ServedTooLittle)
-	}
-	failed := func(c junitCase) bool { return c.Failure != nil || c.Skipped != nil }
-	if r.Verdict.As == result.NotAsExpected && !slices.ContainsFunc(all, failed) {
-		add("as expected", why.Code)
-	}
-	return all
+	return c
 }
 
 func cause(kind, why string) *junitCause {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"locklab/reports/table"
 	"locklab/workloads/result"
@@ -278,7 +277,7 @@ func (v *View) Facts() table.Table {
 	if !run.Started.IsZero() {
 		add(v.say.Text("started"), run.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
-	add(v.say.Text("took"), (time.Duration(run.DurationMS) * time.Millisecond).Round(time.Second).String())
+	add(v.say.Text("took"), took(run.DurationMS))
 	add(v.say.Text("seed"), strconv.FormatUint(run.Seed, 10))
 	add(v.say.Text("commit"), run.Commit)
 	add(v.say.Text("topology"), run.Topology)

@@ -81,11 +81,14 @@ func Of(say *lang.Lang, f result.File, o Options) *View {
 		v.suggest()
 	}
 	v.Took = say.Sprintf("exit %d", cmp.Or(o.Exit, ExitCode(f)))
-	if s := f.Run.DurationMS / 1000; s > 0 {
-		v.Took = fmt.Sprintf("%d:%02d, ", s/60, s%60) + v.Took
+	if f.Run.DurationMS >= 1000 {
+		v.Took = took(f.Run.DurationMS) + ", " + v.Took
 	}
 	return v
 }
+
+// took is minutes and seconds: 4:31.
+func took(ms int64) string { return fmt.Sprintf("%d:%02d", ms/60_000, ms/1000%60) }
 
 // ExitCode is that of all rows: what is not as expected before a control that did not fire, before
 // a run that is not sound. Nothing is expected where a person broke things.
@@ -207,6 +210,7 @@ func (v *View) head() {
 func (v *View) lab() {
 	of := map[result.Comparison]int{}
 	var judged, controls, faults, proven int
+	others, saturated := 0.0, false
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
 		for _, f := range r.Faults {
@@ -217,6 +221,10 @@ func (v *View) lab() {
 				proven++
 			}
 		}
+		for _, h := range r.Hosts {
+			others = max(others, h.Others)
+		}
+		saturated = saturated || r.Verdict.Sound.Code == result.Saturated
 		if r.Played {
 			continue
 		}
@@ -240,6 +248,9 @@ func (v *View) lab() {
 	}
 	if undecided := of[result.Unsound]; undecided > 0 {
 		parts = append(parts, v.say.Sprintf("%d undecided", undecided))
+	}
+	if others > 0.2 || saturated && others > 0 {
+		parts = append(parts, v.say.Sprintf("others used %s of the CPUs", table.Share(others)))
 	}
 	v.Lab = strings.Join(parts, ", ")
 }

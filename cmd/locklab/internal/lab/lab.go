@@ -241,6 +241,6 @@ func (c *Config) combination(ctx context.Context, fleet *fleet, display progress
 func (x *experiment) end(row result.Row, rows *results) error {
 	err := rows.put(row)
 	x.display.End(*rows.file, row)
-	x.config.Live.End(LiveRow(*rows.file, row.Key()))
+	x.config.Live.End(*rows.file, row)
 	return err
 }

@@ -19,14 +19,19 @@ import (
 
 // LiveInfo is what the live page must know of comparisons before they begin.
 func LiveInfo(title string, parts []Config) live.Info {
-	info := live.Info{Title: title, Repeats: parts[0].Repeat, Duplicates: duplicates}
+	var locks []string
+	for _, lock := range whole(parts).Locks {
+		locks = append(locks, lock.String())
+	}
+	info := live.Info{Title: title, Duplicates: duplicates, Grids: func(say *lang.Lang, f result.File) []table.Table {
+		return view.Of(say, f, view.Options{Locks: locks}).Grids
+	}}
+	info.Runs, _ = Remaining(parts, nil)
 	for _, z := range parts[0].Topology.Zones {
 		info.Zones = append(info.Zones, live.Zone{Name: z.Name, Short: z.Short})
 	}
 	for i := range parts {
-		for lock, s := range parts[i].eachFit {
-			info.Rows = append(info.Rows, live.Key{Lock: lock.String(), Scenario: s.Name, Workload: parts[i].Workload.Name})
-		}
+		info.Rooms = info.Rooms || parts[i].Workload.Name == history.Matchmaking
 	}
 	return info
 }
@@ -47,24 +52,6 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 		})
 	}
 	return found
-}
-
-// LiveRow is a combination as the live page shows it, by the rows so far.
-func LiveRow(f result.File, key result.Key) live.Row {
-	of := result.File{Run: result.Run{Scenarios: f.Run.Scenarios}}
-	for _, r := range f.Rows {
-		if r.Key() == key {
-			of.Rows = append(of.Rows, r)
-		}
-	}
-	cell := result.Cell{Key: key}
-	for i := range of.Rows {
-		cell.Rows = append(cell.Rows, &of.Rows[i])
-	}
-	return live.Row{
-		Key: live.Key(key), Repeats: len(of.Rows), As: string(cell.Worst().Verdict.As),
-		Cell: func(say *lang.Lang) table.Cell { return view.Of(say, of, view.Options{}).Grids[0].Rows[0][1] },
-	}
 }
 
 // liveRun is the run as the live page shows it.

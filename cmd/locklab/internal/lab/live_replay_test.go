@@ -75,7 +75,7 @@ func replay(events []history.Event, run live.Run, board *live.Board) {
 
 func boardOf(run live.Run) *live.Board {
 	return live.New(live.Info{
-		Title: "a replay", Repeats: 1, Rows: []live.Key{run.Key}, Duplicates: duplicates,
+		Title: "a replay", Runs: 1, Duplicates: duplicates,
 		Zones: []live.Zone{{Name: "ap-northeast-2a", Short: "a"}, {Name: "ap-northeast-2c", Short: "c"}},
 	})
 }
