@@ -153,12 +153,13 @@ func (t *telling) outage(o *result.Outage) {
 	}
 }
 
-// scene adds the beginnings and ends of its steps. Those of holds, rooms and waits are kept before others.
+// scene adds the beginnings and ends of its steps. The beginnings of holds, rooms, waits and faults are
+// kept before others.
 func (t *telling) scene(s series.Scene) {
 	for _, step := range s.Steps {
 		first, who := slices.Contains([]string{"hold", "room", "wait"}, step.What), step.Who
 		if step.What == "fault" {
-			who = t.say.Term(who)
+			first, who = step.ToMS > step.FromMS, t.say.Term(who) // not the order to heal
 		}
 		t.add(step.FromMS, who, t.say.Tell(step.Begins), first)
 		t.add(step.ToMS, who, t.say.Tell(step.Ends), false)
@@ -186,7 +187,7 @@ func (t *telling) faultText(f *record.Fault) string {
 func (t *telling) kept() (kept []moment, left int) {
 	distance := func(m moment) float64 {
 		if m.first {
-			return -1
+			return math.Abs(m.at) / 1e9
 		}
 		return math.Abs(m.at)
 	}
