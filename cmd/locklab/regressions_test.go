@@ -506,7 +506,7 @@ var regressions = map[string][]regression{
 		{
 			"a web page that had its own name lead to an agent could read nodes, logs and events",
 			"curl -H 'Host: evil.example' 127.0.0.1:7500/v1/nodes",
-			"nodes/agent.TestHostIsChecked",
+			"internal/httpapi.TestWhoIsLetIn",
 		},
 		{
 			"whoever read an agent's events took them from the controller",
@@ -516,7 +516,7 @@ var regressions = map[string][]regression{
 		{
 			"requests without the token kept an agent from its idle reset",
 			"curl 127.0.0.1:7500/v1/health, every second, when the controller is dead",
-			"nodes/agent.TestStrangersAreNoSignOfLife",
+			"nodes/agent.TestOnlyAControllerKeepsNodes",
 		},
 		{
 			"--resume put rows of files that were changed since beside those of before",

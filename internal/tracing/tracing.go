@@ -7,8 +7,7 @@
 //	worker                                          create room
 //
 // The player begins at most [PerSecond] traces a second, whatever the load is; who is asked
-// for a match without a trace's header begins none. A nil [Tracer] does nothing, and
-// allocates nothing. Spans are exported from the background: where the collector does not
+// for a match without a trace's header begins none. A nil [Tracer] does nothing. Spans are exported from the background: where the collector does not
 // answer they are lost, which is said once, and nobody waits.
 package tracing
 
@@ -17,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -164,20 +164,15 @@ func Parent(ctx context.Context) string {
 	return fmt.Sprintf("00-%s-%s-%s", s.TraceID(), s.SpanID(), s.TraceFlags())
 }
 
-// IsSet says whether there is anything to note.
-func (s Span) IsSet() bool { return s.span != nil }
-
-// Set notes something about the step.
-func (s Span) Set(key, value string) {
-	if s.span != nil && value != "" {
-		s.span.SetAttributes(attribute.String("locklab."+key, value))
-	}
-}
-
-// End ends the step, which failed with err if that is one.
-func (s Span) End(err error) {
+// End ends the step, which failed with err if that is one, and notes attributes of it, each a key and its value.
+func (s Span) End(err error, attributes ...string) {
 	if s.span == nil {
 		return
+	}
+	for pair := range slices.Chunk(attributes, 2) {
+		if pair[1] != "" {
+			s.span.SetAttributes(attribute.String("locklab."+pair[0], pair[1]))
+		}
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		s.span.SetStatus(codes.Error, err.Error())

@@ -19,8 +19,7 @@
 // way count against the seats known, so that concurrent players spread over rooms.
 // A worker that has been silent, or did not answer, is suspect until it is heard of
 // again: its rooms are not proposed, but under the lock it is asked all the same,
-// with less patience. Looks that wait for their turn at a worker are made as one for all of a
-// group who ask; one that has begun is shared with nobody, and goes on if who wanted it left.
+// with less patience.
 //
 // Everything that a worker is asked for may be repeated without a second effect,
 // so a request that met a dead connection is repeated at the same worker. An order
@@ -40,7 +39,7 @@
 // when a seat may be taken or a room ordered in spite of the error; a request that is
 // wrong (400, 413) has none, and no effect. The kinds are those of locks.ErrorKind
 // (timeout, unavailable, unknown, canceled, ...) and
-// capacity, overloaded, stopping. What was injected as Mounts is served beside it.
+// capacity, stopping. What was injected as Mounts is served beside it.
 //
 //	curl -d '{"player":"p1","group":"g"}' http://127.0.0.1:8081/v1/match
 //

@@ -41,12 +41,7 @@ func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant
 		ctx, span := m.tracer.Begin(ctx, "acquire lock", tracing.Client)
 		asked := clock.Mono()
 		lease, err := m.locker.Acquire(ctx, group)
-		if span.IsSet() {
-			span.Set("lock", m.settings.Lock)
-			span.Set("group", group)
-			span.Set("outcome", string(locks.OutcomeOf(err)))
-			span.End(err)
-		}
+		span.End(err, "lock", m.settings.Lock, "group", group, "outcome", string(locks.OutcomeOf(err)))
 		event := history.Event{
 			Kind:     history.KindAcquire,
 			FromNS:   asked,

@@ -53,7 +53,7 @@ func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, er
 	t.points.Pass(history.PointAcquiring, resource)
 	lease, err := t.locker.Acquire(ctx, resource)
 	t.wait(-1)
-	t.metrics.acquires.of(locks.OutcomeOf(err)).Inc()
+	t.metrics.acquired.WithLabelValues(string(locks.OutcomeOf(err))).Inc()
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +143,6 @@ func (l *trackedLease) Release(ctx context.Context) error {
 	}
 	l.tracker.points.Pass(history.PointReleasing, l.held.Resource)
 	err := l.Lease.Release(ctx)
-	l.tracker.metrics.releases.of(locks.OutcomeOf(err)).Inc()
+	l.tracker.metrics.released.WithLabelValues(string(locks.OutcomeOf(err))).Inc()
 	return err
 }

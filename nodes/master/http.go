@@ -58,12 +58,7 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 	}
 	ctx, span := m.tracer.Join(r.Context(), r.Header.Get(tracing.Header), "match")
 	match, outcome, err := m.Match(ctx, req)
-	if span.IsSet() {
-		span.Set("group", req.Group)
-		span.Set("room", match.Room)
-		span.Set("outcome", string(outcome))
-		span.End(err)
-	}
+	span.End(err, "group", req.Group, "room", match.Room, "outcome", string(outcome))
 	if err != nil {
 		// Not the worker's own refusal: its status says nothing of this request.
 		refusal := &httpapi.Error{Status: http.StatusServiceUnavailable, Kind: kindOf(err), Message: err.Error()}
@@ -77,7 +72,7 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 // failed when surely nothing was.
 func (m *Master) Match(ctx context.Context, req MatchRequest) (_ Match, outcome locks.Outcome, _ error) {
 	began := clock.Mono()
-	defer func() { m.metrics.byEnd.of(outcome).Observe(seconds(clock.Mono() - began)) }()
+	defer func() { m.metrics.took.WithLabelValues(string(outcome)).Observe(seconds(clock.Mono() - began)) }()
 	if err := m.begin(); err != nil {
 		return Match{}, locks.OutcomeFailed, err
 	}
@@ -120,8 +115,6 @@ func kindOf(err error) string {
 		return worker.KindCapacity
 	case errors.Is(err, errStopping):
 		return worker.KindStopping
-	case errors.Is(err, errOverloaded):
-		return "overloaded"
 	default:
 		return locks.ErrorKind(err)
 	}

@@ -49,7 +49,7 @@ type Master struct {
 	ids       atomic.Uint64
 
 	closing struct {
-		sync.RWMutex
+		sync.Mutex
 		yes bool
 	}
 	serving sync.WaitGroup // matches
@@ -82,7 +82,7 @@ func New(ctx context.Context, settings Settings, deps Deps) (*Master, error) {
 		followed:    make(chan struct{}),
 	}
 	for _, addr := range settings.Workers {
-		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken, max(settings.LookTimeout, settings.FeedReset), deps.Tracer))
+		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken, deps.Tracer))
 	}
 	m.directory = newDirectory(settings.FeedSilence, m.remotes)
 	m.followAll(ctx)
@@ -125,15 +125,12 @@ func (m *Master) Ready(ctx context.Context) error {
 
 // begin counts a match as under way, until finish.
 func (m *Master) begin() error {
-	m.closing.RLock()
-	defer m.closing.RUnlock()
+	m.closing.Lock()
+	defer m.closing.Unlock()
 	if m.closing.yes {
 		return errStopping
 	}
-	if m.matches.Add(1) > int64(m.settings.MatchesMax) {
-		m.matches.Add(-1)
-		return errOverloaded
-	}
+	m.matches.Add(1)
 	m.serving.Add(1)
 	return nil
 }
@@ -154,7 +151,7 @@ func (m *Master) Close() {
 	m.feeds.Wait()
 	m.background.Wait()
 	for _, r := range m.remotes {
-		r.close()
+		r.http.Close()
 	}
 }
 

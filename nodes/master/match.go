@@ -28,11 +28,10 @@ type Match struct {
 
 // Reasons for a match to fail besides those of the lock (see locks.ErrorKind).
 var (
-	errLost       = errors.New("the lock was lost before a room was ordered")
-	errNoWorker   = errors.New("no worker can be reached")
-	errCapacity   = errors.New("no reachable worker has space for a room")
-	errStopping   = errors.New("the master is going down")
-	errOverloaded = errors.New("too many matches under way")
+	errLost     = errors.New("the lock was lost before a room was ordered")
+	errNoWorker = errors.New("no worker can be reached")
+	errCapacity = errors.New("no reachable worker has space for a room")
+	errStopping = errors.New("the master is going down")
 )
 
 // attempt is one match request under way.

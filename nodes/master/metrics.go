@@ -6,26 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/internal/metrics"
-	"locklab/locks"
 )
-
-// outcomes is a metric for each of the three outcomes, found without a look-up.
-type outcomes[M any] struct{ ok, failed, unknown M }
-
-func outcomesOf[M any](with func(...string) M) outcomes[M] {
-	return outcomes[M]{with(string(locks.OutcomeOK)), with(string(locks.OutcomeFailed)), with(string(locks.OutcomeUnknown))}
-}
-
-func (o *outcomes[M]) of(outcome locks.Outcome) M {
-	switch outcome {
-	case locks.OutcomeOK:
-		return o.ok
-	case locks.OutcomeFailed:
-		return o.failed
-	default:
-		return o.unknown
-	}
-}
 
 // lockMetrics count what a Tracker sees of its lock.
 type lockMetrics struct {
@@ -35,15 +16,12 @@ type lockMetrics struct {
 	held     prometheus.Histogram
 	lost     prometheus.Counter
 
-	acquires outcomes[prometheus.Counter]
-	releases outcomes[prometheus.Counter]
-
 	holds, waiters, messages, wakeups *prometheus.Desc
 }
 
 func newLockMetrics() lockMetrics {
 	outcome := []string{"outcome"}
-	m := lockMetrics{
+	return lockMetrics{
 		acquired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_lock_acquires_total", Help: "Acquisitions that have ended: ok is granted, failed surely not, unknown perhaps.",
 		}, outcome),
@@ -64,9 +42,6 @@ func newLockMetrics() lockMetrics {
 		messages: prometheus.NewDesc("locklab_lock_messages_total", "Messages of the lock's protocol that this client has sent; 0 if it does not count them.", nil, nil),
 		wakeups:  prometheus.NewDesc("locklab_lock_wakeups_total", "Times that a waiter was woken to look whether it is its turn; 0 if it does not count them.", nil, nil),
 	}
-	m.acquires = outcomesOf(func(l ...string) prometheus.Counter { return m.acquired.WithLabelValues(l...) })
-	m.releases = outcomesOf(func(l ...string) prometheus.Counter { return m.released.WithLabelValues(l...) })
-	return m
 }
 
 // seconds is a time on clock.Mono in the unit of Prometheus.
@@ -95,21 +70,18 @@ func (t *Tracker) Collect(into chan<- prometheus.Metric) {
 // matchMetrics count what a master does for players.
 type matchMetrics struct {
 	took     *prometheus.HistogramVec
-	byEnd    outcomes[prometheus.Observer]
 	inFlight *prometheus.Desc
 	known    *prometheus.Desc
 }
 
 func newMatchMetrics() matchMetrics {
-	m := matchMetrics{
+	return matchMetrics{
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "locklab_match_duration_seconds", Help: "How long it took to find a player a seat, by outcome.", Buckets: metrics.Buckets(),
 		}, []string{"outcome"}),
 		inFlight: prometheus.NewDesc("locklab_matches_in_flight", "Match requests under way.", nil, nil),
 		known:    prometheus.NewDesc("locklab_master_known_rooms", "Rooms that this master knows of.", nil, nil),
 	}
-	m.byEnd = outcomesOf(func(l ...string) prometheus.Observer { return m.took.WithLabelValues(l...) })
-	return m
 }
 
 var _ prometheus.Collector = (*Master)(nil)

@@ -59,25 +59,3 @@ func TestMatchMetrics(t *testing.T) {
 		`locklab_master_known_rooms 1`,
 	)
 }
-
-// refusing is a lock that nobody gets, at no cost.
-func refusing() *scripted {
-	return &scripted{before: func(context.Context) error { return locks.ErrNotAcquired }}
-}
-
-// BenchmarkTrackedAcquire is what tracking and counting add to a lock that costs nothing.
-func BenchmarkTrackedAcquire(b *testing.B) {
-	tracker := master.Track(refusing(), nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = tracker.Acquire(b.Context(), "r")
-	}
-}
-
-// TestCountingAllocatesNothing: only the lease that it keeps track of costs memory.
-func TestCountingAllocatesNothing(t *testing.T) {
-	tracker := master.Track(refusing(), nil)
-	if n := testing.AllocsPerRun(1000, func() { _, _ = tracker.Acquire(t.Context(), "r") }); n != 0 {
-		t.Errorf("%v allocations for an acquisition that fails, want 0", n)
-	}
-}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
-	"time"
 
 	"locklab/internal/httpapi"
 	"locklab/internal/strictjson"
@@ -32,25 +30,9 @@ type remote struct {
 	seating    chan struct{} // slots
 	asking     chan struct{}
 	tracer     *tracing.Tracer
-
-	patience time.Duration   // with the answer to a look, whoever still waits for it
-	life     context.Context //nolint:containedctx // ends with the master, for looks that nobody waits for
-	end      context.CancelFunc
-	looking  sync.WaitGroup
-
-	mu   sync.Mutex
-	next map[string]*look // those that have not begun, by group
 }
 
-// look is the question what rooms of a group a worker has.
-type look struct {
-	wanted  int           // by so many; guarded by remote.mu
-	done    chan struct{} // closed when the rest is there
-	listing worker.Listing
-	err     error
-}
-
-func newRemote(addr WorkerAddr, token string, patience time.Duration, tracer *tracing.Tracer) *remote {
+func newRemote(addr WorkerAddr, token string, tracer *tracing.Tracer) *remote {
 	r := &remote{
 		name: addr.Name,
 		zone: addr.Zone,
@@ -61,11 +43,7 @@ func newRemote(addr WorkerAddr, token string, patience time.Duration, tracer *tr
 		seating: make(chan struct{}, seatingMax),
 		asking:  make(chan struct{}, askingMax),
 		tracer:  tracer,
-
-		patience: patience,
-		next:     map[string]*look{},
 	}
-	r.life, r.end = context.WithCancel(context.Background())
 	if tracer != nil {
 		r.http.Trace = tracing.Parent
 	}
@@ -93,85 +71,22 @@ func (r *remote) order(ctx context.Context, req worker.OrderRequest) (worker.Roo
 	var made worker.Room
 	var err error
 	ctx, span := r.tracer.Begin(ctx, "order room", tracing.Client)
-	defer func() { span.End(err) }()
-	span.Set("worker", r.name)
+	defer func() { span.End(err, "worker", r.name) }()
 	if err = r.ask(ctx, r.asking, http.MethodPost, "/v1/rooms", req, &made); err != nil {
 		return worker.Room{}, fmt.Errorf("order at %s: %w", r.name, err)
 	}
 	return made, nil
 }
 
-// look asks for the rooms of a group. Its answer was made after it was called: while it
-// waits for a slot, others who want the same join it, but nobody does once it has begun. So
-// there is one look for all who wait, however many they are, where a worker or the way
-// to it is too slow for all who ask.
-func (r *remote) look(ctx context.Context, group string) (worker.Listing, error) {
-	l := r.join(ctx, group)
-	select {
-	case <-l.done:
-		return l.listing, l.err
-	case <-ctx.Done():
-		r.mu.Lock()
-		l.wanted--
-		r.mu.Unlock()
-		return worker.Listing{}, fmt.Errorf("look at %s: %w", r.name, ctx.Err())
-	}
-}
-
-// join finds or makes the next look at the group.
-func (r *remote) join(ctx context.Context, group string) *look {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l, ok := r.next[group]
-	if !ok {
-		l = &look{done: make(chan struct{})}
-		r.next[group] = l
-		r.looking.Go(func() {
-			defer close(l.done)
-			l.listing, l.err = r.makeLook(context.WithoutCancel(ctx), l, group)
-		})
-	}
-	l.wanted++
-	return l
-}
-
-// makeLook begins a look when there is a slot for it, if somebody still wants it then. It
-// keeps the slot until the answer is there, even if nobody waits any more: to hang up and
-// to ask again over a new connection is many times the work, just when there is too much.
-func (r *remote) makeLook(ctx context.Context, l *look, group string) (listing worker.Listing, err error) {
-	select {
-	case r.asking <- struct{}{}:
-		defer func() { <-r.asking }()
-	case <-r.life.Done():
-	}
-	if !r.begin(l, group) {
-		return worker.Listing{}, fmt.Errorf("look at %s: nobody waits for it: %w", r.name, httpapi.ErrNotSent)
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	defer context.AfterFunc(r.life, cancel)() //nolint:contextcheck // the caller may leave, the master ends it
-	if err := r.http.Call(ctx, http.MethodGet, "/v1/rooms?group="+url.QueryEscape(group), nil, &listing); err != nil {
+// look asks for the rooms of a group.
+func (r *remote) look(ctx context.Context, group string) (listing worker.Listing, err error) {
+	if err := r.ask(ctx, r.asking, http.MethodGet, "/v1/rooms?group="+url.QueryEscape(group), nil, &listing); err != nil {
 		return worker.Listing{}, fmt.Errorf("look at %s: %w", r.name, err)
 	}
 	if listing.Worker != r.name {
 		return worker.Listing{}, fmt.Errorf("look at %s: worker %q answered: its link leads elsewhere", r.name, listing.Worker)
 	}
 	return listing, nil
-}
-
-// begin lets nobody join any more, and says whether somebody has.
-func (r *remote) begin(l *look, group string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.next, group)
-	return l.wanted > 0
-}
-
-// close ends the looks that nobody waits for any more, and frees the connections.
-func (r *remote) close() {
-	r.end()
-	r.looking.Wait()
-	r.http.Close()
 }
 
 // ask makes one request in a slot. A link that is stuck so much that none gets free will

@@ -63,9 +63,6 @@ type Settings struct {
 	FeedReset time.Duration `json:"-"`
 	// ReadyTimeout is how long readiness waits for feeds that do not come.
 	ReadyTimeout time.Duration `json:"-"`
-
-	// MatchesMax bounds the match requests under way.
-	MatchesMax int `json:"-"`
 }
 
 // DefaultSettings has everything but names and addresses.
@@ -82,7 +79,6 @@ func DefaultSettings() Settings {
 		FeedSilence:        400 * time.Millisecond,
 		FeedReset:          time.Second,
 		ReadyTimeout:       2 * time.Second,
-		MatchesMax:         20_000,
 	}
 }
 

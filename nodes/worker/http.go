@@ -40,12 +40,7 @@ func (w *Worker) handleOrder(r *http.Request, req OrderRequest) (any, error) {
 	}
 	_, span := w.settings.Tracer.Join(r.Context(), r.Header.Get(tracing.Header), "create room")
 	room, created, refusal := w.rooms.order(req)
-	if span.IsSet() {
-		span.Set("group", req.Group)
-		span.Set("room", room.Room)
-		span.Set("result", resultOf(refusal))
-		span.End(nil)
-	}
+	span.End(nil, "group", req.Group, "room", room.Room, "result", resultOf(refusal))
 	w.metrics.orders.WithLabelValues(resultOf(refusal)).Inc()
 	switch {
 	case refusal != nil:

@@ -83,12 +83,7 @@ func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 	player := d.opts.Players + strconv.FormatUint(op.Index, 10)
 	ctx, span := d.opts.Tracer.Root(ctx, "match", clock.System().Now(), time.Duration(clock.Mono()-op.IntendedNS))
 	node, reply, err := d.send(ctx, op, player, group)
-	if span.IsSet() {
-		span.Set("player", player)
-		span.Set("group", group)
-		span.Set("outcome", string(locks.OutcomeOf(err)))
-		span.End(err)
-	}
+	span.End(err, "player", player, "group", group, "outcome", string(locks.OutcomeOf(err)))
 
 	e := history.Event{
 		Kind: history.KindMatch, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),
