@@ -63,7 +63,7 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 				}
 				c.offered = plots.Offer(nil, 0, h.Head.OfferedPS)
 				for _, r := range h.Rates {
-					c.offered = plots.Offer(c.offered, float64(r.At-h.Measure)/1e6, r.PerS)
+					c.offered = plots.Offer(c.offered, h.MS(r.AtNS), float64(r.Count))
 				}
 			}
 			c.Series = series.Of(histories, violations)

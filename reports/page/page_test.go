@@ -91,7 +91,10 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 		}
 		run.Canaries = append(run.Canaries, c)
 	}
-	run.Rooms = []record.RoomEvent{{At: start + 100*ms, Room: 4, Worker: 6, Resource: 3, Client: 1}, {At: start + 130*ms, Room: 5, Worker: 6, Resource: 3, Client: 2}}
+	for i := range record.Name(2) {
+		begins := [4]int64{start + int64(100+30*i)*ms, record.Never, record.Never, record.Never}
+		run.Rooms = append(run.Rooms, record.Room{ID: 4 + i, Worker: 6, Resource: 3, Master: 1 + i, At: begins})
+	}
 	h := page.History{Run: run}
 	for _, v := range row.Violations {
 		h.ViolationsMS = append(h.ViolationsMS, v.AtMS)

@@ -187,22 +187,15 @@ func (s *scene) room(p result.Party, which sentence.Text) (hold string) {
 		s.add(text(o.Node), lang.Key("order"), looks, orders, o.From, until)
 		hold = cmp.Or(hold, text(o.Hold))
 	}
-	var starts *record.RoomEvent
-	end, ends := int64(record.Never), sentence.Of("%s is closed", which)
 	for i := range s.run.Rooms {
-		switch e := &s.run.Rooms[i]; {
-		case text(e.Room) != p.Room:
-		case e.State == record.RoomStarting:
-			starts = e
-		case e.State != record.RoomOpen && e.At < end:
-			end = e.At
-			if e.State == record.RoomFull {
-				ends = sentence.Of("%s is full", which)
-			}
+		r, ends := &s.run.Rooms[i], sentence.Of("%s is closed", which)
+		if text(r.ID) != p.Room || r.At[record.RoomStarting] == record.Never {
+			continue
 		}
-	}
-	if starts != nil {
-		s.add(text(starts.Worker), lang.Key("room"), sentence.Of("%s begins, ordered by %s", which, text(starts.Client)), ends, starts.At, end)
+		if r.At[record.RoomFull] <= r.At[record.RoomClosed] {
+			ends = sentence.Of("%s is full", which)
+		}
+		s.add(text(r.Worker), lang.Key("room"), sentence.Of("%s begins, ordered by %s", which, text(r.Master)), ends, r.At[record.RoomStarting], r.Over())
 	}
 	return hold
 }
@@ -248,8 +241,8 @@ func (s *scene) causes(from float64, told func(node, state string) bool) {
 	}
 	for _, n := range s.run.Nodes {
 		for _, e := range n.Events {
-			if at := s.at(e.At); at >= from && at <= s.LastsMS && told(s.run.Text(n.Name), e.State) {
-				s.moment(s.run.Text(n.Name), lang.Key("node"), NodeText(e.State), e.At)
+			if at := s.at(e.AtNS); at >= from && at <= s.LastsMS && told(s.run.Text(n.Name), e.State) {
+				s.moment(s.run.Text(n.Name), lang.Key("node"), NodeText(e.State), e.AtNS)
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func (m *measures) peers(own []record.Acquire, grants []*record.Acquire, all map
 		}
 		p := all[a.Node]
 		if p == nil {
-			p = &peer{Peer: result.Peer{Node: m.Text(a.Node), Zone: m.zone(a.Node)}}
+			p = &peer{Peer: result.Peer{Node: m.Text(a.Node), Zone: m.Head.HostZones[m.Head.NodeHosts[m.Text(a.Node)]]}}
 			all[a.Node] = p
 		}
 		p.waits.add(to - from)
@@ -116,13 +116,6 @@ func (m *measures) peers(own []record.Acquire, grants []*record.Acquire, all map
 			p.GaveUp++
 		}
 	}
-}
-
-func (m *measures) zone(node record.Name) string {
-	if n := m.Node(node); n != nil {
-		return n.Zone
-	}
-	return ""
 }
 
 // before is how many of the sorted times come before at.

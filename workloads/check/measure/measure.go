@@ -65,7 +65,7 @@ func (m *measures) requests() {
 		m.row.Figures["rooms"] = 0
 	}
 	for i := range m.Rooms {
-		if e := &m.Rooms[i]; e.State == record.RoomStarting && e.At >= m.Measure && e.At < m.Drain {
+		if at := m.Rooms[i].At[record.RoomStarting]; at >= m.Measure && at < m.Drain {
 			m.row.Figures["rooms"]++
 		}
 	}
@@ -145,11 +145,7 @@ func (m *measures) messages() {
 // many acquisitions ended in it: each life of a process counts from 0. The totals are not known of
 // locks that count nothing.
 func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float64, known bool) {
-	killed := make([][]int64, len(m.Names))
 	totals := make([][][2]uint64, len(m.Names)) // by life: the highest before the measured part, and by its end
-	for i := range m.Nodes {
-		killed[m.Nodes[i].Name] = m.Nodes[i].Killed
-	}
 	for _, list := range [][]record.Acquire{m.Acquires, m.Canaries} {
 		for i := range list {
 			a := &list[i]
@@ -159,7 +155,7 @@ func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float
 			if a.Outcome != record.Unsent && a.At >= m.Measure {
 				ended++
 			}
-			life := before(killed[a.Node], a.At)
+			life := before(m.Kills(a.Node), a.At)
 			for len(totals[a.Node]) <= life {
 				totals[a.Node] = append(totals[a.Node], [2]uint64{})
 			}
@@ -187,13 +183,15 @@ func (m *measures) capacity() {
 			if c.State != state {
 				continue
 			}
-			took := float64(c.At - c.Sent)
+			took := float64(c.AtNS - c.SentNS)
 			grants, over = grants+float64(c.Count), over+took
-			ran, looked := map[record.Name]float64{}, map[record.Name]float64{}
-			for i := range m.Usage {
-				if u := &m.Usage[i]; u.CPUNS != nil && u.From >= c.From && u.To <= c.At {
-					ran[u.Node] += float64(*u.CPUNS)
-					looked[u.Node] += float64(u.Len())
+			ran, looked := map[string]float64{}, map[string]float64{}
+			for _, e := range m.Usage {
+				for _, u := range e.Usage {
+					if u.CPUNS != nil && e.FromNS >= c.FromNS && e.AtNS <= c.AtNS {
+						ran[u.Node] += float64(*u.CPUNS)
+						looked[u.Node] += float64(e.AtNS - e.FromNS)
+					}
 				}
 			}
 			for _, node := range slices.Sorted(maps.Keys(ran)) {
@@ -211,43 +209,42 @@ func (m *measures) capacity() {
 func (m *measures) usage() {
 	type node struct {
 		result.Node
-		ranNS, cpuNS, in, out float64
+		ranNS, cpuNS float64
 	}
 	nodes := map[string]*node{}
-	for i := range m.Usage {
-		u := &m.Usage[i]
-		in := record.Span{From: max(u.From, m.Measure), To: min(u.To, m.Drain)}
-		if in.Len() <= 0 {
+	measured := float64(m.Drain - m.Measure)
+	for _, e := range m.Usage {
+		in := float64(min(e.AtNS, m.Drain) - max(e.FromNS, m.Measure))
+		if in <= 0 {
 			continue
-		}
-		name := m.Text(u.Node)
-		n := nodes[name]
-		if n == nil {
-			n = &node{Node: result.Node{Node: name, Zone: m.zone(u.Node)}}
-			nodes[name] = n
 		}
 		part := func(sum *int64) float64 { // as if it had been even
 			if sum == nil {
 				return 0
 			}
-			return float64(*sum) * float64(in.Len()) / float64(u.Len())
+			return float64(*sum) * in / float64(e.AtNS-e.FromNS)
 		}
-		if u.CPUNS != nil {
-			n.cpuNS, n.ranNS = n.cpuNS+part(u.CPUNS), n.ranNS+float64(in.Len())
+		for _, u := range e.Usage {
+			n := nodes[u.Node]
+			if n == nil {
+				n = &node{Node: result.Node{Node: u.Node, Zone: m.Head.HostZones[m.Head.NodeHosts[u.Node]]}}
+				nodes[u.Node] = n
+			}
+			if u.CPUNS != nil {
+				n.cpuNS, n.ranNS = n.cpuNS+part(u.CPUNS), n.ranNS+in
+			}
+			if u.MemoryBytes != nil {
+				n.MemoryMiB = max(n.MemoryMiB, float64(*u.MemoryBytes)/(1<<20))
+			}
+			n.InPerS, n.OutPerS = n.InPerS+part(u.InBytes)/measured*1e9, n.OutPerS+part(u.OutBytes)/measured*1e9
 		}
-		if u.MemoryBytes != nil {
-			n.MemoryMiB = max(n.MemoryMiB, float64(*u.MemoryBytes)/(1<<20))
-		}
-		n.in, n.out = n.in+part(u.InBytes), n.out+part(u.OutBytes)
 	}
-	measured := float64(m.Drain - m.Measure)
 	cpuNS, memory := 0.0, 0.0
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		n := nodes[name]
 		if n.ranNS > 0 {
 			n.CPUs = n.cpuNS / n.ranNS
 		}
-		n.InPerS, n.OutPerS = n.in/measured*float64(time.Second), n.out/measured*float64(time.Second)
 		cpuNS, memory = cpuNS+n.cpuNS, max(memory, n.MemoryMiB)
 		m.row.Nodes = append(m.row.Nodes, n.Node)
 	}
@@ -269,7 +266,7 @@ func (m *measures) throughput() {
 		due, ok := uint32(0), uint32(0)
 		for i := range m.Requests {
 			q := &m.Requests[i]
-			if q.From < c.Sent || q.From >= c.At {
+			if q.From < c.SentNS || q.From >= c.AtNS {
 				continue
 			}
 			if due += q.Count; q.Sent > 0 {
@@ -281,7 +278,7 @@ func (m *measures) throughput() {
 			}
 		}
 		if due > 0 && ok == due && took.ms(0.99) < ms(int64(history.MatchesP99)) && late.ms(0.99) < ms(int64(history.MatchesLate)) {
-			rate := float64(due) / time.Duration(c.At-c.Sent).Seconds()
+			rate := float64(due) / time.Duration(c.AtNS-c.SentNS).Seconds()
 			m.row.Figures["matches_per_s"] = max(m.row.Figures["matches_per_s"], rate)
 		}
 	}

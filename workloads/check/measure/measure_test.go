@@ -100,7 +100,7 @@ func TestThroughput(t *testing.T) {
 	const s, ms = int64(1e9), int64(1e6)
 	r := &record.Run{Head: history.Run{Workload: history.Matchmaking}, Names: []string{""}, Measure: 0, Drain: s}
 	step := func(at int64, n int, late, took int64, outcome record.Outcome) {
-		r.Capacities = append(r.Capacities, record.Capacity{From: at - s, Sent: at, At: at + s, State: history.CapacityMatches, Count: uint64(n)})
+		r.Capacities = append(r.Capacities, history.Event{FromNS: at - s, SentNS: at, AtNS: at + s, State: history.CapacityMatches, Count: uint64(n)})
 		for i := range n {
 			due := at + int64(i)*ms
 			r.Requests = append(r.Requests, record.Request{Op: record.Op{From: due, Sent: due + late, At: due + took, Outcome: record.OK, Count: 1}})

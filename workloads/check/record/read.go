@@ -111,25 +111,19 @@ type scribe struct {
 	phases      map[string]int64
 	nodes       map[Name]*Node
 	faults      map[string]*Fault
-	points      []point
-	numbers     [][]uint64 // that the events of each node bear, by its name; at 0 of the file's own lines
-	first, last int64      // operation; time of all
+	points      []history.Event
+	rooms       map[Name]int // the place of each
+	numbers     [][]uint64   // that the events of each node bear, by its name; at 0 of the file's own lines
+	first, last int64        // operation; time of all
 }
 
 // block is how many acquisitions are kept together.
 const block = 1 << 12
 
-// point says that a process had come to a point of its work.
-type point struct {
-	at    int64
-	node  Name
-	point string
-}
-
 func newScribe() *scribe {
 	return &scribe{
 		run: &Run{Names: []string{""}, ErrNS: map[string]int64{}}, names: map[string]Name{"": 0}, phases: map[string]int64{},
-		nodes: map[Name]*Node{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
+		nodes: map[Name]*Node{}, rooms: map[Name]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
 	}
 }
 
@@ -186,11 +180,7 @@ func (s *scribe) add(e *history.Event) error {
 		}
 		r.Orders = append(r.Orders, o)
 	case history.KindRoom:
-		state := slices.Index([]string{"starting", "open", "full", "closed"}, e.State)
-		r.Rooms = append(r.Rooms, RoomEvent{
-			At: e.AtNS, Err: e.ErrNS, Room: s.name(e.Room), Order: s.name(e.Order), Worker: node, Resource: s.name(e.Resource),
-			Client: s.name(e.Client), State: RoomState(max(state, 0)), //nolint:gosec // one of four
-		})
+		s.addRoom(e, node)
 	case history.KindRead, history.KindWrite:
 		r.Accesses = append(r.Accesses, Access{
 			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.name(e.Hold),
@@ -213,9 +203,9 @@ func (s *scribe) addRare(e *history.Event, node Name) {
 	case history.KindNode:
 		n := s.node(node)
 		n.Host = cmp.Or(n.Host, e.Host)
-		n.Events = append(n.Events, NodeEvent{At: e.AtNS, Asked: e.FromNS, State: e.State, Why: e.Error, Log: e.Log})
+		n.Events = append(n.Events, *e)
 	case history.KindPoint:
-		s.points = append(s.points, point{e.AtNS, node, e.State})
+		s.points = append(s.points, *e)
 	case history.KindFault:
 		s.addFault(e)
 	case history.KindClock:
@@ -224,21 +214,38 @@ func (s *scribe) addRare(e *history.Event, node Name) {
 		r.GivenUp = append(r.GivenUp, e.Error)
 	case history.KindMachine:
 		if e.Machine != nil && e.FromNS < e.AtNS {
-			r.Machines = append(r.Machines, Machine{Span{e.FromNS, e.AtNS}, e.Host, *e.Machine})
+			r.Machines = append(r.Machines, *e)
 		}
 	case history.KindUsage:
-		for _, u := range e.Usage {
-			if u.Node != "" && e.FromNS < e.AtNS {
-				r.Usage = append(r.Usage, Usage{Span{e.FromNS, e.AtNS}, s.name(u.Node), u})
-			}
+		if e.FromNS < e.AtNS {
+			r.Usage = append(r.Usage, *e)
 		}
 	case history.KindRate:
-		r.Rates = append(r.Rates, Rate{e.AtNS, float64(e.Count)})
+		r.Rates = append(r.Rates, *e)
 	case history.KindCapacity:
 		if e.SentNS < e.AtNS {
-			r.Capacities = append(r.Capacities, Capacity{e.FromNS, e.SentNS, e.AtNS, e.State, e.Count})
+			r.Capacities = append(r.Capacities, *e)
 		}
 	}
+}
+
+func (s *scribe) addRoom(e *history.Event, worker Name) {
+	r, id := s.run, s.name(e.Room)
+	n, known := s.rooms[id]
+	if !known {
+		n = len(r.Rooms)
+		s.rooms[id] = n
+		r.Rooms = append(r.Rooms, Room{
+			ID: id, Order: s.name(e.Order), Worker: worker, Resource: s.name(e.Resource), Master: s.name(e.Client), At: [4]int64{Never, Never, Never, Never},
+		})
+	}
+	room := &r.Rooms[n]
+	room.Err = max(room.Err, e.ErrNS)
+	at := &room.At[max(slices.Index([]string{"starting", "open", "full", "closed"}, e.State), 0)]
+	if *at != Never {
+		r.Contradictions.Add("the order of the states of room %s", e.Room)
+	}
+	*at = min(*at, e.AtNS)
 }
 
 func (s *scribe) op(e *history.Event, node Name) Op {
@@ -451,7 +458,7 @@ func (s *scribe) settleNodes() {
 
 func (s *scribe) settleLife(n *Node) {
 	const orderly = 5 * int64(time.Second) / 2 // is how long a process takes at most to end that records all
-	slices.SortStableFunc(n.Events, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(n.Events, func(a, b history.Event) int { return cmp.Compare(a.AtNS, b.AtNS) })
 	since, away, dead := int64(0), false, false
 	for _, e := range n.Events {
 		ends, back := history.NodeEnds(e.State), false
@@ -467,16 +474,16 @@ func (s *scribe) settleLife(n *Node) {
 			back = !dead
 		}
 		if ends && !dead {
-			asked := min(cmp.Or(e.Asked, e.At), e.At)
-			n.Deaths = append(n.Deaths, Death{asked, e.State == history.NodeStopped && e.At-asked <= orderly})
-			n.Killed = append(n.Killed, e.At)
+			asked := min(cmp.Or(e.FromNS, e.AtNS), e.AtNS)
+			n.Deaths = append(n.Deaths, Death{asked, e.State == history.NodeStopped && e.AtNS-asked <= orderly})
+			n.Killed = append(n.Killed, e.AtNS)
 			n.Runs, dead = false, true
 		}
 		if gone := ends || e.State == history.NodePaused || e.State == history.NodeSuspended; gone && !away {
-			since, away = e.At, true
+			since, away = e.AtNS, true
 		}
-		if back && away && since < e.At {
-			n.Away = append(n.Away, Span{since, e.At})
+		if back && away && since < e.AtNS {
+			n.Away = append(n.Away, Span{since, e.AtNS})
 		}
 		away = away && !back
 	}
@@ -530,7 +537,7 @@ func (s *scribe) widen() {
 	widen(bounds, r.Acquires, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
 	widen(bounds, r.Canaries, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
 	widen(bounds, r.Orders, func(o *Order) (*int64, Name) { return &o.Err, o.Node })
-	widen(bounds, r.Rooms, func(e *RoomEvent) (*int64, Name) { return &e.Err, e.Worker })
+	widen(bounds, r.Rooms, func(o *Room) (*int64, Name) { return &o.Err, o.Worker })
 	widen(bounds, r.Accesses, func(a *Access) (*int64, Name) { return &a.Err, a.Node })
 	widen(bounds, r.Grants, func(g *Grant) (*int64, Name) { return &g.Err, g.Node })
 }
@@ -586,7 +593,9 @@ func (s *scribe) missed(f *Fault) bool {
 		case len(f.Nodes) > 0 || !slices.Contains(f.From, n.Host):
 			continue
 		}
-		came := func(p point) bool { return p.node == n.Name && p.point == work && p.at >= f.Asked && p.at <= hit }
+		came := func(p history.Event) bool {
+			return p.Node == r.Text(n.Name) && p.State == work && p.AtNS >= f.Asked && p.AtNS <= hit
+		}
 		held := func(a Acquire) bool {
 			return a.Node == n.Name && (resource == "" || r.Text(a.Resource) == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
 		}

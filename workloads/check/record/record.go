@@ -41,16 +41,14 @@ type Run struct {
 	Canaries []Acquire // sorted by At
 	Requests []Request // of players, in the order of the file
 	Orders   []Order   // sorted by At
-	Rooms    []RoomEvent
+	Rooms    []Room
 	Accesses []Access
 	Grants   []Grant // of lock servers that record them, sorted by At
 
-	Faults     []Fault // sorted by Asked
-	Nodes      []Node  // sorted by their Name: its number
-	Machines   []Machine
-	Usage      []Usage
-	Capacities []Capacity
-	Rates      []Rate
+	Faults []Fault // sorted by Asked
+	Nodes  []Node  // sorted by their Name: its number
+	// What is rare is as the file has it, in its order.
+	Machines, Usage, Capacities, Rates []history.Event
 
 	// ErrNS is the error bound of each host's clock, as it was known in the end.
 	ErrNS map[string]int64
@@ -101,9 +99,9 @@ func (r *Run) ByResource() iter.Seq[[]Acquire] {
 func (r *Run) Offered(from int64) (n float64) {
 	perS := r.Head.OfferedPS
 	for _, change := range r.Rates {
-		at := min(max(change.At, from), r.Drain)
+		at := min(max(change.AtNS, from), r.Drain)
 		n += perS * time.Duration(at-from).Seconds()
-		from, perS = at, change.PerS
+		from, perS = at, float64(change.Count)
 	}
 	return n + perS*time.Duration(r.Drain-from).Seconds()
 }
@@ -182,25 +180,27 @@ type Order struct {
 	Unreachable            []Name // workers that did not answer the look
 }
 
-// RoomState is what a room did.
-type RoomState uint8
+// Room is what the worker that hosted one recorded of it. Of At, by state, what did not come is [Never].
+type Room struct {
+	ID, Order, Worker, Resource Name
+	Master                      Name // that ordered it
+	At                          [4]int64
+	Err                         int64
+}
 
-// The states.
+// The states of a room.
 const (
-	RoomStarting RoomState = iota
+	RoomStarting = iota
 	RoomOpen
 	RoomFull
 	RoomClosed
 )
 
-// RoomEvent is a record of the worker that hosts a room.
-type RoomEvent struct {
-	At, Err          int64
-	Room, Order      Name
-	Worker, Resource Name
-	Client           Name // the master that ordered it
-	State            RoomState
-}
+// Begun is when it came to be, and Over when no seat was free any more.
+func (r *Room) Begun() int64 { return slices.Min(r.At[:]) }
+
+// Over: see Begun.
+func (r *Room) Over() int64 { return min(r.At[RoomFull], r.At[RoomClosed]) }
 
 // Access is what the store of fenced-write did for a holder.
 type Access struct {
@@ -251,10 +251,10 @@ type Node struct {
 	Name   Name
 	Host   string
 	Zone   string
-	Events []NodeEvent // sorted
-	Away   []Span      // when it did not run: dead, or stopped for a while; sorted, not touching
-	Killed []int64     // when its process was seen to have ended; sorted
-	Deaths []Death     // of the same
+	Events []history.Event // sorted
+	Away   []Span          // when it did not run: dead, or stopped for a while; sorted, not touching
+	Killed []int64         // when its process was seen to have ended; sorted
+	Deaths []Death         // of the same
 	Starts int
 	Runs   bool // at the end of the history, where nothing says that it goes on after the run
 }
@@ -277,15 +277,6 @@ func (n *Node) Next(at int64) Death {
 	return Death{Asked: Never}
 }
 
-// NodeEvent is a change in the life of a process, in the words of package history.
-type NodeEvent struct {
-	At    int64
-	Asked int64 // when a signal was sent for it, 0 if none was
-	State string
-	Why   string
-	Log   []string
-}
-
 // Node finds one by name; nil if the history has none of it.
 func (r *Run) Node(name Name) *Node {
 	i, known := slices.BinarySearchFunc(r.Nodes, name, func(n Node, name Name) int { return cmp.Compare(n.Name, name) })
@@ -295,39 +286,20 @@ func (r *Run) Node(name Name) *Node {
 	return &r.Nodes[i]
 }
 
+// Kills are when a node's process was seen to have ended; sorted.
+func (r *Run) Kills(name Name) []int64 {
+	if n := r.Node(name); n != nil {
+		return n.Killed
+	}
+	return nil
+}
+
 // Hold finds the acquisition of a hold; nil if the history has none of it.
 func (r *Run) Hold(hold Name) *Acquire {
 	if int(hold) >= len(r.holds) || r.holds[hold] == 0 {
 		return nil
 	}
 	return &r.Acquires[r.holds[hold]-1]
-}
-
-// Machine is a sample of one machine; Host "" is the controller's.
-type Machine struct {
-	Span
-	Host string
-	history.Machine
-}
-
-// Usage is a sample of one node.
-type Usage struct {
-	Span
-	Node Name
-	history.Usage
-}
-
-// Capacity is one measurement of it: see [history.KindCapacity].
-type Capacity struct {
-	From, Sent, At int64
-	State          string
-	Count          uint64
-}
-
-// Rate says that the load was changed to so much at a time.
-type Rate struct {
-	At   int64
-	PerS float64
 }
 
 // Flaws counts one sort of flaws of the records.

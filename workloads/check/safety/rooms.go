@@ -9,17 +9,17 @@ import (
 	"locklab/workloads/result"
 )
 
-// room is one room, from its creation until it was full, closed or gone.
+// room is one from its creation until it was full, closed or gone.
 type room struct {
-	start, until, err         int64
-	id, worker, group, master record.Name
-	order                     *record.Order // nil: not on record
+	*record.Room
+	start, until int64
+	order        *record.Order // nil: not on record
 }
 
 // rooms finds the duplicates: rooms whose creation began while another one of their group was
 // starting or had a free seat.
 func (j *judge) rooms() {
-	for group := range record.Groups(j.buildRooms(), func(r *room) record.Name { return r.group }) {
+	for group := range record.Groups(j.buildRooms(), func(r *room) record.Name { return r.Resource }) {
 		free := make([]*room, 0, len(group))
 		for i := range group {
 			free = append(j.compare(&group[i], free), &group[i])
@@ -27,38 +27,23 @@ func (j *judge) rooms() {
 	}
 }
 
-// buildRooms makes rooms of their workers' records, sorted by group and creation.
+// buildRooms sorts rooms by group and creation.
 func (j *judge) buildRooms() (rooms []room) {
-	orders, known := make([]*record.Order, len(j.Names)), make([]int, len(j.Names)) // by name; known counts from 1
+	orders := make([]*record.Order, len(j.Names)) // by name
 	for i := range j.Orders {
 		orders[j.Orders[i].ID] = &j.Orders[i]
 	}
 	orders[0] = nil
 	for i := range j.Rooms {
-		e := &j.Rooms[i]
-		if known[e.Room] == 0 {
-			rooms = append(rooms, room{start: record.Never, until: record.Never, id: e.Room})
-			known[e.Room] = len(rooms)
+		r := &j.Rooms[i]
+		start, until, kills := r.Begun(), r.Over(), j.Kills(r.Worker)
+		if n, _ := slices.BinarySearch(kills, start); n < len(kills) {
+			until = min(until, kills[n])
 		}
-		r := &rooms[known[e.Room]-1]
-		r.err = max(r.err, e.Err)
-		if e.At < r.start {
-			r.start, r.worker, r.group, r.master, r.order = e.At, e.Worker, e.Resource, e.Client, orders[e.Order]
-		}
-		if e.State == record.RoomFull || e.State == record.RoomClosed {
-			r.until = min(r.until, e.At)
-		}
-	}
-	for i := range rooms {
-		r := &rooms[i]
-		for _, at := range j.killed[r.worker] {
-			if at >= r.start {
-				r.until = min(r.until, at)
-			}
-		}
+		rooms = append(rooms, room{r, start, until, orders[r.Order]})
 	}
 	slices.SortFunc(rooms, func(a, b room) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.start, b.start), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.start, b.start), cmp.Compare(a.ID, b.ID))
 	})
 	return rooms
 }
@@ -76,10 +61,10 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		switch {
 		case j.arrivedLate(r) || j.arrivedLate(o) && r.order != nil && r.order.From < o.start || j.apart(r, o):
 			excused = cmp.Or(excused, o)
-		case o.until-o.err <= r.start+r.err:
+		case o.until-o.Err <= r.start+r.Err:
 			doubt = true
 		default:
-			j.violation(result.Duplicates, r.start, r.group, j.ordered(o), j.ordered(r))
+			j.violation(result.Duplicates, r.start, r.Resource, j.ordered(o), j.ordered(r))
 			return append(earlier[:i], earlier[keep:]...)
 		}
 	}
@@ -88,7 +73,7 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		j.row.Figures["in_doubt"]++
 	case excused != nil:
 		j.row.Figures["unreachable"]++
-		j.found = append(j.found, found{result.Duplicates, r.start, r.group, true, j.ordered(excused), j.ordered(r)})
+		j.found = append(j.found, found{result.Duplicates, r.start, r.Resource, true, j.ordered(excused), j.ordered(r)})
 	}
 	return append(earlier[:0], earlier[keep:]...)
 }
@@ -96,13 +81,14 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 // arrivedLate says that the order of a room arrived after its master had been killed. The first room of
 // two may be so as well: if it began after the look of the second's master, that could not see it.
 func (j *judge) arrivedLate(r *room) bool {
-	return r.order == nil && slices.ContainsFunc(j.killed[r.master], func(at int64) bool { return at < r.start })
+	kills := j.Kills(r.Master)
+	return r.order == nil && len(kills) > 0 && kills[0] < r.start
 }
 
 // apart says that a fault that cuts traffic kept the master that ordered r from the worker of o,
 // and that the two orders did not overlap.
 func (j *judge) apart(r, o *room) bool {
-	if r.order == nil || !slices.Contains(r.order.Unreachable, o.worker) {
+	if r.order == nil || !slices.Contains(r.order.Unreachable, o.Worker) {
 		return false
 	}
 	if o.order != nil && o.order.From < r.order.At && r.order.From < o.order.At {
@@ -117,7 +103,7 @@ func (j *judge) apart(r, o *room) bool {
 // ordered is a room as results have it.
 func (j *judge) ordered(r *room) party {
 	return func() result.Party {
-		p := result.Party{Node: j.Text(r.master), Room: j.Text(r.id), Worker: j.Text(r.worker), FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
+		p := result.Party{Node: j.Text(r.Master), Room: j.Text(r.ID), Worker: j.Text(r.Worker), FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
 		if r.order != nil {
 			p.Hold = j.Text(r.order.Hold)
 		}

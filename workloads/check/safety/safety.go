@@ -33,8 +33,7 @@ func All(r *record.Run) []result.Violation {
 type judge struct {
 	*record.Run
 	row     *result.Row
-	killed  [][]int64 // of each node, by its name
-	checked bool      // a writer showed a token; else stale writes and lost updates violate nothing
+	checked bool // a writer showed a token; else stale writes and lost updates violate nothing
 	found   []found
 }
 
@@ -50,10 +49,7 @@ type found struct {
 type party func() result.Party
 
 func look(r *record.Run, row *result.Row, most int) {
-	j := judge{Run: r, row: row, killed: make([][]int64, len(r.Names))}
-	for i := range r.Nodes {
-		j.killed[r.Nodes[i].Name] = r.Nodes[i].Killed
-	}
+	j := judge{Run: r, row: row}
 	counts := []string{"overlaps", "in_doubt"}
 	switch r.Head.Workload {
 	case history.Matchmaking:

@@ -108,7 +108,7 @@ func (j *judge) machines(f *flaw) (list []result.Machine) {
 	hosts := map[string]*load{}
 	for i := range j.Machines {
 		m := &j.Machines[i]
-		if part := min(m.To, j.Drain) - max(m.From, j.Measure); part > 0 {
+		if part := min(m.AtNS, j.Drain) - max(m.FromNS, j.Measure); part > 0 {
 			if hosts[m.Host] == nil {
 				hosts[m.Host] = &load{}
 			}
@@ -139,13 +139,14 @@ func (j *judge) machines(f *flaw) (list []result.Machine) {
 }
 
 // add adds the part of a sample that lies in the measured part, as if it had been even.
-func (l *load) add(m *record.Machine, part float64) {
+func (l *load) add(e *history.Event, part float64) {
 	of := func(ns *int64) float64 {
 		if ns == nil {
 			return 0
 		}
-		return float64(*ns) * part / float64(m.Len())
+		return float64(*ns) * part / float64(e.AtNS-e.FromNS)
 	}
+	m := e.Machine
 	l.busy, l.stolen, l.throttled = l.busy+of(m.BusyNS), l.stolen+of(m.StolenNS), l.throttled+of(m.ThrottledNS)
 	l.run, l.wait, l.span = l.run+of(m.RunNS), l.wait+of(m.WaitNS), l.span+part
 	l.cpus, l.late = max(l.cpus, m.CPUs), max(l.late, m.LateNS)

@@ -35,17 +35,25 @@ func (j *judge) checkRecords() {
 	}
 }
 
-// room is what is on record of one room.
+// room is what is on record of one room, and the answers that players got.
 type room struct {
-	first, last  *record.RoomEvent
-	full, closed bool
-	seats        int
-	answered     int64 // the last answer of a seat
-	err          int64
+	*record.Room
+	seats    int
+	answered int64 // the last of them
 }
 
 func (j *judge) checkRooms() {
-	rooms := j.buildRooms()
+	rooms := make(map[record.Name]*room, len(j.Rooms))
+	for i := range j.Rooms {
+		r := &j.Rooms[i]
+		rooms[r.ID] = &room{Room: r}
+		if r.At[record.RoomStarting] == record.Never {
+			j.missing.Add("the beginning of room %s", j.Text(r.ID))
+		}
+		if came := slices.DeleteFunc(slices.Clone(r.At[:]), func(at int64) bool { return at == record.Never }); !slices.IsSorted(came) {
+			j.wrong.Add("the order of the states of room %s", j.Text(r.ID))
+		}
+	}
 	for i := range j.Requests {
 		q := &j.Requests[i]
 		if q.Outcome != record.OK || q.Room == 0 {
@@ -65,37 +73,9 @@ func (j *judge) checkRooms() {
 	}
 	for _, r := range rooms {
 		if j.Complete() {
-			j.checkRoom(r, orders[r.first.Order])
+			j.checkRoom(r, orders[r.Order])
 		}
 	}
-}
-
-// buildRooms wants each state of a room once, after those that come before it.
-func (j *judge) buildRooms() map[record.Name]*room {
-	events := make([]*record.RoomEvent, len(j.Rooms))
-	for i := range j.Rooms {
-		events[i] = &j.Rooms[i]
-	}
-	slices.SortStableFunc(events, func(a, b *record.RoomEvent) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.State, b.State))
-	})
-	rooms := map[record.Name]*room{}
-	for _, e := range events {
-		r := rooms[e.Room]
-		switch {
-		case r == nil:
-			r = &room{first: e}
-			rooms[e.Room] = r
-			if e.State != record.RoomStarting {
-				j.missing.Add("the beginning of room %s", j.Text(e.Room))
-			}
-		case e.State <= r.last.State:
-			j.wrong.Add("the order of the states of room %s", j.Text(e.Room))
-		}
-		r.last, r.err = e, max(r.err, e.Err)
-		r.full, r.closed = r.full || e.State == record.RoomFull, r.closed || e.State == record.RoomClosed
-	}
-	return rooms
 }
 
 // gone says that a process, or the history, may have ended before it could record what it did
@@ -124,24 +104,24 @@ func (j *judge) checkOrder(o *record.Order, r *room) {
 		if !j.gone(o.Worker, o.At) {
 			j.missing.Add("the beginning of room %s", j.Text(o.Room))
 		}
-	case r.first.State != record.RoomStarting: // that is missing
-	case r.first.Resource != o.Resource || r.first.At+o.Err+r.err < cmp.Or(o.Sent, o.From) || r.first.At > o.At+o.Err+r.err:
+	case r.At[record.RoomStarting] == record.Never: // that is missing
+	case r.Resource != o.Resource || r.Begun()+o.Err+r.Err < cmp.Or(o.Sent, o.From) || r.Begun() > o.At+o.Err+r.Err:
 		j.wrong.Add("room %s does not fit its order", j.Text(o.Room))
 	}
 }
 
 // checkRoom wants the order of a room, that it was full if all its seats were taken, and its end.
 func (j *judge) checkRoom(r *room, ordered bool) {
-	name, worker, began := j.Text(r.first.Room), r.first.Worker, r.first.At
+	name, worker, began := j.Text(r.ID), r.Worker, r.Begun()
 	switch {
-	case !r.full && j.Head.Seats > 0 && r.seats >= j.Head.Seats && !j.gone(worker, r.answered):
+	case r.At[record.RoomFull] == record.Never && j.Head.Seats > 0 && r.seats >= j.Head.Seats && !j.gone(worker, r.answered):
 		j.missing.Add("that room %s was full", name)
-	case !r.closed && j.Node(worker).Next(began).InOrder:
+	case r.At[record.RoomClosed] == record.Never && j.Node(worker).Next(began).InOrder:
 		j.missing.Add("the end of room %s", name)
 	}
 	// An order may arrive after its master was killed.
-	n := j.Node(r.first.Client)
-	if !ordered && !j.gone(r.first.Client, began) && (n == nil || !slices.ContainsFunc(n.Killed, func(at int64) bool { return at < began+r.err })) {
+	kills := j.Kills(r.Master)
+	if !ordered && !j.gone(r.Master, began) && (len(kills) == 0 || kills[0] >= began+r.Err) {
 		j.missing.Add("the order of room %s", name)
 	}
 }
@@ -256,12 +236,14 @@ func (j *judge) checkMachines() {
 	const slack = int64(time.Second) // a sample takes half of that, where nothing disturbs it
 	last := map[string]int64{"": j.Measure + slack*9/10}
 	samples := slices.Clone(j.Machines)
-	slices.SortStableFunc(samples, func(a, b record.Machine) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	slices.SortStableFunc(samples, func(a, b history.Event) int {
+		return cmp.Or(cmp.Compare(a.FromNS, b.FromNS), cmp.Compare(a.AtNS, b.AtNS))
+	})
 	for _, m := range samples {
-		if before, again := last[m.Host]; again && m.From-before > slack/10 {
+		if before, again := last[m.Host]; again && m.FromNS-before > slack/10 {
 			j.missing.Add("samples of the machine of %s", cmp.Or(m.Host, history.TargetController))
 		}
-		last[m.Host] = m.To
+		last[m.Host] = m.AtNS
 	}
 	if last[""] < j.Drain-slack {
 		j.missing.Add("samples of the machine of %s", history.TargetController)

@@ -84,14 +84,14 @@ func (j *judge) unasked() (list []record.Fault) {
 			switch e.State {
 			case history.NodeExited:
 				if !j.asked(n, e) {
-					add(history.FaultNodeLoss, target, e.Why, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
+					add(history.FaultNodeLoss, target, e.Error, e.Log, e.AtNS, next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
 				}
 			case history.NodeKilled, history.NodePaused, history.NodeLost:
-				if e.At < j.Drain && !j.asked(n, e) {
-					add(history.FaultNodeLoss, target, e.State, e.Log, e.At, next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
+				if e.AtNS < j.Drain && !j.asked(n, e) {
+					add(history.FaultNodeLoss, target, e.State, e.Log, e.AtNS, next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
 				}
 			case history.NodeSuspended:
-				add(history.FaultStandstill, target, "", nil, e.At, next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled))
+				add(history.FaultStandstill, target, "", nil, e.AtNS, next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled))
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (j *judge) unasked() (list []record.Fault) {
 			if m.Host != "" {
 				target = history.TargetAgent + m.Host
 			}
-			add(history.FaultStandstill, target, "", nil, m.To-m.LateNS, m.To)
+			add(history.FaultStandstill, target, "", nil, m.AtNS-m.Machine.LateNS, m.AtNS)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b record.Fault) int {
@@ -111,10 +111,10 @@ func (j *judge) unasked() (list []record.Fault) {
 }
 
 // next is when a node next came into one of the states.
-func next(events []record.NodeEvent, states ...string) int64 {
+func next(events []history.Event, states ...string) int64 {
 	for _, e := range events {
 		if slices.Contains(states, e.State) {
-			return e.At
+			return e.AtNS
 		}
 	}
 	return record.Never
@@ -122,8 +122,8 @@ func next(events []record.NodeEvent, states ...string) int64 {
 
 // asked says that the ledger explains the end or the standstill of a node. One that ended by itself
 // is a program of the user's under a fault of its own, or met a full disk; a signal was a hand's.
-func (j *judge) asked(n *record.Node, e record.NodeEvent) bool {
-	told := slices.Contains([]string{"signal-killed", "signal-terminated", "signal-interrupt"}, e.Why)
+func (j *judge) asked(n *record.Node, e history.Event) bool {
+	told := slices.Contains([]string{"signal-killed", "signal-terminated", "signal-interrupt"}, e.Error)
 	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
 		to := f.Ended
 		switch {
@@ -135,13 +135,14 @@ func (j *judge) asked(n *record.Node, e record.NodeEvent) bool {
 		case to < record.Never:
 			to += j.limit(time.Second)
 		}
-		return slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= e.At && e.At <= to
+		return slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= e.AtNS && e.AtNS <= to
 	})
 }
 
 // stoodStill says that the program that measured was stopped, by hand or with its whole
 // machine: it woke too late by a second, although hardly anything waited for a CPU.
-func (j *judge) stoodStill(m *record.Machine) bool {
+func (j *judge) stoodStill(e *history.Event) bool {
+	m := e.Machine
 	return m.LateNS >= j.limit(time.Second) && (m.WaitNS == nil || *m.WaitNS < m.LateNS/2)
 }
 
@@ -192,9 +193,11 @@ func (j *judge) linksUnused() flaw {
 		return f
 	}
 	seen, bytes := len(program.Servers) == 0, int64(0)
-	for _, u := range j.Usage {
-		if slices.Contains(program.Servers, u.Usage.Node) && u.InBytes != nil && u.OutBytes != nil && u.From < j.Drain && u.To > j.Measure {
-			seen, bytes = true, bytes+*u.InBytes+*u.OutBytes
+	for _, e := range j.Usage {
+		for _, u := range e.Usage {
+			if slices.Contains(program.Servers, u.Node) && u.InBytes != nil && u.OutBytes != nil && e.FromNS < j.Drain && e.AtNS > j.Measure {
+				seen, bytes = true, bytes+*u.InBytes+*u.OutBytes
+			}
 		}
 	}
 	if seen && bytes == 0 {

@@ -101,7 +101,7 @@ func annotations(r *record.Run, shown record.Span) (list []porcupine.Annotation)
 	}
 	for _, n := range r.Nodes {
 		for _, e := range n.Events {
-			note(e.At, "node "+r.Text(n.Name), e.State, e.Why)
+			note(e.AtNS, "node "+r.Text(n.Name), e.State, e.Error)
 		}
 	}
 	return list
