@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,8 +22,9 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
+	"locklab/reports/lang"
 	"locklab/reports/page"
-	"locklab/reports/sweep"
+	"locklab/reports/plots"
 	"locklab/reports/table"
 	"locklab/verify/sim"
 )
@@ -148,21 +151,7 @@ func (f *simFlags) writeSweep(l catalog.Lock, points []sim.Point) (dir string, e
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a report holds nothing secret
 		return "", fmt.Errorf("--out: %w", err)
 	}
-	var drawn []sweep.Point
-	for _, p := range points {
-		drawn = append(drawn, sweep.Point{
-			Lock: p.Lock, Peers: p.Peers, Zones: p.Zones, Messages: p.Messages, MessagesContended: p.MessagesContended,
-			Acquire: sweep.Spread(p.Acquire), Contended: sweep.Spread(p.Contended), Handoff: sweep.Spread(p.Handoff),
-		})
-	}
-	table, err := sweep.CSV(drawn)
-	if err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "sweep.csv"), table, 0o644); err != nil { //nolint:gosec // nothing secret
-		return "", fmt.Errorf("--out: %w", err)
-	}
-	return dir, writeSweepPage(filepath.Join(dir, page.File), l.String(), points, drawn, f.seed)
+	return dir, writeSweepPage(filepath.Join(dir, page.File), l.String(), points, f.seed)
 }
 
 // sweepText prints a table for each number of zones, and from where on another way
@@ -267,6 +256,39 @@ func comparedFigures() []compared {
 	}
 }
 
+// draw has a panel for each number of zones, all with the same logarithmic axes.
+func (f *compared) draw(points []sim.Point) template.HTML {
+	unit, scale := "ms", 1e-6
+	if f.counted {
+		unit, scale = "messages", 1
+	}
+	most, low, high := 2, math.Inf(1), 0.0
+	panels := map[int][]plots.Curve{}
+	for _, p := range points {
+		v := f.of(p) * scale
+		if !(v > 0) {
+			continue
+		}
+		most, low, high = max(most, p.Peers), min(low, v), max(high, v)
+		curves := panels[p.Zones]
+		i := slices.IndexFunc(curves, func(c plots.Curve) bool { return c.Name == p.Lock })
+		if i < 0 {
+			i, curves = len(curves), append(curves, plots.Curve{Name: p.Lock})
+		}
+		curves[i].Points = append(curves[i].Points, plots.Peers{N: p.Peers, Value: v})
+		panels[p.Zones] = curves
+	}
+	var out strings.Builder
+	out.WriteString(`<div class="figures">`)
+	for _, zones := range slices.Sorted(maps.Keys(panels)) {
+		title := fmt.Sprintf("%d zones", zones)
+		label := fmt.Sprintf("%s, in %s, against the number of peers, to %d: %s.", f.name, unit, most, title)
+		fmt.Fprintf(&out, `<div><b>%s</b> <small>%s, on a logarithmic scale</small>%s</div>`, title, unit, plots.Growth(lang.English(), label, panels[zones], most, low, high))
+	}
+	out.WriteString(`</div>`)
+	return template.HTML(out.String()) //nolint:gosec // drawn and escaped by plots
+}
+
 // crossings say of each of the others in what it needs less than the lock and in what more, and with
 // how many peers.
 func crossings(points []sim.Point, lock string, zones int) (texts []string) {
@@ -363,11 +385,11 @@ func clearlyText() string {
 }
 
 // writeSweepPage writes a sweep as one page: a plot of each figure, then the tables.
-func writeSweepPage(path, lock string, points []sim.Point, drawn []sweep.Point, seed uint64) error {
+func writeSweepPage(path, lock string, points []sim.Point, seed uint64) error {
 	sheet := page.Sheet{
 		Title: fmt.Sprintf("%s against the number of peers", lock), Lede: fmt.Sprintf("Simulated in virtual time, seed %d", seed), Made: typed(),
 		Facts: []page.Fact{{Name: "all points", Lines: []string{
-			"sweep.csv beside this page has them with all digits; medians and p99 come from histograms and are up to 0.4 % too high",
+			"the flag --json prints them with all digits; medians and p99 come from histograms and are up to 0.4 % too high",
 		}}},
 	}
 	shown := page.Section{Title: "What it shows"}
@@ -378,8 +400,8 @@ func writeSweepPage(path, lock string, points []sim.Point, drawn []sweep.Point, 
 	}
 	shown.Notes = append(shown.Notes, clearlyText())
 	sheet.Sections = append(sheet.Sections, shown)
-	for _, f := range sweep.Figures() {
-		sheet.Sections = append(sheet.Sections, page.Section{Title: upper(f.Title), Drawing: sweep.Draw(f, drawn)})
+	for _, f := range comparedFigures() {
+		sheet.Sections = append(sheet.Sections, page.Section{Title: upper(f.name), Drawing: f.draw(points)})
 	}
 	var columns []table.Column
 	for i, title := range []string{

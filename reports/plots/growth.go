@@ -19,9 +19,10 @@ type Peers struct {
 	Value float64
 }
 
-// Growth draws curves on two logarithmic axes: up to most peers, and from low to high, which
-// are powers of ten.
+// Growth draws curves on two logarithmic axes: up to most peers, and over the powers of ten around low
+// and high.
 func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high float64) []byte {
+	low, high = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Floor(math.Log10(high))+1)
 	const few = 100 // up to so many, what is between powers of ten is marked too
 	var ticks []tick
 	for ten := 1; ten <= most; ten *= 10 {
