@@ -379,10 +379,6 @@ var regressions = map[string][]regression{
 			"locks/pglock.TestCommitsThatAreAnsweredEarly",
 		},
 		{
-			"every acquisition failed behind PgBouncer, and waits that ended made PgBouncer 1.18 end itself", "postgres:lease through PgBouncer with its defaults",
-			"locks/pglock.TestBehindPgBouncer",
-		},
-		{
 			"a holder whose session the server had ended, and that was told, noticed up to half a second later", "SELECT pg_terminate_backend(PID) of the holder",
 			"locks/pglock.TestASessionThatTheServerEnds",
 		},

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -152,75 +151,4 @@ func Links(tb testing.TB, addrs []string) (links []*Link, through []string) {
 		links, through = append(links, l), append(through, l.Addr())
 	}
 	return links, through
-}
-
-// LostBefore breaks the holder's links and has the waiter get the lock: the holder must have
-// been told by then, and what it writes after that can be refused.
-func LostBefore(tb testing.TB, holder, waiter locks.Locker, breakLinks func()) {
-	tb.Helper()
-	first := Acquire(tb, holder, "r")
-	breakLinks()
-	second := Acquire(tb, waiter, "r")
-	if !signals.Closed(first.Lost()) {
-		tb.Error("another client holds, and the first one was not told that it does not")
-	}
-	before, tokens := first.Token()
-	if after, _ := second.Token(); tokens && after <= before {
-		tb.Errorf("token %d after %d: the resource could not refuse the first holder", after, before)
-	}
-	if err := first.Release(tb.Context()); !errors.Is(err, locks.ErrNotHeld) {
-		tb.Errorf("release after the loss: %v", err)
-	}
-	Release(tb, second)
-}
-
-// NoticesFirst puts the clock of a holder ahead, so that it no longer believes in what its servers
-// still keep, and catches the timer of its margin: the waiter must not get the lock before that
-// timer has fired, and must soon after.
-func NoticesFirst(tb testing.TB, holder, waiter locks.Locker, clk *Leaping, ahead time.Duration) {
-	tb.Helper()
-	first := Acquire(tb, holder, "r")
-	second := make(chan locks.Lease, 1)
-	go func() {
-		lease, err := waiter.Acquire(tb.Context(), "r")
-		if err != nil {
-			tb.Errorf("acquire after the loss: %v", err)
-		}
-		second <- lease
-	}()
-	clk.Leap(ahead)
-	<-first.Lost()
-	early := "another client holds before the first one has had the time to notice"
-	select {
-	case fire := <-clk.Timers:
-		select {
-		case <-second:
-			tb.Fatal(early)
-		default:
-			fire()
-		}
-	case <-second:
-		tb.Fatal(early)
-	}
-	if lease := <-second; lease != nil {
-		Release(tb, lease)
-	}
-}
-
-// NoQuorum stops the servers of a lock with sessions: nothing is granted, what was asked for in
-// vain is unknown at worst, the holder is told, and nothing stays behind for who comes after.
-func NoQuorum[L locks.Locker](tb testing.TB, client, after func() L, stop, resume func()) {
-	tb.Helper()
-	l := client()
-	held := Acquire(tb, l, "held")
-	stop()
-	if err := Refused(tb, l, "r", 2*time.Second); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
-		tb.Errorf("acquire without a quorum, with a session: %v", err)
-	}
-	if err := Refused(tb, client(), "r", 2*time.Second); !errors.Is(err, locks.ErrNotAcquired) {
-		tb.Errorf("acquire without a quorum, and without a session: %v", err)
-	}
-	AwaitLost(tb, held)
-	resume()
-	Release(tb, Acquire(tb, after(), "r"))
 }

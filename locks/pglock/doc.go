@@ -18,8 +18,7 @@
 //
 // Assumptions: the server keeps what it says is on disk (fsync=on). Clients that exclude each other dial the
 // same database; their users have rights on its tables public.locklab_locks and public.locklab_fence, which
-// the first client makes. A pooler such as PgBouncer may be in between: postgres and advisory need
-// one that pools sessions, as what they hold is a session's; lease works with one that pools transactions too.
+// the first client makes. No pooler is in between.
 //
 // Outcomes of pgx's errors. Surely not: an error of the server (pgconn.PgError: 55P03
 // lock_not_available, 57014 query_canceled ...), which ends the transaction (advisory: once the

@@ -61,21 +61,17 @@ func New(cfg Config) (*Locker, error) {
 	}
 	pool.MaxConns = int32(cfg.Options.Conns) //nolint:gosec // at most 1000
 	pool.ConnConfig.ConnectTimeout = cfg.Options.Timeout
-	// Of the settings a pooler such as PgBouncer passes only few on, of which this is one: names of resources
-	// are the same bytes to all clients.
-	pool.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
-	// What asking does not prepare has no name.
-	pool.ConnConfig.DefaultQueryExecMode, pool.ConnConfig.DescriptionCacheCapacity = pgx.QueryExecModeCacheDescribe, 16
+	// Whatever is set for the server, the database or the user: names of resources are the same bytes to all
+	// clients, and what grants is on the server's disk when it is answered.
+	settings := pool.ConnConfig.RuntimeParams
+	settings["client_encoding"], settings["synchronous_commit"] = "UTF8", "on"
 	// A statement whose context ends is cancelled at the server, so that its end is known.
 	pool.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cfg.Options.Timeout}
 	}
-	pool.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		err := lookForPooler(ctx, c)
-		if err == nil && cfg.Options.Variant != Lease {
-			err = openSession(ctx, c, cfg.Options.LockTimeout)
-		}
-		return err
+	if cfg.Options.Variant != Lease {
+		settings["lock_timeout"] = fmt.Sprint(cfg.Options.LockTimeout.Milliseconds())
+		pool.AfterConnect = skipTokens
 	}
 	l := &Locker{
 		options: cfg.Options, clock: cfg.Clock,
@@ -92,28 +88,10 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// direct is what the data of a connection has under this key if no pooler is in between.
-const direct = "locklab direct"
-
-// lookForPooler notes whether the session is that of the server process that was named when connecting. Behind
-// a pooler it is another one, and may be another one for each transaction, which knows no named statements.
-func lookForPooler(ctx context.Context, c *pgx.Conn) error {
-	var pid uint32
-	err := c.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
-	c.PgConn().CustomData()[direct] = pid == c.PgConn().PID()
-	return err
-}
-
-// openSession sets what a session needs that holds locks, whatever is set for the server, the database or the
-// user: a token is on the server's disk when the transaction that drew it has been committed.
-//
-// Tokens that are drawn in open transactions need not be, so a server that crashed could draw them again. But
-// all its sessions are new then, and each begins here by drawing more tokens than can have been lost: by each
-// of at most 512 connections the 33 that PostgreSQL logs at once.
-func openSession(ctx context.Context, c *pgx.Conn, lockTimeout time.Duration) error {
-	if _, err := c.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false), set_config('lock_timeout', $1, false)", fmt.Sprint(lockTimeout.Milliseconds())); err != nil {
-		return err
-	}
+// skipTokens has a session begin by drawing more tokens than a crash of the server can have lost: those that
+// are drawn in open transactions need not be on its disk. After a crash all its sessions are new, and by each
+// of at most 512 before were lost at most the 33 that PostgreSQL logs at once.
+func skipTokens(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, "SELECT count(nextval('public.locklab_fence')) FROM generate_series(1, 512 * 33)")
 	if server := new(pgconn.PgError); errors.As(err, &server) && server.Code == undefinedTable {
 		return nil // nobody has drawn one
@@ -210,11 +188,11 @@ func (l *Locker) sleep(ctx context.Context) bool {
 var errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
 
 // asking takes a connection on which the statements are prepared: while that fails nothing has
-// been asked of the server, so nothing can have been granted. Behind a pooler they are not.
+// been asked of the server, so nothing can have been granted.
 func (l *Locker) asking(ctx context.Context, statements ...string) (*pgxpool.Conn, error) {
 	c, err := l.conn(ctx)
-	if err != nil || c.Conn().PgConn().CustomData()[direct] != true {
-		return c, err
+	if err != nil {
+		return nil, err
 	}
 	for _, sql := range statements {
 		if _, err := c.Conn().Prepare(ctx, sql, sql); err != nil {

@@ -32,13 +32,10 @@ type row struct {
 
 var _ locks.Lease = (*row)(nil)
 
-// The statements of a lease. The server's clock decides when one is over. What grants is on the server's disk
-// when it is answered, whatever is set for the server, the database or the user: each statement sets that for
-// itself, as behind a pooler each may be of another session.
+// The statements of a lease. The server's clock decides when one is over.
 const (
-	onDisk     = "WITH disk AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)) "
-	takeRow    = onDisk + "UPDATE public.locklab_locks SET owner = $2, fence = fence + 1, expires = now() + $3 FROM disk WHERE resource = $1 AND expires < now() RETURNING fence"
-	renewRow   = onDisk + "UPDATE public.locklab_locks SET expires = now() + $4 FROM disk WHERE resource = $1 AND owner = $2 AND fence = $3 AND expires > now()"
+	takeRow    = "UPDATE public.locklab_locks SET owner = $2, fence = fence + 1, expires = now() + $3 WHERE resource = $1 AND expires < now() RETURNING fence"
+	renewRow   = "UPDATE public.locklab_locks SET expires = now() + $4 WHERE resource = $1 AND owner = $2 AND fence = $3 AND expires > now()"
 	releaseRow = "UPDATE public.locklab_locks SET expires = '-infinity', owner = NULL WHERE resource = $1 AND owner = $2 AND fence = $3"
 	makeRow    = "INSERT INTO public.locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING"
 )

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -147,30 +146,6 @@ func do(tb testing.TB, addr, sql string) {
 func endSessions(tb testing.TB, addr string) {
 	tb.Helper()
 	do(tb, addr, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
-}
-
-// bounce starts a PgBouncer before the server, and returns its address.
-func (s *server) bounce(tb testing.TB, mode string) string {
-	tb.Helper()
-	const debian = "/usr/sbin/pgbouncer" // not on the path of all users
-	path, err := exec.LookPath("pgbouncer")
-	if _, there := os.Stat(debian); err != nil && there == nil {
-		path, err = debian, nil
-	}
-	if err != nil {
-		tb.Skip("PgBouncer is not installed here: apt-get install pgbouncer")
-	}
-	addr := locktest.FreeAddr(tb)
-	_, port, _ := net.SplitHostPort(addr)
-	_, behind, _ := net.SplitHostPort(s.addr)
-	config := filepath.Join(s.dir, mode+".ini")
-	text := fmt.Sprintf("[databases]\npostgres = host=127.0.0.1 port=%s user=locklab\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\n"+
-		"unix_socket_dir =\nauth_type = any\npool_mode = %s\n", behind, port, mode)
-	must.Do(tb, os.WriteFile(config, []byte(text), 0o644)) //nolint:gosec // its user must read it
-	cmd := s.program(tb, path, "-q", config)
-	tb.Cleanup(func() { _, _ = cmd.Process.Signal(syscall.SIGQUIT), cmd.Wait() })
-	answers(tb, addr)
-	return addr
 }
 
 // secure gives the server a certificate. It must be told to use it.

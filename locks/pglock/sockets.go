@@ -32,11 +32,7 @@ type sockets struct {
 func newSockets(cfg *pgx.ConnConfig, limit time.Duration) *sockets {
 	s := &sockets{limit: limit, dials: cfg.DialFunc, open: map[*socket]struct{}{}}
 	cfg.DialFunc = s.dial
-	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error {
-		opened := socketOf(c)
-		opened.session.Store(true)
-		return opened.Conn.SetDeadline(time.Time{})
-	}
+	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error { return socketOf(c).Conn.SetDeadline(time.Time{}) }
 	return s
 }
 
@@ -76,8 +72,7 @@ func (s *sockets) close() {
 // socket is one of them.
 type socket struct {
 	net.Conn
-	all     *sockets
-	session atomic.Bool
+	all *sockets
 
 	reading sync.Mutex // one read at a time; guards early
 	early   []byte     // what listen read, which pgx has not
@@ -142,13 +137,8 @@ func (c *socket) interrupt() {
 }
 
 // SetDeadline sets the limit in place of what is later. No statement has a later one: pgx sets
-// them once a context has ended, and the one of its farewell. What is not a session has had its own from
-// the start, and keeps it: pgx would hang up on who is to cancel a statement as soon as that has ended, of
-// which PgBouncer dies up to version 1.19 (its issue 801).
+// them once a context has ended, and the one of its farewell.
 func (c *socket) SetDeadline(t time.Time) error {
-	if !c.session.Load() {
-		return nil
-	}
 	if latest := c.all.latest(); t.After(latest) {
 		t = latest
 	}

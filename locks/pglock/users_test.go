@@ -102,27 +102,3 @@ func TestCommitsThatAreAnsweredEarly(t *testing.T) {
 		}
 	}
 }
-
-// TestBehindPgBouncer with its defaults, clients exclude each other. Where it shares sessions, only leases do.
-func TestBehindPgBouncer(t *testing.T) {
-	s := newServer(t)
-	for mode, all := range map[string][]string{"session": specs, "transaction": {"postgres:lease"}} {
-		addr := s.bounce(t, mode)
-		for _, spec := range all {
-			t.Run(mode+" "+spec, func(t *testing.T) {
-				clients := []*pglock.Locker{newClient(t, addr, nil, spec), newClient(t, addr, nil, spec), newClient(t, s.addr, nil, spec)}
-				var before locks.Token
-				for i := range 2 * len(clients) {
-					le := locktest.Acquire(t, clients[i%3], mode)
-					_ = locktest.Refused(t, clients[(i+1)%3], mode, 50*time.Millisecond)
-					token, _ := le.Token()
-					if token <= before {
-						t.Errorf("token %d after %d", token, before)
-					}
-					before = token
-					locktest.Release(t, le)
-				}
-			})
-		}
-	}
-}

@@ -50,11 +50,22 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			links, addrs := locktest.Links(t, e.addrs)
 			holder, waiter := newClient(t, addrs, zklock.DefaultOptions()), newClient(t, e.addrs, patient())
-			locktest.LostBefore(t, holder, waiter, func() {
-				for _, l := range links {
-					break_(l)
-				}
-			})
+			first := locktest.Acquire(t, holder, "r")
+			for _, l := range links {
+				break_(l)
+			}
+			second := locktest.Acquire(t, waiter, "r")
+			if !signals.Closed(first.Lost()) {
+				t.Error("another client holds, and the first one was not told that it does not")
+			}
+			before, _ := first.Token()
+			if after, _ := second.Token(); after <= before {
+				t.Errorf("token %d after %d: the resource could not refuse the first holder", after, before)
+			}
+			if err := first.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
+				t.Errorf("release after the loss: %v", err)
+			}
+			locktest.Release(t, second)
 		})
 	}
 }
@@ -128,13 +139,23 @@ func TestNothingStaysBehind(t *testing.T) {
 	}
 }
 
+// TestNoQuorum stops the servers: nothing is granted, what was asked for in vain is unknown at worst,
+// the holder is told, and nothing stays behind for who comes after.
 func TestNoQuorum(t *testing.T) {
 	e := startEnsemble(t, 3)
-	client := func(o zklock.Options) func() *zklock.Locker {
-		return func() *zklock.Locker { return newClient(t, e.addrs, o) }
+	l := newClient(t, e.addrs, zklock.DefaultOptions())
+	held := locktest.Acquire(t, l, "held")
+	e.signal(t, posix.SIGSTOP)
+	if err := locktest.Refused(t, l, "r", 2*time.Second); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("acquire without a quorum, with a session: %v", err)
 	}
-	locktest.NoQuorum(t, client(zklock.DefaultOptions()), client(patient()),
-		func() { e.signal(t, posix.SIGSTOP) }, func() { e.signal(t, posix.SIGCONT) })
+	without := newClient(t, e.addrs, zklock.DefaultOptions())
+	if err := locktest.Refused(t, without, "r", 2*time.Second); !errors.Is(err, locks.ErrNotAcquired) {
+		t.Errorf("acquire without a quorum, and without a session: %v", err)
+	}
+	locktest.AwaitLost(t, held)
+	e.signal(t, posix.SIGCONT)
+	locktest.Release(t, locktest.Acquire(t, newClient(t, e.addrs, patient()), "r"))
 }
 
 // TestHerd: with watch=all a release wakes everybody who waits, else only the next one.

@@ -239,13 +239,29 @@ func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 }
 
 // TestTheHolderNoticesFirst: a lease that a client no longer believes in, and that the service still
-// keeps, is given back only when whoever held has had the margin to notice.
+// keeps, is given back only when whoever held has had the margin to notice: when its timer has fired.
 func TestTheHolderNoticesFirst(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, raftnode.Config{})
 	const lease = 3 * time.Second // the sooner it is renewed, the sooner it is looked at
 	clk := &locktest.Leaping{Caught: lease/20 + 5*time.Millisecond, Timers: make(chan func(), 1)}
-	locktest.NoticesFirst(t, c.lockerOn(clk, lease, c.all()...), c.locker(long), clk, lease)
+	first := locktest.Acquire(t, c.lockerOn(clk, lease, c.all()...), "r")
+	second := locktest.Later(t, c.locker(long), "r")
+	clk.Leap(lease)
+	<-first.Lost()
+	const early = "another client holds before the first one has had the time to notice"
+	select {
+	case fire := <-clk.Timers:
+		select {
+		case <-second:
+			t.Fatal(early)
+		default:
+			fire()
+		}
+	case <-second:
+		t.Fatal(early)
+	}
+	locktest.Release(t, <-second)
 }
 
 func TestALateGrantIsGivenBack(t *testing.T) {
