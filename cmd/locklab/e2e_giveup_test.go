@@ -41,7 +41,7 @@ func slowStop(t *testing.T) {
 	t.Cleanup(between.Close)
 	topology = strings.ReplaceAll(topology, "http://"+master, between.URL)
 	dir := filepath.Join(t.TempDir(), "out")
-	out := run(t, token, "run", "--topology", write(t, "slow.yaml", topology),
+	out := run(t, bearer, "run", "--topology", write(t, "slow.yaml", topology),
 		"--locks", "local,multiphase", "--scenarios", "baseline", "--duration", "1s", "--out", dir)
 	file := read(t, dir)
 	first, second := row(t, file, "local", "baseline"), row(t, file, "multiphase", "baseline")

@@ -17,16 +17,7 @@ func TestE2EBadInput(t *testing.T) {
 	t.Parallel()
 	wrongField := write(t, "wrong-field.yaml", "name: x\nsummary: y\ntimeline:\n  - at: 10%\n    for: 10%\n    fault: partition\n    betwixt: [zone:a, zone:c]\n")
 	wrongTopology := write(t, "wrong-topology.yaml", "name: x\nzones: [{name: z, short: a}]\nlatency:\n  inside: {rtt: 1ms}\n  amid: {rtt: 1ms}\nhosts: []\n")
-	twice := write(t, "twice.yaml", `name: twice
-zones: [{name: z1, short: a}]
-latency: {inside: {rtt: 0.2ms}, between: {rtt: 1ms}}
-hosts:
-  - {name: h, zone: a, nodes: [{name: m, role: master}]}
-  - {name: h, zone: a, nodes: [{name: w, role: worker}]}
-`)
 	noValue := write(t, "no-value.yaml", "name: x\nhosts: !x")
-	noPairs := write(t, "no-pairs.yaml", "name: x\nlatency:\n  pairs: !0 #x")
-	deep := write(t, "deep.yaml", strings.Repeat("[", 300_000))
 	file := write(t, "file", "")
 	tests := []struct {
 		args []string
@@ -34,30 +25,20 @@ hosts:
 	}{
 		{[]string{"run", "--locks", "redlock:ttl=soon"}, []string{"ttl=soon", "duration"}},
 		{[]string{"run", "--locks", "all,raft"}, []string{"--locks: all stands for every one", "alone"}},
-		{[]string{"run", "--locks", "none", "--scenarios", "baseline,all"}, []string{"--scenarios: all stands for every one", "alone"}},
 		{[]string{"run", "--scenarios", wrongField}, []string{wrongField, "7", "betwixt"}},
 		{[]string{"run", "--topology", wrongTopology}, []string{wrongTopology, "5", "amid"}},
-		{[]string{"run", "--topology", twice}, []string{twice, "6", `"h"`}},
 		{[]string{"run", "--topology", noValue}, []string{noValue + ":2: tags such as !x are not supported"}},
-		{[]string{"run", "--topology", noPairs}, []string{noPairs + ":3: tags such as !0 are not supported"}},
-		{[]string{"run", "--scenarios", noValue}, []string{noValue + ":2: tags such as !x are not supported"}},
-		{[]string{"run", "--topology", deep}, []string{deep + ":1: nested more than 32 deep"}},
-		{[]string{"run", "--scenarios", deep}, []string{deep + ":1: nested more than 32 deep"}},
 		{[]string{"run", "--rate", "0"}, []string{"--rate", "above 0"}},
-		{[]string{"run", "--rate", "-5"}, []string{"--rate", "above 0"}},
-		{[]string{"run", "--rate", "many"}, []string{"--rate", `"many"`}},
-		{[]string{"run", "--rate", "NaN"}, []string{"--rate"}},
 		{[]string{"run", "--seed", "lucky"}, []string{"--seed", `"lucky"`}},
 		{[]string{"run", "--duration", "1ms"}, []string{"--duration", "1s"}},
 		{[]string{"run", "--out", filepath.Join(file, "below")}, []string{"--out", "file"}},
 		{[]string{"run", "--junit", t.TempDir()}, []string{"--junit", "directory"}},
-		{[]string{"run", "--junit", filepath.Join(file, "below", "junit.xml")}, []string{"--junit", "file"}},
 		{[]string{"run", "--token-file", "/does/not/exist"}, []string{"--token-file"}},
 		{[]string{"run", "everything"}, []string{"everything"}},
 		{[]string{"list", "planets"}, []string{"planets"}},
 		{[]string{"report", t.TempDir()}, []string{"result.json"}},
 		{[]string{"check", "/does/not/exist"}, []string{"/does/not/exist"}},
-		{[]string{"check", wrongField}, []string{wrongField}},
+		{[]string{"run", "--locks", "none", "--toxiproxy-api", ":0"}, []string{"this is not the loopback"}},
 		{[]string{"agent"}, []string{"--host"}},
 		{[]string{"agent", "--host", "h", "--listen", "0.0.0.0:0"}, []string{"token"}},
 		{[]string{"dance"}, []string{"dance"}},
@@ -100,14 +81,6 @@ func TestE2ELists(t *testing.T) {
 	if out := mustRun(t, 0, "version"); !strings.HasPrefix(out.stdout, "locklab ") {
 		t.Errorf("version says %q", out.stdout)
 	}
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if out := mustRun(t, 0, "completion", shell); out.stdout == "" {
-			t.Errorf("no completion for %s", shell)
-		}
-	}
-	if out := mustRun(t, 1, "completion", "tcsh"); !strings.Contains(out.stderr, "bash, fish") {
-		t.Errorf("completion tcsh says %q", out.stderr)
-	}
 }
 
 // TestE2EAgents runs each host's agent as a process of its own, as in containers
@@ -124,7 +97,7 @@ func TestE2EAgents(t *testing.T) {
 	base := []string{"run", "--topology", topology, "--quick", "--locks", "none,multiphase", "--scenarios", "baseline"}
 
 	t.Run("runs", func(t *testing.T) {
-		_, dir := compare(t, token, 0, base[1:]...)
+		_, dir := compare(t, bearer, 0, base[1:]...)
 		file := read(t, dir)
 		if n := row(t, file, "multiphase", "baseline").Figures["duplicates"]; n != 0 {
 			t.Errorf("multiphase made %v duplicates", n)
@@ -144,7 +117,7 @@ func TestE2EAgents(t *testing.T) {
 	})
 	t.Run("unreachable", func(t *testing.T) {
 		away := write(t, "away.yaml", strings.Replace(text, "http://127.0.0.1:", "http://127.0.0.2:", 1))
-		out := run(t, token, "run", "--topology", away, "--quick", "--locks", "none", "--scenarios", "baseline", "--out", filepath.Join(t.TempDir(), "out"))
+		out := run(t, bearer, "run", "--topology", away, "--quick", "--locks", "none", "--scenarios", "baseline", "--out", filepath.Join(t.TempDir(), "out"))
 		if out.code != 1 || !strings.Contains(out.stderr, "cannot be reached") {
 			t.Errorf("exit code %d: %s", out.code, out.stderr)
 		}
@@ -155,7 +128,7 @@ func TestE2EAgents(t *testing.T) {
 // be, and not a run that hangs.
 func TestE2EFewFiles(t *testing.T) {
 	t.Parallel()
-	for _, limit := range []string{"48", "64", "80", "512"} {
+	for _, limit := range []string{"48", "512"} {
 		out := finish(t, command(t, nil, "sh", "-c", "ulimit -n "+limit+"; exec "+binary+" run --quick"))
 		if out.code != 1 || !strings.Contains(out.stderr, "may open "+limit+" files here, and the lab needs up to ") {
 			t.Errorf("with %s: exit code %d\n%s", limit, out.code, out.stderr)

@@ -84,11 +84,11 @@ func TestE2EBringYourOwnLockElsewhere(t *testing.T) {
 		"that of theirs": {[]string{"--lock-cmd", "py-redis=" + pythonLock(t)}, ""},
 	} {
 		addr := locktest.FreeAddr(t)
-		agent := begin(t, token, append([]string{"agent", "--host", "host-a", "--zone", "a", "--listen", addr}, tt.flags...)...)
+		agent := begin(t, bearer, append([]string{"agent", "--host", "host-a", "--zone", "a", "--listen", addr}, tt.flags...)...)
 		agent.said.awaitLine(t, "listening on")
 		topology := write(t, "here.yaml", "name: here\nzones: [{name: ap-northeast-2a, short: a}]\nlatency: {inside: {rtt: 0s}, between: {rtt: 0s}}\nhosts:\n  - name: host-a\n    zone: a\n    agent: \"http://"+addr+"\"\n"+
 			"    nodes: [{name: master-a, role: master}, {name: worker-a, role: worker}, {name: redis-a, role: redis}]\n")
-		out := run(t, token, "run", "--suite", suite, "--topology", topology, "--out", filepath.Join(t.TempDir(), "out"))
+		out := run(t, bearer, "run", "--suite", suite, "--topology", topology, "--out", filepath.Join(t.TempDir(), "out"))
 		if tt.want != "" {
 			if out.code == 0 || !strings.Contains(strings.Join(strings.Fields(out.stdout+out.stderr), " "), tt.want) {
 				t.Errorf("%s: exit code %d, want %q\n%s\n%s", name, out.code, tt.want, out.stdout, out.stderr)
@@ -151,29 +151,4 @@ func TestE2EALockThatStaysTaken(t *testing.T) {
 		t.Errorf("exit code %d, want 2 or 4\n%s\n%s", got.code, got.stdout, got.stderr)
 	}
 	nothingLeft(t)
-}
-
-// TestE2EAWrongClockLeavesNothing: a control shows overlaps while a clock is wrong, and comes back after that.
-func TestE2EAWrongClockLeavesNothing(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "out")
-	run(t, nil, "run", "--workload", "mutex", "--locks", "redis:setnx-getset", "--scenarios", "client-clock", "--out", out)
-	r := row(t, read(t, out), "redis:setnx-getset", "client-clock")
-	if v := r.Verdict; r.Figures["overlaps"] == 0 || v.As != result.AsExpected && v.As != result.Unsound || v.Word == result.Dead {
-		t.Errorf("%v, %+v", r.Figures, v)
-	}
-	nothingLeft(t)
-}
-
-// TestE2EAClockThatProgramsDoNotHave: where a scenario sets the clock of a master, a lock program is left out
-// and the report says why; alone it is refused.
-func TestE2EAClockThatProgramsDoNotHave(t *testing.T) {
-	args := []string{"run", "--workload", "mutex", "--lock-cmd", "mine=" + pythonLock(t), "--scenarios", "client-clock", "--duration", "2s", "--out", filepath.Join(t.TempDir(), "out")}
-	const why = "but not the lock program there, which has the machine's clock"
-	if got := mustRun(t, 1, append(args, "--locks", "mine")...); !strings.Contains(got.stderr, why) {
-		t.Errorf("alone: %s", got.stderr)
-	}
-	got := run(t, nil, append(args, "--locks", "redis,mine")...)
-	if said := strings.Join(strings.Fields(got.stderr), " "); !strings.Contains(said, why) {
-		t.Errorf("beside another lock, exit code %d: %s\n%s", got.code, got.stdout, got.stderr)
-	}
 }

@@ -195,7 +195,7 @@ func TestE2EDashboard(t *testing.T) {
 	})
 
 	dir := filepath.Join(t.TempDir(), "out")
-	lab := begin(t, token, "run", "--topology", write(t, "observed.yaml", topology), "--locks", "raft", "--scenarios", "zone-partition",
+	lab := begin(t, bearer, "run", "--topology", write(t, "observed.yaml", topology), "--locks", "raft", "--scenarios", "zone-partition",
 		"--duration", "10s", "--out", dir)
 	awaitStage(t, dir, 1, "measuring")
 	page := finish(t, command(t, nil, "curl", "-sS", "--fail", "-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+"/metrics"))

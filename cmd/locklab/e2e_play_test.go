@@ -16,6 +16,7 @@ import (
 
 	"locklab/internal/browser"
 	"locklab/internal/testfile"
+	"locklab/locks/clock"
 	"locklab/workloads/result"
 )
 
@@ -164,4 +165,28 @@ func TestE2EPlayRefuses(t *testing.T) {
 			t.Errorf("%s: %s\nwant %q", line, got.stderr, want)
 		}
 	}
+}
+
+// eventually asks the page until the script is true.
+func eventually(tab context.Context, t *testing.T, what, script string) {
+	t.Helper()
+	for {
+		if is, err := chromedp.Run(tab, chromedp.Evaluate[bool](script)); err == nil && is {
+			return
+		}
+		if clock.Sleep(tab, 50*time.Millisecond) != nil {
+			t.Fatalf("the page never showed %s:\n%s", what, textOf(tab))
+		}
+	}
+}
+
+// textOf is what a reader sees of the page, also when its time is up.
+func textOf(tab context.Context) string {
+	tab, cancel := context.WithTimeout(context.WithoutCancel(tab), 10*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))
+	if err != nil {
+		return err.Error()
+	}
+	return text
 }

@@ -3,9 +3,7 @@
 package main_test
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,11 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2/client"
-
-	"locklab/internal/seed"
 	"locklab/internal/testfile"
-	"locklab/locks/locktest"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
@@ -98,75 +92,5 @@ func TestE2EToxiproxyCLI(t *testing.T) {
 	if page := testfile.Read(t, filepath.Join(out, "index.html")); !strings.Contains(string(page), "link master-a to redis-a-1/redis (locklab-hold, up)") {
 		t.Error("the report does not show what was done by hand")
 	}
-	nothingLeft(t)
-}
-
-// TestE2EToxiproxyFaults: a hundred faults that a program draws end no run.
-func TestE2EToxiproxyFaults(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "out")
-	lab := begin(t, nil, "run", "--locks", "redis", "--workload", "mutex", "--scenarios", "baseline", "--duration", "10s",
-		"--toxiproxy-api", "127.0.0.1:0", "--out", out)
-	client := toxiproxy.NewClient(apiOf(t, lab))
-	awaitStage(t, out, 1, "measuring")
-	const at = 7
-	draw, taken := seed.Seed(at).Rand(), 0
-	for n := range 100 {
-		all, err := client.Proxies()
-		if err != nil || len(all) == 0 {
-			t.Fatalf("fault %d of seed %d: %d links, %v", n, at, len(all), err)
-		}
-		names := slices.Sorted(maps.Keys(all))
-		link := all[names[draw.IntN(len(names))]]
-		switch draw.IntN(6) {
-		case 0:
-			link.Enabled = !link.Enabled
-			err = link.Save()
-		case 1:
-			for _, toxic := range link.ActiveToxics {
-				err = errors.Join(err, link.RemoveToxic(toxic.Name))
-			}
-		case 2:
-			for _, toxic := range link.ActiveToxics {
-				_, failed := link.UpdateToxic(toxic.Name, draw.Float32(), toxiproxy.Attributes{"timeout": draw.IntN(50), "rate": draw.IntN(5), "bytes": draw.IntN(500)})
-				err = errors.Join(err, failed)
-			}
-		default:
-			kinds := []string{"latency", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data"}
-			_, err = link.AddToxic(fmt.Sprint("n", n), kinds[draw.IntN(len(kinds))], []string{"upstream", "downstream"}[draw.IntN(2)], draw.Float32(), toxiproxy.Attributes{
-				"latency": draw.IntN(50), "jitter": draw.IntN(10), "rate": draw.IntN(5), "delay": draw.IntN(50),
-				"timeout": draw.IntN(100), "average_size": 1 + draw.IntN(50), "bytes": draw.IntN(500),
-			})
-		}
-		if err != nil {
-			t.Errorf("fault %d of seed %d on %s: %v", n, at, link.Name, err)
-		} else {
-			taken++
-		}
-	}
-	if err := client.ResetState(); err != nil {
-		t.Error(err)
-	}
-	lab.wants(t, 4) // inconclusive
-	if r := read(t, out).Rows[0]; !blames(r, result.ByHand) {
-		t.Errorf("%s: %+v, after %d faults", r.Lock, r.Verdict, taken)
-	}
-	nothingLeft(t)
-}
-
-// TestE2EToxiproxyOfAnAgent: its links are there, and nobody elsewhere reaches them unless
-// the user says so.
-func TestE2EToxiproxyOfAnAgent(t *testing.T) {
-	cli := toxiproxyCLI(t)
-	t.Parallel()
-	refused := run(t, nil, "run", "--locks", "none", "--toxiproxy-api", ":0", "--out", filepath.Join(t.TempDir(), "out"))
-	if refused.code != 1 || !strings.Contains(refused.stderr, "this is not the loopback") {
-		t.Errorf("exit code %d: %s", refused.code, refused.stderr)
-	}
-	agent := begin(t, token, "agent", "--host", "here", "--listen", locktest.FreeAddr(t), "--toxiproxy-api", "127.0.0.1:0")
-	if got := finish(t, command(t, nil, cli, "--host", apiOf(t, agent), "list")); got.code != 0 {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-	}
-	agent.signal(t, os.Interrupt)
-	agent.end()
 	nothingLeft(t)
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"locklab/internal/tracing/tracingtest"
-	"locklab/locks/locktest"
 )
 
 // TestE2ETraces: one trace has what a player, a master and a worker did for one match, with
@@ -49,19 +48,4 @@ func TestE2ETraces(t *testing.T) {
 		t.Errorf("none of %d traces, the longest of %d spans, goes from a player to a worker", len(collector.Traces()), most)
 	}
 	nothingLeft(t)
-}
-
-// TestE2EDeadCollector costs a warning, and nothing else.
-func TestE2EDeadCollector(t *testing.T) {
-	t.Parallel()
-	out := run(t, nil, "run", "--topology", "one-host", "--locks", "local", "--scenarios", "baseline", "--duration", "2s",
-		"--otlp", locktest.FreeAddr(t), "--out", filepath.Join(t.TempDir(), "out"))
-	if out.code == 1 || strings.Count(out.stderr, "traces are lost") != 1 {
-		t.Errorf("exit code %d, want a run with one warning\n%s", out.code, out.stderr)
-	}
-	for flag, want := range map[string]string{"otel": `--otlp: "otel": want host:port`} {
-		if out := run(t, nil, "run", "--otlp", flag); out.code != 1 || !strings.Contains(out.stderr, want) {
-			t.Errorf("--otlp %s: exit code %d\n%s", flag, out.code, out.stderr)
-		}
-	}
 }

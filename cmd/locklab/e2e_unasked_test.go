@@ -24,7 +24,6 @@ func TestE2EUnasked(t *testing.T) {
 		why        result.Code
 	}{
 		{"all workers die", "worker", syscall.SIGKILL, 0, result.NodeLost},
-		{"both masters die", "master", syscall.SIGKILL, 0, result.NodeLost},
 		{"a worker is stopped", "worker", syscall.SIGSTOP, 1, result.NodeLost},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -265,11 +265,6 @@ var regressions = map[string][]regression{
 			"cmd/locklab.TestE2EALockThatStaysTaken",
 		},
 		{
-			"a control was dead after its scenario: a clock half a minute ahead wrote times of expiry that blocked the lock for as long",
-			"locklab run --workload mutex --locks redis:setnx-getset --scenarios client-clock",
-			"cmd/locklab.TestE2EAWrongClockLeavesNothing",
-		},
-		{
 			"runs ended before a lock that does not come back could be seen",
 			"locklab run --scenarios holder-kill: the fault is healed 1.6 s before the end",
 			"cmd/locklab/internal/lab.TestRunsLastUntilFaultsHaveSettled",
