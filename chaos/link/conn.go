@@ -5,115 +5,158 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"locklab/internal/nowait"
+	"locklab/chaos/toxic"
 	"locklab/internal/seed"
 	"locklab/internal/signals"
 )
 
-// conn is one connection that a link carries.
+// conn is one connection of a link, from the moment at which a program dials.
 type conn struct {
-	link           *link
-	seed           seed.Seed
-	client, server *net.TCPConn
-	up, down       *pipe
+	link     *link
+	seed     seed.Seed
+	client   *net.TCPConn
+	server   atomic.Pointer[net.TCPConn] // nil before the node took it
+	up, down *chain
 
-	change sync.Mutex // held while toxics are added, changed or removed
-	done   bool       // both directions are over: there is nothing to change
+	change  sync.Mutex // held while toxics are added, changed or removed
+	carried bool       // to the node, and not over: toxics hit it
 
-	running atomic.Int32 // goroutines of its directions
-	once    sync.Once
-	died    chan struct{} // closed when the connection was cut
+	once sync.Once
+	died chan struct{} // closed when the connection was cut
 }
 
-func newConn(l *link, s seed.Seed, client, server *net.TCPConn, head []byte) *conn {
-	c := &conn{link: l, seed: s, client: client, server: server, died: make(chan struct{})}
-	c.running.Store(2)
-	nearer, farther := nowait.New(client), nowait.New(server)
-	c.up = newPipe(c, Up, l.spec.Up, nearer, server, farther, head)
-	c.down = newPipe(c, Down, l.spec.Down, farther, client, nearer, nil)
+func newConn(l *link, s seed.Seed, client *net.TCPConn) *conn {
+	c := &conn{link: l, seed: s, client: client, died: make(chan struct{})}
+	c.up, c.down = newChain(c, Up), newChain(c, Down)
+	c.up.from, c.down.to = client, client
 	return c
 }
 
-// start lets the bytes flow.
-func (c *conn) start() {
-	go c.up.run()
-	go c.down.run()
+// The names of toxics that are no impairment's: what holds bytes that a program sends before
+// the node took the connection, and the base delay.
+const (
+	early = "early"
+	base  = "base"
+)
+
+// run carries the connection from its beginning to its end.
+func (c *conn) run() {
+	c.up.put(early, new(toxic.Hold), 1)
+	var wg sync.WaitGroup
+	wg.Go(c.up.read)
+	if c.connect() {
+		wg.Go(c.up.write)
+		wg.Go(c.down.read)
+		wg.Go(c.down.write)
+	} else {
+		c.die(reset)
+	}
+	wg.Wait() // both ends were passed on, or it is dead
+	c.change.Lock()
+	c.carried = false
+	for _, p := range []*chain{c.up, c.down} {
+		for _, s := range p.stages {
+			s.stop(func() {})
+		}
+	}
+	c.change.Unlock()
+	c.die(func(tcp *net.TCPConn) { _ = tcp.Close() })
+	c.link.forget(c)
 }
 
-func (c *conn) pipe(way Direction) *pipe {
-	if way == Up {
-		return c.up
+// connect brings the connection to the node: once nothing cuts it off, unless its program has
+// given up by then, of which the node must never hear. The handshake takes a round trip.
+func (c *conn) connect() bool {
+	l := c.link
+	for open, changed := l.open(c.seed); !open; open, changed = l.open(c.seed) {
+		select {
+		case <-changed:
+		case <-c.up.ended:
+			return false
+		}
 	}
-	return c.down
+	if !l.host.timer.Sleep(l.delay(Up, c.seed)+l.delay(Down, c.seed), c.died) {
+		return false
+	}
+	dialer := net.Dialer{Timeout: dialTimeout}
+	upstream, err := dialer.DialContext(l.ctx, "tcp", l.spec.Upstream)
+	if err != nil {
+		l.host.config.Log.Debug("node refused the link", "link", l.spec.Name, "error", err)
+		return false
+	}
+	server := upstream.(*net.TCPConn)
+	c.server.Store(server)
+	if c.isDead() || !l.carry(c) {
+		reset(server)
+		return false
+	}
+	c.up.to, c.down.from = server, server
+	return true
+}
+
+// begin has the base delays and the impairments of now hit the connection.
+func (c *conn) begin(active []Impairment) {
+	c.change.Lock()
+	c.carried = true
+	for _, p := range []*chain{c.up, c.down} {
+		if d := c.link.spec.base(p.way); d != (Delay{}) {
+			p.put(base, &toxic.Latency{Delay: d.Base, Jitter: d.Jitter}, 1)
+		}
+	}
+	c.change.Unlock()
+	for _, i := range active {
+		c.put(i)
+	}
+	c.up.takeOff(early)
 }
 
 // other is the opposite direction.
-func (c *conn) other(p *pipe) *pipe {
+func (c *conn) other(p *chain) *chain {
 	if p == c.up {
 		return c.down
 	}
 	return c.up
 }
 
-// put puts an impairment on the connection, live or not yet started, or changes its settings.
-func (c *conn) put(i Impairment) {
+func (c *conn) each(d Direction, f func(*chain)) {
 	c.change.Lock()
 	defer c.change.Unlock()
-	for _, way := range i.Direction.ways() {
-		if !c.done {
-			c.pipe(way).put(i)
+	for _, p := range []*chain{c.up, c.down} {
+		if c.carried && d.has(p.way) {
+			f(p)
 		}
 	}
 }
 
-// remove takes an impairment off. A connection that lost bytes is reset.
-func (c *conn) remove(i Impairment) {
-	c.change.Lock()
-	defer c.change.Unlock()
-	for _, way := range i.Direction.ways() {
-		c.pipe(way).takeOff(i.ID)
+// put puts an impairment on the connection, or changes its settings.
+func (c *conn) put(i Impairment) {
+	share := float32(0)
+	if i.hitsConnection(c.seed) {
+		share = 1
 	}
+	c.each(i.Direction, func(p *chain) { p.put("impairment "+i.ID, toxic.Runs(i.Effect), share) })
 }
 
-// kill resets both sides at once.
-func (c *conn) kill() {
-	c.end(reset)
+// remove takes an impairment off.
+func (c *conn) remove(i Impairment) {
+	c.each(i.Direction, func(p *chain) { p.takeOff("impairment " + i.ID) })
 }
 
-// hangUp closes both sides at once.
-func (c *conn) hangUp() {
-	c.end(func(tcp *net.TCPConn) { _ = tcp.Close() }) // of no use any more
-}
-
-// end throws away what is under way.
-func (c *conn) end(how func(*net.TCPConn)) {
+// die ends both sides at once, and throws away what is under way.
+func (c *conn) die(how func(*net.TCPConn)) {
 	c.once.Do(func() {
 		close(c.died)
 		how(c.client)
-		how(c.server)
-		c.up.die()
-		c.down.die()
+		if server := c.server.Load(); server != nil {
+			how(server)
+		}
+		c.up.wake()
+		c.down.wake()
 	})
 }
 
 func (c *conn) isDead() bool {
 	return signals.Closed(c.died)
-}
-
-// ended is called once per goroutine. The last one takes the connection down: its toxics are
-// of no use any more.
-func (c *conn) ended() {
-	if c.running.Add(-1) > 0 {
-		return
-	}
-	c.change.Lock()
-	c.done = true
-	c.up.clear()
-	c.down.clear()
-	c.change.Unlock()
-	_ = c.client.Close() // both ends were passed on: nothing is left to say
-	_ = c.server.Close()
-	c.link.forget(c)
 }
 
 // reset closes the connection such that the peer gets a RST.

@@ -10,10 +10,10 @@
 //	|        <-- link ==[ faults < base delay ]===|<====|            |
 //	+---------------------------------------------+     +------------+
 //
-// Each connection runs toxics by itself, ours and toxiproxy's, so that one connection
-// that hangs cannot delay a fault on another; while it has none, bytes go from socket to
-// socket, which spares most of the work. "Up" is the direction from the
-// dialing host to the node, "down" is the way of the answers.
+// All bytes go one way: from a socket through a chain of toxics to the other socket. A base
+// delay is the first toxic, behind it are the impairments', ours and toxiproxy's. Each
+// connection has chains of its own, so one that hangs delays no fault on another. "Up" is the
+// direction from the dialing host to the node, "down" is the way of the answers.
 //
 // What is guaranteed:
 //
@@ -22,11 +22,11 @@
 //     because no network delivers a stream with a hole.
 //   - A toxic that ends a stream ends the connection, behind the bytes that it passed on:
 //     toxiproxy's timeout and limit_data close it, reset_peer resets it.
-//   - Adding and removing a fault never waits for an application: a stage always
+//   - Adding and removing a fault never waits for an application: a stage of the chain always
 //     takes what the one before offers, and memory is bounded by not reading from
 //     a sender that has 1 MiB under way.
-//   - An end of stream, or a reset, travels behind the bytes that were sent before
-//     it, with the same delay, and not at all through a hold or drop until that is
+//   - An end of stream, or a reset, travels through the toxics behind the bytes that were sent
+//     before it, and not at all through a hold or drop until that is
 //     healed. A `reset` fault, in contrast, is felt at once by both sides.
 //   - A connection begun during a hold or drop is accepted by the link (its
 //     program sees a connection that does not answer) and is carried to the node

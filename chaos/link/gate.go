@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -17,7 +18,7 @@ import (
 //
 // Hosts of one process share their Gates. A host that is alone on its machine, as in a
 // container, has the same addresses to itself: where only one link is behind a gate, it
-// takes every connection.
+// takes every connection. A link that asks for no address has a gate of its own.
 type Gates struct {
 	mu   sync.Mutex
 	open map[string]*gate // by address
@@ -30,49 +31,45 @@ func NewGates() *Gates { return &Gates{open: map[string]*gate{}} }
 type gate struct {
 	gates *Gates
 	ln    *net.TCPListener
+	addr  string
 	links map[string]*link // by source; guarded by gates.mu
-	done  chan struct{}    // closed when nobody accepts any more
+	done  chan struct{}    // closed when nothing is accepted any more
 }
 
 // enter puts the link behind the gate at the address that it asks for.
-func (g *Gates) enter(l *link) error {
+func (g *Gates) enter(l *link) (*gate, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at := g.open[l.spec.Listen]
 	if at == nil {
-		ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", l.spec.Listen)
+		ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", cmp.Or(l.spec.Listen, "127.0.0.1:0"))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		at = &gate{gates: g, ln: ln.(*net.TCPListener), links: map[string]*link{}, done: make(chan struct{})}
-		g.open[l.spec.Listen] = at
+		at = &gate{gates: g, ln: ln.(*net.TCPListener), addr: ln.Addr().String(), links: map[string]*link{}, done: make(chan struct{})}
+		g.open[at.addr] = at
 		go func() {
 			defer close(at.done)
 			accept(at.ln, l.host.config.Log, at.take)
 		}()
 	}
 	if other := at.links[l.spec.Source]; other != nil {
-		return fmt.Errorf("%s is taken for connections from %q by link %q: %w", l.spec.Listen, l.spec.Source, other.spec.Name, ErrInvalid)
+		return nil, fmt.Errorf("%s is taken for connections from %q by link %q: %w", at.addr, l.spec.Source, other.spec.Name, ErrInvalid)
 	}
 	at.links[l.spec.Source] = l
-	return nil
+	return at, nil
 }
 
-// leave takes the link away from its gate, and closes the gate behind the last.
-func (g *Gates) leave(l *link) {
-	g.mu.Lock()
-	at := g.open[l.spec.Listen]
-	if at == nil || at.links[l.spec.Source] != l {
-		g.mu.Unlock()
-		return
-	}
+// leave takes the link away, and closes the gate behind the last.
+func (at *gate) leave(l *link) {
+	at.gates.mu.Lock()
 	delete(at.links, l.spec.Source)
 	last := len(at.links) == 0
 	if last {
-		delete(g.open, l.spec.Listen)
+		delete(at.gates.open, at.addr)
 		_ = at.ln.Close() // it was open
 	}
-	g.mu.Unlock()
+	at.gates.mu.Unlock()
 	if last {
 		<-at.done
 	}
@@ -86,7 +83,7 @@ func (at *gate) take(c *net.TCPConn) {
 	}
 }
 
-// linkFor is nil for who is not expected.
+// linkFor is nil for a stranger.
 func (at *gate) linkFor(c *net.TCPConn) *link {
 	at.gates.mu.Lock()
 	defer at.gates.mu.Unlock()

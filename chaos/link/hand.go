@@ -40,10 +40,10 @@ func (h *Host) Opened() []Opened {
 	defer h.mu.Unlock()
 	all := []Opened{}
 	for _, l := range h.links {
-		if l.spec.ToNode == "" {
+		if l.spec.isProbe() {
 			continue
 		}
-		o := Opened{Spec: l.spec, Addr: l.addr, Active: []Impairment{}}
+		o := Opened{Spec: l.spec, Addr: l.gate.addr, Active: []Impairment{}}
 		for _, i := range h.active {
 			if i.strikes(l.spec) {
 				o.Active = append(o.Active, i)

@@ -50,9 +50,8 @@ func (c Config) validate() error {
 // Host has all outbound links of one host. It is safe for concurrent use.
 type Host struct {
 	config  Config
-	release func()
+	timer   *toxic.Timer
 	echo    *echo
-	courier *courier
 	figures figures
 
 	mu     sync.Mutex // of the fields below, and of every change to them
@@ -75,17 +74,17 @@ func NewHost(config Config) (*Host, error) {
 	if config.Gates == nil {
 		config.Gates = NewGates()
 	}
-	release, err := toxic.Use()
+	timer, err := toxic.NewTimer()
 	if err != nil {
 		return nil, err
 	}
 	e, err := newEcho(config)
 	if err != nil {
-		release()
+		timer.Close()
 		return nil, err
 	}
 	return &Host{
-		config: config, release: release, echo: e, courier: newCourier(), figures: newFigures(),
+		config: config, timer: timer, echo: e, figures: newFigures(),
 		links:  map[string]*link{},
 		probes: map[string]*prober{},
 		healed: map[string]string{},
@@ -107,7 +106,7 @@ func (h *Host) Open(spec Spec) (addr string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return l.addr, nil
+	return l.gate.addr, nil
 }
 
 // open opens a link under the lock.
@@ -249,8 +248,7 @@ func (h *Host) Close() {
 	h.mu.Unlock()
 	shut(links, probes)
 	h.echo.close()
-	h.courier.close()
-	h.release()
+	h.timer.Close()
 }
 
 func shut(links map[string]*link, probes map[string]*prober) {

@@ -26,12 +26,11 @@ const (
 	Both Direction = "both"
 )
 
-func (d Direction) ways() []Direction {
-	if d == Both {
-		return []Direction{Up, Down}
-	}
-	return []Direction{d}
-}
+// has says whether the one way is among them.
+func (d Direction) has(way Direction) bool { return d == Both || d == way }
+
+// ways are both ways.
+func ways() []Direction { return []Direction{Up, Down} }
 
 // ErrInvalid says that a request to a host of links is wrong.
 var ErrInvalid = errors.New("link: invalid")
@@ -131,14 +130,12 @@ func (i Impairment) resets() bool {
 	return is
 }
 
-// blocks says whether nothing passes in the direction.
-func (i Impairment) blocks(way Direction) bool {
-	return toxic.Cuts(i.Effect) && !i.resets() && slices.Contains(i.Direction.ways(), way)
-}
+// blocks says whether nothing passes, and no new connection comes to be.
+func (i Impairment) blocks() bool { return toxic.Cuts(i.Effect) && !i.resets() }
 
 // delay is the part of the one-way delay that the impairment adds at least.
 func (i Impairment) delay(way Direction) time.Duration {
-	if toxic.Cuts(i.Effect) || !slices.Contains(i.Direction.ways(), way) {
+	if toxic.Cuts(i.Effect) || !i.Direction.has(way) {
 		return 0
 	}
 	return i.Effect.Least(0)
@@ -148,7 +145,7 @@ func (i Impairment) delay(way Direction) time.Duration {
 type Spec struct {
 	Name     string `json:"name"`     // unique on the host
 	ToHost   string `json:"to_host"`  // decides which impairments hit it
-	ToNode   string `json:"to_node"`  // for the log
+	ToNode   string `json:"to_node"`  // empty for probes
 	Port     string `json:"port"`     // the node's port by name, for the log
 	Upstream string `json:"upstream"` // host:port that the node listens on
 	// Listen is the address of the loopback network, IP:port, that the link listens on; ""
@@ -158,6 +155,16 @@ type Spec struct {
 	Source string `json:"source,omitzero"`
 	Up     Delay  `json:"up"` // base delay, always on
 	Down   Delay  `json:"down"`
+}
+
+// isProbe says whether it carries the lab's probes, and no traffic of the workload.
+func (s Spec) isProbe() bool { return s.ToNode == "" }
+
+func (s Spec) base(way Direction) Delay {
+	if way == Up {
+		return s.Up
+	}
+	return s.Down
 }
 
 func (s Spec) validate() error {

@@ -17,8 +17,8 @@ func newFigures() figures {
 	}
 	return figures{
 		bytes:  of("locklab_link_bytes_total", "Bytes that the link has handed on, up to the node and down from it.", "direction"),
-		conns:  of("locklab_link_connections", "Connections that the link carries."),
-		begun:  of("locklab_link_connections_total", "Connections that the link has carried."),
+		conns:  of("locklab_link_connections", "Connections of the link."),
+		begun:  of("locklab_link_connections_total", "Connections that programs have begun."),
 		delay:  of("locklab_link_delay_seconds", "One-way delay in force, without jitter: the topology's and what faults add at least.", "direction"),
 		faults: of("locklab_link_faults", "Faults in force, by kind.", "kind"),
 	}
@@ -39,8 +39,8 @@ func (h *Host) Describe(into chan<- *prometheus.Desc) {
 func (h *Host) Collect(into chan<- prometheus.Metric) {
 	h.mu.Lock()
 	var links []*link
-	for name, l := range h.links {
-		if name != probeName(l.spec.ToHost) {
+	for _, l := range h.links {
+		if !l.spec.isProbe() {
 			links = append(links, l)
 		}
 	}
@@ -56,7 +56,7 @@ func (l *link) collect(f figures, into chan<- prometheus.Metric) {
 	}
 	put(f.bytes, prometheus.CounterValue, float64(l.carried.up.Load()), string(Up))
 	put(f.bytes, prometheus.CounterValue, float64(l.carried.down.Load()), string(Down))
-	for _, way := range Both.ways() {
+	for _, way := range ways() {
 		put(f.delay, prometheus.GaugeValue, l.delay(way, 0).Seconds(), string(way))
 	}
 	faults := map[string]int{}
@@ -64,7 +64,7 @@ func (l *link) collect(f figures, into chan<- prometheus.Metric) {
 		faults[kind] = 0
 	}
 	l.mu.Lock()
-	conns, begun := len(l.conns), l.begun
+	conns, begun := len(l.conns), l.count
 	for _, i := range l.active {
 		faults[i.Effect.Kind()]++
 	}

@@ -90,7 +90,7 @@ type Heard struct {
 // impairments towards that host hit. To ask again for the same is fine.
 func (h *Host) Probe(peer Peer) error {
 	spec := Spec{
-		Name: probeName(peer.Host), ToHost: peer.Host, Port: "echo",
+		Name: "probe " + peer.Host, ToHost: peer.Host, Port: "echo",
 		Upstream: peer.Echo, Up: peer.Up, Down: peer.Down,
 	}
 	if err := spec.validate(); err != nil {
@@ -103,13 +103,11 @@ func (h *Host) Probe(peer Peer) error {
 		return err
 	}
 	if h.probes[peer.Host] == nil {
-		h.probes[peer.Host] = newProber(h.config.Host, peer.Host, l.addr)
+		h.probes[peer.Host] = newProber(h.config.Host, peer.Host, l.gate.addr)
 		h.pad()
 	}
 	return nil
 }
-
-func probeName(host string) string { return "probe " + host }
 
 // pad has probes grow where the bandwidth is limited. The caller holds mu.
 func (h *Host) pad() {

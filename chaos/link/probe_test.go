@@ -2,16 +2,12 @@ package link_test
 
 import (
 	"bytes"
-	"fmt"
 	"net/http/httptest"
 	"testing"
 	"time"
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
-	"locklab/internal/must"
-	"locklab/internal/posix"
-	"locklab/locks/clock"
 	"locklab/locks/locktest"
 )
 
@@ -195,37 +191,4 @@ func FuzzControl(f *testing.F) {
 		}
 		h.Clear()
 	})
-}
-
-// BenchmarkQuietProbes shows what probing 36 pairs of 16 hosts costs while nothing
-// changes.
-func BenchmarkQuietProbes(b *testing.B) {
-	var hosts []*link.Host
-	for n := range 16 {
-		hosts = append(hosts, newHost(b, fmt.Sprint(n)))
-	}
-	delay := link.Delay{Base: 500 * time.Microsecond, Jitter: 100 * time.Microsecond}
-	for n := range 36 {
-		from, to := hosts[n%16], hosts[(n*5+1+n/16)%16]
-		if from == to {
-			to = hosts[(n+1)%16]
-		}
-		if err := from.Probe(link.Peer{Host: to.Probes().Host, Echo: to.EchoAddr(), Up: delay, Down: delay}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	toxic.SleepUntil(clock.Mono()+int64(2*time.Second), nil) // nobody looks any more
-	b.ResetTimer()
-	busy, start := cpuTime(b), clock.Mono()
-	for b.Loop() {
-		toxic.SleepUntil(clock.Mono()+int64(time.Second), nil)
-	}
-	b.ReportMetric(100*float64(cpuTime(b)-busy)/float64(clock.Mono()-start), "%-of-a-core")
-}
-
-func cpuTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	used, err := posix.CPUTime()
-	must.Do(tb, err)
-	return used
 }

@@ -190,7 +190,10 @@ func linksOf(ctx context.Context, host string, client *Client) (all []proxy, err
 				p.Enabled = false
 				continue
 			}
-			for _, way := range i.Direction.ways() {
+			for _, way := range ways() {
+				if !i.Direction.has(way) {
+					continue
+				}
 				if err := p.show(i, way); err != nil {
 					return nil, err
 				}

@@ -31,7 +31,7 @@ func (h *Host) Traffic() []Traffic {
 	sums := map[string]*Traffic{}
 	for _, l := range h.links {
 		node := l.spec.ToNode
-		if node == "" { // a probe's
+		if l.spec.isProbe() {
 			continue
 		}
 		if sums[node] == nil {

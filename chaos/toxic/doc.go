@@ -10,9 +10,8 @@
 //	locklab-flaky      some chunks are "lost": they and all behind them come late
 //	locklab-hold       nothing passes; everything arrives, in order, on removal
 //	locklab-drop       bytes vanish while the connection stays open
+//	locklab-reset      connections are reset; the link does it
 //
-// All keep what is on its way in the stub's state, so that adding, changing or
-// removing any toxic of the same connection neither loses nor reorders a byte
-// (locklab-drop excepted), and all can be interrupted at every moment, also when
-// the next stage does not take what they offer.
+// What is on its way is in the stub's state ([State]). So adding, changing or removing any
+// toxic of a connection neither loses nor reorders a byte (locklab-drop excepted).
 package toxic

@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/toxics"
-
-	"locklab/internal/seed"
+	"github.com/rs/zerolog"
 )
 
 // Effect is what an impairment does to the bytes of every connection, in one direction.
 // Its JSON is its settings.
 type Effect interface {
 	toxics.Toxic
-	// Kind is its name; with Prefix before it, toxiproxy has it under that.
+	// Kind is its name; with a prefix before it, toxiproxy has it under that.
 	Kind() string
 	// Validate says what is wrong with its settings.
 	Validate() error
@@ -23,23 +22,16 @@ type Effect interface {
 	Least(bytes int64) time.Duration
 }
 
-// Seeded is an effect that draws random numbers.
-type Seeded interface {
-	Effect
-	// WithSeed is the same effect with a seed of its own.
-	WithSeed(seed uint64) Effect
-}
-
 const (
-	// Prefix is that of the names under which toxiproxy has the toxics.
-	Prefix = "locklab-"
+	// prefix is that of the names under which toxiproxy has the toxics.
+	prefix = "locklab-"
 	// Never is the time that nothing takes that passes.
 	Never = time.Duration(math.MaxInt64)
 	// longest bounds what an effect delays.
 	longest = time.Minute
 )
 
-// effects are all that there are.
+// effects are all that the lab has itself.
 func effects() []Effect {
 	return []Effect{new(Latency), new(Bandwidth), new(Flaky), new(Hold), new(Drop), new(Reset)}
 }
@@ -52,10 +44,19 @@ func Kinds() (all []string) {
 	return all
 }
 
+// Register makes the toxics known to toxiproxy, for its API, and keeps its toxics from writing
+// to stderr.
+func Register() {
+	zerolog.SetGlobalLevel(zerolog.Disabled)
+	for _, e := range effects() {
+		toxics.Register(prefix+e.Kind(), e)
+	}
+}
+
 // New is an effect of that kind without settings.
 func New(kind string) (Effect, error) {
 	if name, foreign := strings.CutPrefix(kind, foreignPrefix); foreign {
-		if w := (&toxics.ToxicWrapper{Type: name}); toxics.New(w) != nil && !strings.HasPrefix(name, Prefix) {
+		if w := (&toxics.ToxicWrapper{Type: name}); toxics.New(w) != nil && !strings.HasPrefix(name, prefix) {
 			return Of(w), nil
 		}
 	}
@@ -65,36 +66,6 @@ func New(kind string) (Effect, error) {
 		}
 	}
 	return nil, fmt.Errorf("no impairment is called %q", kind)
-}
-
-// Runs is the toxic that does what an effect says, on one direction of one connection.
-func Runs(e Effect, own seed.Seed) toxics.Toxic {
-	if f, is := e.(*Foreign); is {
-		if t, resets := f.Toxic.(*toxics.ResetToxic); resets {
-			return &ResetPeer{ResetToxic: *t}
-		}
-		return f.Toxic
-	}
-	if random, is := e.(Seeded); is {
-		return random.WithSeed(uint64(own))
-	}
-	return e
-}
-
-// Ours says whether an effect is the lab's and not toxiproxy's.
-func Ours(e Effect) bool {
-	_, foreign := e.(*Foreign)
-	return !foreign
-}
-
-// Swallows says whether what a toxic is given vanishes.
-func Swallows(t toxics.Toxic) bool {
-	switch t.(type) {
-	case *Drop, *toxics.TimeoutToxic, *ResetPeer:
-		return true
-	default:
-		return false
-	}
 }
 
 // Cuts says whether nothing passes.
@@ -109,14 +80,50 @@ func (cut) Validate() error { return nil }
 // Least is Never.
 func (cut) Least(int64) time.Duration { return Never }
 
+// Hold keeps everything that is sent and delivers it, in order, when the toxic is
+// removed: what a partition does to a TCP connection that outlives it.
+type Hold struct {
+	cut
+	delays
+}
+
+// Kind is hold.
+func (*Hold) Kind() string { return "hold" }
+
+// Pipe keeps what comes until it is interrupted.
+func (*Hold) Pipe(stub *toxics.ToxicStub) {
+	lineOf(stub).run(stub, func(int64, int) int64 { return math.MaxInt64 })
+}
+
+// Drop swallows everything that is sent while the connection stays open. A TCP
+// stream with a hole is something no network delivers: whoever removes the toxic
+// should end the connections that lost bytes.
+type Drop struct{ cut }
+
+// Kind is drop.
+func (*Drop) Kind() string { return "drop" }
+
+// Pipe swallows until it is interrupted. The end does not come through either.
+func (*Drop) Pipe(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case chunk := <-stub.Input:
+			if chunk == nil {
+				<-stub.Interrupt
+				return
+			}
+		}
+	}
+}
+
 // Reset ends every connection, and those to come, with a RST. The link does it: a toxic
 // cannot reach the other end.
 type Reset struct {
 	cut
 	toxics.NoopToxic
 }
-
-var _ Effect = (*Reset)(nil)
 
 // Kind is reset.
 func (*Reset) Kind() string { return "reset" }

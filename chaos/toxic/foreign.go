@@ -34,33 +34,55 @@ func Of(w *toxics.ToxicWrapper) Effect {
 	return &Foreign{Toxic: w.Toxic, Type: w.Type}
 }
 
-// largest bounds attributes of toxiproxy's toxics: it multiplies them without a look.
-const largest = 1 << 40
+// Runs is the toxic that does what an effect says.
+func Runs(e Effect) toxics.Toxic {
+	f, foreign := e.(*Foreign)
+	if !foreign {
+		return e
+	}
+	if t, resets := f.Toxic.(*toxics.ResetToxic); resets {
+		return &ResetPeer{ResetToxic: *t}
+	}
+	return f.Toxic
+}
+
+// TypeOf is what toxiproxy calls an effect.
+func TypeOf(e Effect) string {
+	if f, is := e.(*Foreign); is {
+		return f.Type
+	}
+	return prefix + e.Kind()
+}
 
 // Validate refuses attributes with which toxiproxy panics, turns for ever or overflows: it
 // does not look at them itself.
 func (t *Foreign) Validate() error {
 	switch made := t.Toxic.(type) {
 	case *toxics.LatencyToxic:
-		return cmp.Or(within("latency", made.Latency, -largest, largest), within("jitter", made.Jitter, -largest, largest))
+		return cmp.Or(bounded("latency", made.Latency), bounded("jitter", made.Jitter))
 	case *toxics.BandwidthToxic:
 		return within("rate", made.Rate, 0, largest)
 	case *toxics.SlowCloseToxic:
-		return within("delay", made.Delay, -largest, largest)
+		return bounded("delay", made.Delay)
 	case *toxics.TimeoutToxic:
-		return within("timeout", made.Timeout, -largest, largest)
+		return bounded("timeout", made.Timeout)
 	case *toxics.ResetToxic:
-		return within("timeout", made.Timeout, -largest, largest)
+		return bounded("timeout", made.Timeout)
 	case *toxics.SlicerToxic:
-		return cmp.Or(within("average_size", int64(made.AverageSize), 1, largest),
-			within("size_variation", int64(made.SizeVariation), 1-int64(made.AverageSize), int64(made.AverageSize)-1),
-			within("delay", int64(made.Delay), -largest, largest))
+		size := int64(made.AverageSize)
+		return cmp.Or(within("average_size", size, 1, largest),
+			within("size_variation", int64(made.SizeVariation), 1-size, size-1), bounded("delay", int64(made.Delay)))
 	case *toxics.LimitDataToxic:
-		return within("bytes", made.Bytes, -largest, largest)
+		return bounded("bytes", made.Bytes)
 	default: // it has none
 		return nil
 	}
 }
+
+// largest bounds attributes of toxiproxy's toxics: it multiplies them without a look.
+const largest = 1 << 40
+
+func bounded(attribute string, value int64) error { return within(attribute, value, -largest, largest) }
 
 func within(attribute string, value, low, high int64) error {
 	if value < low || value > high {
@@ -77,14 +99,6 @@ func (t *Foreign) MarshalJSON() ([]byte, error) { return json.Marshal(t.Toxic) }
 
 // UnmarshalJSON reads them.
 func (t *Foreign) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, t.Toxic) }
-
-// TypeOf is what toxiproxy calls an effect.
-func TypeOf(e Effect) string {
-	if f, is := e.(*Foreign); is {
-		return f.Type
-	}
-	return Prefix + e.Kind()
-}
 
 // ResetPeer is toxiproxy's reset_peer, but can be interrupted while it waits: then it resets
 // at once, as it has swallowed bytes.

@@ -1,197 +1,154 @@
 package toxic
 
 import (
-	"sync"
+	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 
-	"locklab/internal/signals"
+	"locklab/internal/seed"
 	"locklab/locks/clock"
 )
 
-// maxKept bounds the bytes that one toxic keeps for one direction of one
-// connection. Beyond it the toxic stops reading, so that the sender is slowed
-// down. Links limit their senders earlier, see the link package.
-const maxKept = 4 << 20
-
-// line is a delay line: every chunk leaves at its due time, in order, and any
-// number of chunks are under way at once. It is the state of one stub; it
-// survives interruptions of the toxic.
+// line is a delay line: every chunk, and the end of the stream, leaves at its due time, in
+// order, and any number of chunks are under way at once. It is the state of one stub, and
+// outlives interruptions of the toxic. It has no bound: links do not read without one.
 type line struct {
-	due    func(arrived int64, size int) int64 // clock.Mono in and out; called in order
-	origin origin
-
-	mu    sync.Mutex
+	timer *Timer
+	draw  *rand.Rand
 	queue []parcel
-	bytes int
-	last  int64 // due time of the youngest parcel: nothing overtakes it
-	ended bool  // no more input will come
-	more  chan struct{}
-	room  chan struct{}
+	free  int64 // when the wire of a limited bandwidth has sent all before
+	last  int64 // due time of the youngest: nothing overtakes it
+	ended bool  // the end is in the queue
 }
 
 type parcel struct {
-	chunk *stream.StreamChunk
-	due   int64
+	chunk *stream.StreamChunk // nil: the end
+	due   int64               // on clock.Mono
 }
 
-func newLine(due func(arrived int64, size int) int64) *line {
-	return &line{due: due, origin: newOrigin(), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+// State is what a toxic keeps for one direction of one connection. It draws random numbers from
+// the seed; timer tells it the time.
+func State(t toxics.Toxic, own seed.Seed, timer *Timer) any {
+	switch t := t.(type) {
+	case interface{ isLine() }:
+		return &line{timer: timer, draw: own.Rand()}
+	case toxics.StatefulToxic:
+		return t.NewState()
+	default:
+		return nil
+	}
 }
 
-// lined is what all toxics have in common whose state is a line.
-type lined struct{}
+// delays is what all toxics have in common whose state is a line.
+type delays struct{}
 
-var (
-	_ toxics.CleanupToxic = lined{}
-	_ toxics.Toxic        = lined{}
-)
-
-// Pipe delays until it is interrupted or the input ended.
-func (lined) Pipe(stub *toxics.ToxicStub) { stub.State.(*line).pipe(stub) }
+func (delays) isLine() {}
 
 // Cleanup delivers at once what waits.
-func (lined) Cleanup(stub *toxics.ToxicStub) { stub.State.(*line).flush(stub.Output) }
+func (delays) Cleanup(stub *toxics.ToxicStub) {
+	l := lineOf(stub)
+	for _, p := range l.queue {
+		if p.chunk == nil {
+			stub.Close()
+		} else {
+			stub.Output <- p.chunk
+		}
+	}
+	l.queue = nil
+}
 
-// pipe runs until the stub is interrupted, or its input ended and all is sent.
-func (l *line) pipe(stub *toxics.ToxicStub) {
-	stop, sent := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(sent)
-		l.send(stub.Output, stop)
-	}()
-	input := stub.Input
+func lineOf(stub *toxics.ToxicStub) *line { return stub.State.(*line) }
+
+// run delays until it is interrupted, or the end was passed on. due says when what has
+// arrived is to leave; it is called in order.
+func (l *line) run(stub *toxics.ToxicStub, due func(arrived int64, size int) int64) {
+	var woken <-chan struct{}
+	cancel := func() {}
+	defer func() { cancel() }()
 	for {
+		var head parcel
+		var input, output = stub.Input, (chan<- *stream.StreamChunk)(nil)
+		if l.ended {
+			input = nil
+		}
+		if len(l.queue) > 0 && woken == nil {
+			if head = l.queue[0]; !l.timer.isDue(head.due) {
+				woken, cancel = l.timer.after(head.due)
+			} else if head.chunk == nil {
+				stub.Close()
+				return
+			} else {
+				output = stub.Output
+			}
+		}
 		select {
 		case <-stub.Interrupt:
-			close(stop)
-			<-sent
 			return
-		case <-l.room:
-			input = stub.Input
+		case <-woken:
+			l.timer.learn(l.queue[0].due)
+			woken = nil
+		case output <- head.chunk:
+			l.queue = l.queue[1:]
 		case chunk := <-input:
-			if chunk == nil {
-				l.end()
-				select {
-				case <-sent:
-					stub.Close()
-				case <-stub.Interrupt:
-					close(stop)
-					<-sent
-				}
-				return
+			size := 0
+			if l.ended = chunk == nil; !l.ended {
+				size = len(chunk.Data)
 			}
-			if full := l.push(chunk); full {
-				input = nil
-			}
+			l.last = max(l.last, due(clock.Mono(), size))
+			l.queue = append(l.queue, parcel{chunk, l.last})
 		}
 	}
 }
 
-func (l *line) push(chunk *stream.StreamChunk) (full bool) {
-	arrived := l.origin.of(chunk)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last = max(l.last, l.due(arrived, len(chunk.Data)))
-	// The next toxic counts from the moment at which the chunk should leave this
-	// one, so that lateness does not add up.
-	chunk.Timestamp = chunk.Timestamp.Add(time.Duration(l.last - arrived))
-	l.queue = append(l.queue, parcel{chunk, l.last})
-	l.bytes += len(chunk.Data)
-	signals.Wake(l.more)
-	return l.bytes > maxKept
+const (
+	// maxEarly bounds how much too early something may be delivered.
+	maxEarly = 60 * time.Microsecond
+	// earlyStep is how much is learned from one wake-up.
+	earlyStep = 500 * time.Nanosecond
+)
+
+// Timer wakes toxics such that half of the wake-ups are before their time and half after it. A
+// goroutine wakes some tens of microseconds late, which would add to every delay; that is
+// learned, as a running median, and waited less.
+type Timer struct {
+	precise *clock.Precise
+	early   atomic.Int64 // nanoseconds
 }
 
-func (l *line) end() {
-	l.mu.Lock()
-	l.ended = true
-	l.mu.Unlock()
-	signals.Wake(l.more)
+// NewTimer starts a timer. Close ends it, after the last connection with toxics.
+func NewTimer() (*Timer, error) {
+	p, err := clock.NewPrecise()
+	return &Timer{precise: p}, err
 }
 
-// send passes on what is due until stop is closed or nothing more will come.
-func (l *line) send(output chan<- *stream.StreamChunk, stop <-chan struct{}) {
-	for {
-		head, ok, ended := l.head()
-		switch {
-		case ok:
-			if !SleepTowards(head.due, stop) {
-				return
-			}
-			select {
-			case output <- head.chunk:
-				l.pop()
-			case <-stop:
-				return
-			}
-		case ended:
-			return
-		default:
-			select {
-			case <-l.more:
-			case <-stop:
-				return
-			}
-		}
+// Close wakes all.
+func (t *Timer) Close() { t.precise.Close() }
+
+// Sleep is false if stop was closed first.
+func (t *Timer) Sleep(d time.Duration, stop <-chan struct{}) bool {
+	woken, cancel := t.precise.After(clock.Mono() + int64(d))
+	defer cancel()
+	select {
+	case <-woken:
+		return true
+	case <-stop:
+		return false
 	}
 }
 
-func (l *line) head() (p parcel, ok, ended bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.queue) == 0 {
-		return parcel{}, false, l.ended
+func (t *Timer) isDue(due int64) bool { return clock.Mono() >= due-t.early.Load() }
+
+func (t *Timer) after(due int64) (<-chan struct{}, func()) {
+	return t.precise.After(due - t.early.Load())
+}
+
+func (t *Timer) learn(due int64) {
+	learned := t.early.Load() - int64(earlyStep)
+	if clock.Mono() > due {
+		learned += 2 * int64(earlyStep)
 	}
-	return l.queue[0], true, false
-}
-
-func (l *line) pop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.bytes -= len(l.queue[0].chunk.Data)
-	l.queue[0] = parcel{}
-	l.queue = l.queue[1:]
-	if l.bytes <= maxKept/2 {
-		signals.Wake(l.room)
-	}
-}
-
-// flush passes everything on at once. No pipe may be running.
-func (l *line) flush(output chan<- *stream.StreamChunk) {
-	for {
-		head, ok, _ := l.head()
-		if !ok {
-			return
-		}
-		head.chunk.Timestamp = clock.System().Now()
-		output <- head.chunk
-		l.pop()
-	}
-}
-
-// origin ties the time stamps of chunks to clock.Mono.
-type origin struct {
-	at   time.Time
-	mono int64
-}
-
-// newOrigin reads both clocks as closely together as it gets.
-func newOrigin() (best origin) {
-	gap := int64(-1)
-	for range 5 {
-		before := clock.Mono()
-		now := clock.System().Now()
-		after := clock.Mono()
-		if gap < 0 || after-before < gap {
-			gap, best = after-before, origin{now, before + (after-before)/2}
-		}
-	}
-	return best
-}
-
-// of is when the chunk arrived, on clock.Mono.
-func (o origin) of(chunk *stream.StreamChunk) int64 {
-	return o.mono + int64(chunk.Timestamp.Sub(o.at))
+	t.early.Store(min(max(learned, 0), int64(maxEarly))) // a lost update is no loss
 }

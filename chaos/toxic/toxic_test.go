@@ -1,9 +1,8 @@
-package toxic_test
+package toxic
 
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,69 +12,47 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"locklab/chaos/toxic"
 	"locklab/internal/must"
 	"locklab/locks/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// use starts the toxics' timer for the test.
-func use(t testing.TB) {
+func newTimer(t testing.TB) *Timer {
 	t.Helper()
-	release, err := toxic.Use()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
+	timer, err := NewTimer()
+	must.Do(t, err)
+	t.Cleanup(timer.Close)
+	return timer
 }
 
 // stage is one toxic of a connection, run as toxiproxy's links run it.
 type stage struct {
 	in, out chan *stream.StreamChunk
 	stub    *toxics.ToxicStub
-	wrapper *toxics.ToxicWrapper
+	toxic   toxics.Toxic
 }
 
-func newStage(t toxics.Toxic) *stage {
-	s := &stage{
-		in: make(chan *stream.StreamChunk), out: make(chan *stream.StreamChunk),
-		wrapper: &toxics.ToxicWrapper{Toxic: t, Toxicity: 1},
-	}
+func newStage(t toxics.Toxic, timer *Timer) *stage {
+	s := &stage{in: make(chan *stream.StreamChunk), out: make(chan *stream.StreamChunk), toxic: t}
 	s.stub = toxics.NewToxicStub(s.in, s.out)
-	if stateful, ok := t.(toxics.StatefulToxic); ok {
-		s.stub.State = stateful.NewState()
-	}
-	go s.stub.Run(s.wrapper)
+	s.stub.State = State(t, 42, timer)
+	s.run()
 	return s
 }
 
-func chunk(n int) *stream.StreamChunk {
-	return &stream.StreamChunk{Data: []byte(fmt.Sprint(n)), Timestamp: clock.System().Now()}
-}
+func (s *stage) run() { go s.stub.Run(&toxics.ToxicWrapper{Toxic: s.toxic, Toxicity: 1}) }
 
-// kinds are all toxics that deliver, and whether they do so before their removal.
-func kinds() map[string]struct {
-	toxic    toxics.Toxic
-	delivers bool
-} {
-	return map[string]struct {
-		toxic    toxics.Toxic
-		delivers bool
-	}{
-		"locklab-latency":   {&toxic.Latency{Delay: 200_000, Jitter: 300_000, Seed: 1}, true},
-		"locklab-bandwidth": {&toxic.Bandwidth{BytesPerS: 20_000}, true},
-		"locklab-flaky":     {&toxic.Flaky{Loss: 0.3, Stall: 500_000, Seed: 1}, true},
-		"locklab-hold":      {&toxic.Hold{}, false},
-	}
+func chunk(text string) *stream.StreamChunk {
+	return &stream.StreamChunk{Data: []byte(text), Timestamp: clock.System().Now()}
 }
 
 func TestToxicsAreRegistered(t *testing.T) {
-	toxic.Register()
-	toxic.Register() // twice is fine
-	for _, name := range []string{"locklab-latency", "locklab-bandwidth", "locklab-flaky", "locklab-hold", "locklab-drop"} {
-		if toxics.New(&toxics.ToxicWrapper{Type: name}) == nil {
-			t.Errorf("%s is not registered", name)
+	Register()
+	Register() // twice is fine
+	for _, kind := range Kinds() {
+		if toxics.New(&toxics.ToxicWrapper{Type: "locklab-" + kind}) == nil {
+			t.Errorf("%s is not registered", kind)
 		}
 	}
 }
@@ -98,8 +75,8 @@ func TestForeign(t *testing.T) {
 		}},
 		"limit_data": {[]string{`{}`, `{"bytes":3}`, `{"bytes":-1}`}, []string{fmt.Sprintf(`{"bytes":%d}`, huge)}},
 	} {
-		read := func(attributes string) toxic.Effect {
-			e, err := toxic.New("toxiproxy-" + kind)
+		read := func(attributes string) Effect {
+			e, err := New("toxiproxy-" + kind)
 			must.Do(t, err)
 			must.Do(t, json.Unmarshal([]byte(attributes), e))
 			return e
@@ -115,9 +92,9 @@ func TestForeign(t *testing.T) {
 				t.Errorf("%s %s: %v", kind, attributes, err)
 				continue
 			}
-			s := newStage(toxic.Runs(e, 1))
+			s := newStage(Runs(e), nil)
 			go func() {
-				s.in <- &stream.StreamChunk{Data: make([]byte, 500), Timestamp: clock.System().Now()}
+				s.in <- chunk(strings.Repeat("x", 500))
 				s.stub.InterruptToxic()
 				s.stub.Close()
 			}()
@@ -127,14 +104,22 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostOrReordered interrupts toxics at random moments, as toxiproxy
-// does when it rearranges a connection, and removes them in the end.
+// TestNothingIsLostOrReordered interrupts toxics at random moments, as is done when a
+// connection is rearranged, and removes them in the end.
 func TestNothingIsLostOrReordered(t *testing.T) {
-	use(t)
-	for name, kind := range kinds() {
-		t.Run(name, func(t *testing.T) {
+	timer := newTimer(t)
+	for _, c := range []struct {
+		toxic    Effect
+		delivers bool // before its removal
+	}{
+		{&Latency{Delay: 200_000, Jitter: 300_000}, true},
+		{&Bandwidth{BytesPerS: 20_000}, true},
+		{&Flaky{Loss: 0.3, Stall: 500_000}, true},
+		{&Hold{}, false},
+	} {
+		t.Run(c.toxic.Kind(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				s := newStage(kind.toxic)
+				s := newStage(c.toxic, timer)
 				total := rapid.IntRange(0, 20).Draw(t, "chunks")
 				interrupts := rapid.SliceOfN(rapid.IntRange(0, total), 0, 5).Draw(t, "interrupts")
 				received := make(chan int, 1)
@@ -151,17 +136,19 @@ func TestNothingIsLostOrReordered(t *testing.T) {
 					for _, at := range interrupts {
 						if at == n {
 							s.stub.InterruptToxic()
-							go s.stub.Run(s.wrapper)
+							s.run()
 						}
 					}
-					s.in <- chunk(n)
+					s.in <- chunk(fmt.Sprint(n))
 				}
-				if rapid.Bool().Draw(t, "ends") && kind.delivers {
-					close(s.in) // the stream ends: all comes out, and then the end
-				} else {
-					s.stub.InterruptToxic()
-					kind.toxic.(toxics.CleanupToxic).Cleanup(s.stub)
-					close(s.out)
+				close(s.in) // the stream ends: all comes out, and then the end
+				if !c.delivers || rapid.Bool().Draw(t, "removed") {
+					if s.stub.InterruptToxic() {
+						c.toxic.(toxics.CleanupToxic).Cleanup(s.stub)
+					}
+					if !s.stub.Closed() {
+						close(s.out) // it was interrupted before it saw the end
+					}
 				}
 				if got := <-received; got != total {
 					t.Fatalf("%d of %d chunks came out in order", got, total)
@@ -171,178 +158,42 @@ func TestNothingIsLostOrReordered(t *testing.T) {
 	}
 }
 
-func TestInterruptedWhileNobodyReads(t *testing.T) {
-	use(t)
-	for name, kind := range kinds() {
-		s := newStage(kind.toxic)
-		for n := range 3 {
-			s.in <- chunk(n)
-		}
-		// The first chunk is due and waits for a reader that does not come.
-		toxic.SleepUntil(clock.Mono()+int64(2*time.Millisecond), nil)
-		for range 100 {
-			if !s.stub.InterruptToxic() {
-				t.Fatalf("%s: closed", name)
-			}
-			go s.stub.Run(s.wrapper)
-		}
-		s.stub.InterruptToxic()
-		go func() {
-			kind.toxic.(toxics.CleanupToxic).Cleanup(s.stub)
-			close(s.out)
-		}()
-		n := 0
-		for c := range s.out {
-			if string(c.Data) != fmt.Sprint(n) {
-				t.Errorf("%s: chunk %s came as number %d", name, c.Data, n)
-			}
-			n++
-		}
-		if n != 3 {
-			t.Errorf("%s: %d of 3 chunks came out", name, n)
-		}
-	}
-}
-
-func TestMemoryIsBounded(t *testing.T) {
-	use(t)
-	for name, tox := range map[string]toxics.Toxic{
-		"hold": &toxic.Hold{}, "latency": &toxic.Latency{Delay: time.Hour},
-	} {
-		s := newStage(tox)
-		var taken atomic.Int64
-		stop, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(done)
-			for {
-				select {
-				case s.in <- &stream.StreamChunk{Data: make([]byte, 64<<10), Timestamp: clock.System().Now()}:
-					taken.Add(64 << 10)
-				case <-stop:
-					return
-				}
-			}
-		}()
-		var before int64 = -1
-		for now := taken.Load(); now != before || now == 0; now = taken.Load() {
-			before = now
-			toxic.SleepUntil(clock.Mono()+int64(20*time.Millisecond), nil)
-		}
-		if before > 5<<20 {
-			t.Errorf("%s took %d bytes", name, before)
-		}
-		close(stop)
-		<-done
-		s.stub.InterruptToxic()
-		var delivered int64
-		go func() {
-			tox.(toxics.CleanupToxic).Cleanup(s.stub)
-			close(s.out)
-		}()
-		for c := range s.out {
-			delivered += int64(len(c.Data))
-		}
-		if delivered != taken.Load() {
-			t.Errorf("%s delivered %d of %d bytes", name, delivered, taken.Load())
-		}
-	}
-}
-
-func TestHoldKeepsTheEnd(t *testing.T) {
-	tox := &toxic.Hold{}
-	s := newStage(tox)
-	s.in <- chunk(0)
-	close(s.in)
-	if !s.stub.InterruptToxic() {
-		t.Fatal("the end came through a hold")
-	}
-	go tox.Cleanup(s.stub)
-	if c := <-s.out; string(c.Data) != "0" {
-		t.Fatalf("got %s", c.Data)
-	}
-	if _, more := <-s.out; more {
-		t.Fatal("want the end")
-	}
-}
-
 func TestDropSwallows(t *testing.T) {
-	s := newStage(&toxic.Drop{})
-	s.in <- chunk(12)
-	s.in <- chunk(345)
+	s := newStage(&Drop{}, nil)
+	s.in <- chunk("12")
 	close(s.in)
-	if _, more := <-s.out; more {
+	if !s.stub.InterruptToxic() || len(s.out) > 0 {
 		t.Fatal("something came through")
 	}
 }
 
-// delays runs chunks through a toxic and returns how long each took at least.
-func delays(t testing.TB, tox toxics.Toxic, n int) (all []time.Duration) {
-	t.Helper()
-	s := newStage(tox)
-	for i := range n {
-		c := chunk(i)
-		sent := c.Timestamp
-		s.in <- c
-		got := <-s.out
-		if early := got.Timestamp.Sub(clock.System().Now()); early > 100*time.Microsecond {
-			t.Errorf("chunk %d left %v early", i, early)
-		}
-		all = append(all, got.Timestamp.Sub(sent)) // the due time: exact, whatever the machine does
-	}
-	close(s.in)
-	<-s.out
-	return all
-}
-
+// TestDelaysAreAsAsked looks at when what waits is to leave.
 func TestDelaysAreAsAsked(t *testing.T) {
-	use(t)
-	const base, jitter = 300 * time.Microsecond, 200 * time.Microsecond
-	first := delays(t, &toxic.Latency{Delay: base, Jitter: jitter, Seed: 42}, 50)
-	again := delays(t, &toxic.Latency{Delay: base, Jitter: jitter, Seed: 42}, 50)
-	differs := false
-	for n, d := range first {
-		if d < base-2*time.Microsecond || d > base+jitter+2*time.Microsecond {
-			t.Errorf("chunk %d was delayed by %v", n, d)
-		}
-		if off := d - again[n]; off > 4*time.Microsecond || off < -4*time.Microsecond { // two clock readings
-			t.Errorf("chunk %d: %v, and %v with the same seed", n, d, again[n])
-		}
-		differs = differs || d-first[0] > 10*time.Microsecond || first[0]-d > 10*time.Microsecond
-	}
-	if !differs {
-		t.Error("no jitter")
-	}
-}
-
-func TestBandwidthIsAsAsked(t *testing.T) {
-	use(t)
-	s := newStage(&toxic.Bandwidth{BytesPerS: 1_000_000})
-	start := clock.System().Now()
-	go func() {
+	timer := newTimer(t)
+	dues := func(t *testing.T, toxic Effect) (all []time.Duration) {
+		s := newStage(toxic, timer)
+		sent := clock.Mono()
 		for range 20 {
-			s.in <- &stream.StreamChunk{Data: make([]byte, 1000), Timestamp: start}
+			s.in <- chunk(strings.Repeat("x", 1000))
 		}
-		close(s.in)
-	}()
-	var last time.Time
-	for c := range s.out {
-		last = c.Timestamp
+		s.stub.InterruptToxic()
+		for _, p := range lineOf(s.stub).queue {
+			all = append(all, time.Duration(p.due-sent))
+		}
+		if took := time.Duration(clock.Mono() - sent); len(all) != 20 || all[19] < all[0] || all[0] > longest+took {
+			t.Fatalf("after %v: %v", took, all)
+		}
+		return all
 	}
-	if took := last.Sub(start); took < 19900*time.Microsecond || took > 20100*time.Microsecond {
-		t.Fatalf("20 kB at 1 MB/s were due after %v, want 20 ms", took)
+	const base, jitter = 30 * time.Second, 20 * time.Second
+	first, again := dues(t, &Latency{Delay: base, Jitter: jitter}), dues(t, &Latency{Delay: base, Jitter: jitter})
+	if first[0] < base || first[19] < base+jitter/2 || (first[19]-again[19]).Abs() > time.Second { // one second: sending them
+		t.Errorf("%v, and %v with the same seed", first, again)
 	}
-}
-
-// BenchmarkLatency shows how late chunks leave a delay of a millisecond.
-func BenchmarkLatency(b *testing.B) {
-	use(b)
-	s := newStage(&toxic.Latency{Delay: time.Millisecond})
-	var late time.Duration
-	for b.Loop() {
-		s.in <- chunk(0)
-		late += clock.System().Now().Sub((<-s.out).Timestamp)
+	if all := dues(t, &Bandwidth{BytesPerS: 500}); all[0] < 2*time.Second || all[19]-all[0] != 38*time.Second {
+		t.Errorf("1 kB each at 500 B/s: %v", all)
 	}
-	b.ReportMetric(float64(late)/float64(b.N), "ns-late/op")
-	close(s.in)
-	<-s.out
+	if all := dues(t, &Flaky{Loss: 1, Stall: base}); all[0] < base {
+		t.Errorf("all are lost: %v", all)
+	}
 }

@@ -27,7 +27,7 @@ func NewPrecise() (*Precise, error) {
 	return p, nil
 }
 
-// Close ends all sleeps at once, as if their deadlines had come.
+// Close wakes all at once, as if their deadlines had come.
 func (p *Precise) Close() {
 	p.mu.Lock()
 	if !p.closed {
@@ -38,34 +38,26 @@ func (p *Precise) Close() {
 	<-p.done
 }
 
-// SleepUntil returns true at the deadline, a value of [Mono], or when p is closed. It returns
-// false as soon as it receives from stop, which may be a closed channel or one that carries a
-// signal. A nil stop never ends the sleep.
-func (p *Precise) SleepUntil(deadline int64, stop <-chan struct{}) bool {
-	if deadline <= Mono() {
-		return true
-	}
-	w := &waiter{at: deadline, wake: make(chan struct{}, 1)}
+// After sends at the deadline, a value of [Mono], or when p is closed. Call cancel when it is of
+// no use any more.
+func (p *Precise) After(deadline int64) (woken <-chan struct{}, cancel func()) {
+	w := &waiter{at: deadline, wake: make(chan struct{}, 1), index: -1}
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return true
+	defer p.mu.Unlock()
+	if p.closed || deadline <= Mono() {
+		w.wake <- struct{}{}
+		return w.wake, func() {}
 	}
 	heap.Push(&p.waiters, w)
 	if p.waiters[0] == w {
 		p.alarm.set(deadline)
 	}
-	p.mu.Unlock()
-	select {
-	case <-w.wake:
-		return true
-	case <-stop:
+	return w.wake, func() {
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		if w.index >= 0 {
 			heap.Remove(&p.waiters, w.index)
 		}
-		p.mu.Unlock()
-		return false
 	}
 }
 
