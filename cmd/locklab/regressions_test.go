@@ -100,7 +100,7 @@ var regressions = map[string][]regression{
 	"redlock": {
 		{
 			"order=sequential stopped asking at a quorum: one instance of the three that lost its memory let a second client in",
-			"two clients of redlock:order=sequential,extend=off; the first acquires; FLUSHALL at the first instance",
+			"two clients of redlock:order=sequential; the first acquires; FLUSHALL at the first instance",
 			"locks/redlock.TestOneLostMemoryIsNotEnough",
 		},
 		{
@@ -115,7 +115,7 @@ var regressions = map[string][]regression{
 		},
 		{
 			"a hold whose lease was over before its caller looked at the grant was registered as held for ever, and all waiters of the process stayed behind it",
-			"a client of redlock:wake=publish,extend=off that is stopped between grant and return for longer than ttl",
+			"a client of redlock:wake=publish that is stopped between grant and return for longer than ttl",
 			"locks/redlock.TestLostBeforeItIsReturned",
 		},
 		{

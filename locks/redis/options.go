@@ -44,7 +44,7 @@ const ReplicaTTL = 4 * time.Second
 func DefaultOptions() Options { return Options{Options: redlock.DefaultOptions()} }
 
 // ParseOptions reads a spec such as redis:pubsub,ttl=2s. Its variants are setnx-getset,
-// watch, pubsub and replica; its options release=compare|naive, extend and those of
+// watch, pubsub and replica; its options release=compare|naive and those of
 // redlock.ReadOptions, of replica wait and down_after too.
 // The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
@@ -67,7 +67,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 		o.Options = redlock.ReadOptions(r, redlock.DefaultOptions().TTL)
 	}
 	o.Naive = r.Choice("release", "compare: a release deletes only its own key; naive: it deletes whatever is there", "compare", "naive") == "naive"
-	o.Extend = o.Variant != SetNXGetSet && r.Bool("extend", redlock.ExtendDoes, o.Extend)
+	o.Extend = o.Variant != SetNXGetSet
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}
@@ -80,14 +80,10 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 // Validate says what is wrong. The error wraps locks.ErrInvalid.
 func (o Options) Validate() error {
 	switch o.Variant {
-	case SetNX, Watch, PubSub:
+	case SetNX, Watch, PubSub, SetNXGetSet:
 	case Replica:
 		if o.Wait < 0 || o.Wait > 1 || o.DownAfter < 100*time.Millisecond || o.DownAfter > locks.DurationMax {
 			return fmt.Errorf("wait=%d, down_after=%v: want 0 or 1 replicas, and from 100ms to %v: %w", o.Wait, o.DownAfter, locks.DurationMax, locks.ErrInvalid)
-		}
-	case SetNXGetSet:
-		if o.Extend {
-			return fmt.Errorf("extend=on: %s writes its end into the key and has no extension, want extend=off: %w", o.Variant, locks.ErrInvalid)
 		}
 	default:
 		return fmt.Errorf("variant %q: want setnx-getset, watch, pubsub, replica or none: %w", o.Variant, locks.ErrInvalid)

@@ -46,7 +46,7 @@ func TestAFailoverLosesWhatWasNotCopied(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartReplicated(t)
 	waits := replicaClient(t, servers, "redis:replica,wait=1", nil)
-	plain := replicaClient(t, servers, "redis:replica,extend=off,ttl=1h", nil)
+	plain := replicaClient(t, servers, "redis:replica,ttl=1h", nil)
 	locktest.Release(t, locktest.Acquire(t, waits, "before")) // it knows the primary
 	servers.Cut()
 	held := locktest.Acquire(t, plain, "r")
@@ -87,7 +87,7 @@ func TestWaitSurvivesTheFailover(t *testing.T) {
 func TestWaitPromisesMemoryOnly(t *testing.T) {
 	t.Parallel()
 	servers := redistest.StartReplicated(t)
-	held := locktest.Acquire(t, replicaClient(t, servers, "redis:replica,wait=1,extend=off,ttl=1h", nil), "r")
+	held := locktest.Acquire(t, replicaClient(t, servers, "redis:replica,wait=1,ttl=1h", nil), "r")
 	servers.Cut()
 	servers.Replica.Kill()
 	servers.Replica.Start()

@@ -65,7 +65,7 @@ func TestAUserWithoutChannels(t *testing.T) {
 	server := redistest.StartGuarded(t, "~*", "resetchannels", "+@all")
 	var log logged
 	l, err := redis.New(redis.Config{
-		Addr: server.Addr(), Options: options(t, "redis:pubsub,ttl=1h,timeout=1s"),
+		Addr: server.Addr(), Options: options(t, "redis:pubsub,ttl=1h"),
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	locktest.Open(t, l, err)

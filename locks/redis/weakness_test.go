@@ -29,7 +29,7 @@ func (c ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
 func TestAServerThatForgetsLetsTwoHold(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
-	first := locktest.Acquire(t, client(t, server, "redis:extend=off,ttl=1h,timeout=1s", nil), "r")
+	first := locktest.Acquire(t, client(t, server, "redis:ttl=1h", nil), "r")
 	server.Kill()
 	second := client(t, server, "redis", nil)
 	locktest.Eventually(t, "the server is known to be away", func() bool {
@@ -64,8 +64,8 @@ func TestAStoppedHolder(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t, 1)[0]
 			standing := &standingClock{Clock: clock.System()}
-			stopped := locktest.Acquire(t, client(t, server, spec+optionOf(spec)+"ttl=200ms,extend=off", standing), "r")
-			l := client(t, server, "redis:ttl=1h,timeout=1s,extend=off", nil)
+			stopped := locktest.Acquire(t, client(t, server, spec+optionOf(spec)+"ttl=200ms", standing), "r")
+			l := client(t, server, "redis:ttl=1h", nil)
 			next := locktest.Acquire(t, l, "r")
 			if signals.Closed(stopped.Lost()) {
 				t.Fatal("the stopped holder knows: nothing is shown")
@@ -117,7 +117,7 @@ func (c *standingClock) NewTimer(time.Duration) clock.Timer { return c.Clock.New
 func TestSetNXTakesWhatAClockAheadSaysIsOver(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, 1)[0]
-	held := locktest.Acquire(t, client(t, server, "redis:setnx-getset,ttl=10m,timeout=1s", nil), "r")
+	held := locktest.Acquire(t, client(t, server, "redis:setnx-getset,ttl=10m", nil), "r")
 	_ = fails(t, client(t, server, "redis:setnx-getset", nil), "r")
 	locktest.Acquire(t, client(t, server, "redis:setnx-getset", ahead{clock.System(), time.Hour}), "r")
 	if until, _ := held.Expires(); signals.Closed(held.Lost()) || time.Now().After(until) {
@@ -132,7 +132,7 @@ func TestSetNXLoserOverwritesTheWinner(t *testing.T) {
 	server := redistest.Start(t, 1)[0]
 	var clients []locks.Locker
 	for range 8 {
-		clients = append(clients, client(t, server, "redis:setnx-getset,ttl=10m,timeout=1s", nil))
+		clients = append(clients, client(t, server, "redis:setnx-getset,ttl=10m", nil))
 	}
 	round := 0
 	locktest.Eventually(t, "a loser overwrites the winner's value", func() bool {
@@ -209,7 +209,7 @@ func TestPubSubWakesTheHerd(t *testing.T) {
 	var wg sync.WaitGroup
 	grants := make(chan locks.Lease, waiters)
 	for i := range clients {
-		clients[i] = client(t, server, "redis:pubsub,ttl=1h,timeout=1s,delay=1h", nil)
+		clients[i] = client(t, server, "redis:pubsub,ttl=1h,delay=1h", nil)
 		wg.Go(func() { grants <- locktest.Acquire(t, clients[i], "r") })
 	}
 	locktest.Eventually(t, "all wait for a message", func() bool {

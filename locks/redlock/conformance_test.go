@@ -15,7 +15,6 @@ func TestConforms(t *testing.T) {
 		"redlock",
 		"redlock:wake=publish",
 		"redlock:order=sequential,retry=fixed,delay=7ms",
-		"redlock:extend=off",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

@@ -90,17 +90,12 @@ func timeoutOf(ttl time.Duration) time.Duration {
 	return min(max(ttl/10, 5*time.Millisecond), 500*time.Millisecond)
 }
 
-// ExtendDoes is what the option extend is, here and of the locks on one server.
-const ExtendDoes = "whether leases are extended, every third of the ttl, until they are released"
-
 // ParseOptions reads a spec such as redlock:order=sequential,ttl=2s. Its options
-// are order, retry, wake, delay, timeout, ttl, extend, persistence and
-// restart_delay. The error wraps locks.ErrInvalid.
+// are order, retry, wake, delay, ttl, persistence and restart_delay. The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := ReadOptions(r, DefaultOptions().TTL)
-	o.Extend = r.Bool("extend", ExtendDoes, o.Extend)
 	o.Order = Order(r.Choice("order", "whether the servers are asked all at once or one after the other", string(Parallel), string(Sequential)))
 	o.Retry = Retry(r.Choice("retry", "random: a pause is drawn from half to one and a half times delay; fixed: it is delay", string(Random), string(Fixed)))
 	o.Wake = Wake(r.Choice("wake", "poll: a waiter tries again after a pause; publish: a release wakes the first of a queue by a message", string(Poll), string(Publish)))
@@ -124,10 +119,9 @@ func ReadServers(r *locks.Reader, ttl time.Duration) Options {
 	return o
 }
 
-// ReadOptions reads that, timeout and delay. The default of ttl is the one given.
+// ReadOptions reads that and delay. The default of ttl is the one given.
 func ReadOptions(r *locks.Reader, ttl time.Duration) Options {
 	o := ReadServers(r, ttl)
-	o.Timeout = r.Duration("timeout", "how long a server may take to answer; a tenth of the ttl, from 5ms to 500ms, if not given", o.Timeout)
 	o.Delay = r.Duration("delay", "about how long a waiter pauses between two tries", o.Delay)
 	return o
 }

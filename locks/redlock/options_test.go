@@ -27,12 +27,11 @@ func TestParseOptions(t *testing.T) {
 			o.Order, o.Retry, o.Delay = redlock.Sequential, redlock.Fixed, 7*time.Millisecond
 		})},
 		{spec: "redlock:ttl=1s", want: with(func(o *redlock.Options) { o.TTL, o.Timeout = time.Second, 100*time.Millisecond })},
-		{spec: "redlock:extend=off,wake=publish,persistence=always,restart_delay=5s", want: with(func(o *redlock.Options) {
-			o.Extend, o.Wake, o.Persistence, o.RestartDelay = false, redlock.Publish, "always", 5*time.Second
+		{spec: "redlock:wake=publish,persistence=always,restart_delay=5s", want: with(func(o *redlock.Options) {
+			o.Wake, o.Persistence, o.RestartDelay = redlock.Publish, "always", 5*time.Second
 		})},
 		{spec: "redlock:ttl=5ms", bad: true},
 		{spec: "redlock:ttl=8761h", bad: true},
-		{spec: "redlock:ttl=1s,timeout=600ms", bad: true},
 		{spec: "redlock:ttl=-1s", bad: true},
 		{spec: "redlock:order=random", bad: true},
 		{spec: "redlock:persistence=sometimes", bad: true},

@@ -83,7 +83,7 @@ func TestWhatIsReadIsListed(t *testing.T) {
 		"none":    "",
 		"2pc":     "delay=TIME, fair=on|off",
 		"lamport": "detect=on|off",
-		"redlock": "ttl=TIME, persistence=none|everysec|always, restart_delay=TIME, timeout=TIME, delay=TIME, extend=on|off, " +
+		"redlock": "ttl=TIME, persistence=none|everysec|always, restart_delay=TIME, delay=TIME, " +
 			"order=parallel|sequential, retry=random|fixed, wake=poll|publish",
 		"multiphase": "rule=flow|literal, fair=on|off, view=on|off, rounds=on|off; cohort: cohort=N, rule=flow|literal, fair=on|off, view=on|off, " +
 			"rounds=on|off; quorum: ttl=TIME, extend=on|off, view=on|off, store=disk|memory, cohort=N",
