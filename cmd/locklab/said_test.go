@@ -33,7 +33,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --duration soon":                 "such as 20s",
 		"run --external power=/bin/true":      "--external: \"power=/bin/true\": want NAME=START,STOP",
 
-		"run --topology one-host --locks redlock --scenarios zone-partition": "no host but host-a; topology one-host has the zones a and",
+		"run --topology one-host --locks redlock --scenarios zone-partition": "no host but host-a; on the topology one-host it has the zones a and",
 	} {
 		root := newRoot()
 		root.SetArgs(strings.Fields(typed))

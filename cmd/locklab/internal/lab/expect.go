@@ -30,6 +30,7 @@ func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectati
 	if err != nil {
 		return e, nil, err
 	}
+	c.Duration = max(c.Duration, s.MinDuration)
 	o := c.outlook(lock, s)
 	if o.expect.SafetyBy.Safety == "" { // else only this machine or this duration does not fit
 		return e, o.unfit, nil

@@ -27,10 +27,10 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"fits", "redlock", "seoul-2az", "{at: 30%, for: 35%, fault: zone-failure, target: zone:a}", ""},
 		{"past the end", "redlock", "seoul-2az", "{at: 5s, fault: zone-failure, target: zone:a}", "x.yaml:3: fault zone-failure-1 begins at 5s"},
 		{"no such zone", "redlock", "seoul-2az", "{at: 30%, fault: zone-failure, target: zone:q}", `x.yaml:3: fault zone-failure-1 on zone:q: no host for "zone:q"`},
-		{"names the zones", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: zone:q}", "topology seoul-2az has the zones a, c"},
+		{"names the zones", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: zone:q}", "on the topology seoul-2az it has the zones a, c and the roles"},
 		{"no such node", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: node:redis-99}", `no node for "node:redis-99"`},
 		{"one zone has no others", "local", "one-host", "{at: 30%, fault: partition, between: [zone:a, others], mode: hold}", "x.yaml:3: fault partition-1 on zone:a <-> others: no host but"},
-		{"the lock has no such server", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:redis}", "with the lock raft there are the zones a, c and the roles"},
+		{"the lock has no such server", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:redis}", "on the topology seoul-2az it has the zones a, c and the roles"},
 		{"the lock has no leader", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: leader}", "x.yaml:3: fault kill-1 on leader: find the leader: no node has the role raft"},
 		{"the lock has a leader", "raft", "seoul-2az", "{at: 30%, fault: kill, target: leader}", ""},
 		{"the lock has no primary", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: primary}", "x.yaml:3: fault kill-1 on primary: find the primary: no node is a primary"},
@@ -237,7 +237,7 @@ func TestTooShortForAScenario(t *testing.T) {
 		{lock: "redis:replica", scenarios: []string{"failover", "baseline"}, unfit: 1},
 		{lock: "redis:replica", scenarios: []string{"baseline"}},
 		{lock: "raft", scenarios: []string{"failover"}, refused: true, why: never}, // however long it runs
-		{lock: "raft", scenarios: []string{"failover", "baseline"}, unfit: 1, why: never},
+		{lock: "raft", scenarios: []string{"failover", "baseline"}, refused: true, why: never},
 	} {
 		config := configFor(t, nil, c.lock)
 		config.Duration, config.Suite = 2*time.Second, c.suite

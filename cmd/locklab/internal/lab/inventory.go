@@ -1,0 +1,131 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"locklab/chaos/fault"
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/nodes/role"
+	"locklab/nodes/topology"
+)
+
+// inventoryOf is what faults can hit of what runs for a lock.
+func inventoryOf(t *topology.Topology, lock catalog.Lock) (inv fault.Inventory) {
+	for _, h := range t.Hosts {
+		inv.Hosts = append(inv.Hosts, fault.Host{Name: h.Name, Zone: h.Zone})
+	}
+	for _, n := range t.Nodes() {
+		inv.Nodes = append(inv.Nodes, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+	}
+	for _, r := range catalog.ServerRoles() {
+		if r.Primary == nil { // who only says which server that is stores nothing
+			inv.Servers = append(inv.Servers, r.Name)
+		}
+	}
+	for _, r := range lock.Roles() {
+		if !slices.Contains(lock.Disks, r) {
+			inv.Diskless = append(inv.Diskless, r)
+		}
+	}
+	return inv
+}
+
+// contents are the names by which a scenario can call what is there.
+func contents(t *topology.Topology) string {
+	var zones, roles []string
+	add := func(list *[]string, name string) {
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	for _, h := range t.Hosts {
+		add(&zones, h.Zone)
+	}
+	for _, n := range t.Nodes() {
+		add(&roles, n.Role)
+	}
+	return fmt.Sprintf("the zones %s and the roles %s", strings.Join(zones, ", "), strings.Join(roles, ", "))
+}
+
+// anyNode stands for the holder, the leader and the primary before there are any.
+type anyNode struct {
+	topo   *topology.Topology
+	locked resources
+}
+
+// resources are what the workload locks, all names where it is not known.
+func (c *Config) resources(s scenario.Scenario) resources {
+	if c.Load == nil {
+		return resources{}
+	}
+	n, said := c.Load.Resources(s.Wants)
+	return resources{c.Workload.Resource, n, said}
+}
+
+// resources are named by a prefix and a number from 1.
+type resources struct {
+	prefix string
+	count  int
+	said   string // what says how many there are
+}
+
+// check refuses a name that none of them has.
+func (r resources) check(name string) error {
+	number, named := strings.CutPrefix(name, r.prefix)
+	n, err := strconv.Atoi(number)
+	if r.prefix == "" || name == "" || named && err == nil && n >= 1 && n <= r.count && number == strconv.Itoa(n) {
+		return nil
+	}
+	all := r.prefix + "1"
+	if r.count > 1 {
+		all = fmt.Sprintf("%s to %s%d", all, r.prefix, r.count)
+	}
+	return otherRun{fmt.Errorf("want one of the workload's resources, %s (%s)", all, r.said)}
+}
+
+var _ fault.Resolver = anyNode{}
+
+func (a anyNode) Holder(_ context.Context, resource string) (string, error) {
+	if err := a.locked.check(resource); err != nil {
+		return "", err
+	}
+	return a.first(role.Master)
+}
+
+func (a anyNode) Leader(context.Context) (string, error) {
+	var lead []string
+	for _, r := range catalog.ServerRoles() {
+		if r.Leads != nil {
+			lead = append(lead, r.Name)
+		}
+	}
+	return a.first(lead...)
+}
+
+// Primary is of a role that others name one of, or the only server that there is.
+func (a anyNode) Primary(context.Context) (string, error) {
+	for _, r := range catalog.ServerRoles() {
+		if nodes := a.topo.NodesOf(r.Name); r.Primary == nil && (len(nodes) == 1 || len(nodes) > 1 && a.decided()) {
+			return nodes[0].Name, nil
+		}
+	}
+	return "", fmt.Errorf("no node is a primary: %w", fault.ErrNoTarget)
+}
+
+// decided says whether there are nodes that decide which one the primary is.
+func (a anyNode) decided() bool {
+	return slices.ContainsFunc(catalog.ServerRoles(), func(r role.Role) bool { return r.Primary != nil && len(a.topo.NodesOf(r.Name)) > 0 })
+}
+
+func (a anyNode) first(wanted ...string) (string, error) {
+	nodes := a.topo.NodesOf(wanted...)
+	if len(nodes) == 0 {
+		return "", fmt.Errorf("no node has the role %s: %w", strings.Join(wanted, " or "), fault.ErrNoTarget)
+	}
+	return nodes[0].Name, nil
+}

@@ -1,0 +1,228 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/chaos/fault"
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/locks"
+	"locklab/nodes/diskfault"
+	"locklab/nodes/fakeclock"
+	"locklab/nodes/role"
+	"locklab/nodes/topology"
+	"locklab/workloads/result"
+)
+
+// outlook is a lock under a scenario: what each fault hits of what runs for the lock, planned once,
+// and what follows from it.
+type outlook struct {
+	plans  []scenario.Planned
+	expect scenario.Expectation
+	unfit  error // why the scenario does not apply to the lock
+	// clocks says that clocks are set of servers that are not the lab's own, and calls are those of
+	// each role's nodes that must be stopped, so that their disks can get slow or full.
+	clocks bool
+	calls  map[string]diskfault.Calls
+}
+
+// outlook is that of the combination, as it was checked before the start.
+func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
+	if o, known := c.outlooks[c.key(lock, s)]; known {
+		return o
+	}
+	topo := lock.Part(c.Topology)
+	o := &outlook{calls: map[string]diskfault.Calls{}}
+	if o.unfit = s.NotFor(lock.Spec, lock.Traits); o.unfit != nil {
+		return o
+	}
+	if c.Duration < s.MinDuration {
+		o.unfit = otherRun{fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)}
+		return o
+	}
+	if o.unfit = s.CheckLease(c.Duration, lock.Lease, lock.String()); o.unfit != nil {
+		return o
+	}
+	if o.plans, o.unfit = s.Plan(context.Background(), inventoryOf(topo, lock), anyNode{topo, c.resources(s)}); o.unfit != nil { // it asks no node
+		return o
+	}
+	o.expect = s.Expect(subject(topo, lock, c.Duration), o.plans)
+	o.unfit = s.CheckOverlaps(c.Duration, o.plans)
+	for _, p := range o.plans {
+		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
+	}
+	return o
+}
+
+// otherRun is why a scenario fits no lock in this run, although it would with other flags.
+type otherRun struct{ error }
+
+// checkScenarios sees that the scenarios can be run as the user wants them. A lock to which one does not
+// apply is left out of it, if it applies to another lock.
+func (c *Config) checkScenarios() error {
+	c.outlooks = map[result.Key]*outlook{}
+	for _, s := range c.Scenarios {
+		if err := c.checkScenario(s); err != nil {
+			return fmt.Errorf("--scenarios: %w", err)
+		}
+		applies := false
+		for _, lock := range c.Locks {
+			o := c.outlook(lock, s)
+			c.outlooks[c.key(lock, s)] = o
+			applies = applies || o.unfit == nil
+		}
+		for _, lock := range c.Locks {
+			err := c.outlook(lock, s).unfit
+			_, elsewhere := errors.AsType[otherRun](err)
+			switch {
+			case err == nil:
+			case applies, c.Suite, elsewhere && len(c.Scenarios) > 1:
+				c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: Said(err)})
+			default:
+				return fmt.Errorf("--scenarios: %s does not apply to %s: %w; on the topology %s it has %s", s.Name, lock, err, c.Topology.Name, contents(lock.Part(c.Topology)))
+			}
+		}
+	}
+	return nil
+}
+
+// checkScenario refuses a scenario that no run with any lock could have.
+func (c *Config) checkScenario(s scenario.Scenario) error {
+	if err := cmp.Or(s.CheckLocks(c.knows), s.CheckData(checkData)); err != nil {
+		return err
+	}
+	for _, run := range s.External() {
+		if err := c.External.Check(run); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	if err := s.CheckTimes(c.Duration); err != nil && c.Duration >= s.MinDuration {
+		return fmt.Errorf("--duration %v: %w", c.Duration, err)
+	}
+	return nil
+}
+
+// knows refuses the names of locks that there are not.
+func (c *Config) knows(spec locks.Spec) error {
+	if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.Program && l.String() == spec.String() }) {
+		return nil
+	}
+	_, err := catalog.Bind(spec)
+	return err
+}
+
+// checkData says which roles cannot lose their data.
+func checkData(name string) error {
+	roles := Roles(nil)
+	i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == name })
+	switch {
+	case i < 0:
+		return fmt.Errorf("%q is not a role: want one of %s", name, strings.Join(RoleNames(), ", "))
+	case roles[i].KeepsData != "":
+		return fmt.Errorf("%s: want another role, or none", roles[i].KeepsData)
+	default:
+		return nil
+	}
+}
+
+// add sees that what a fault wants of nodes is something that their roles can do, and notes what
+// must be started for it.
+func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.Topology, lock catalog.Lock) error {
+	roles := Roles(nil)
+	for _, name := range p.Nodes() {
+		node, _ := topo.Node(name)
+		i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == node.Role })
+		if i < 0 {
+			continue
+		}
+		if slices.Contains(p.Disks, name) {
+			if p.Disk.Full {
+				o.calls[node.Role] = diskfault.Writes
+			} else if o.calls[node.Role] != diskfault.Writes {
+				o.calls[node.Role] = diskfault.Syncs
+			}
+		}
+		o.clocks = o.clocks || !roles[i].OwnClock && slices.Contains(p.Clocks, name)
+		if err := able(s, p, node, roles[i], topo, lock); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// able is nil if the fault can be made at the node.
+func able(s scenario.Scenario, p scenario.Planned, node topology.Placed, r role.Role, topo *topology.Topology, lock catalog.Lock) error {
+	refuse := func(what, want string) error {
+		return fmt.Errorf("%s:%d: fault %s: %s: %s: %w", s.File, p.Step.Line, p.Step.ID, what, want, scenario.ErrInvalid)
+	}
+	if p.Point != "" && !r.Points {
+		return refuse(fmt.Sprintf("%s comes to no point %s", node.Name, p.Point), "want masters, where the locks' clients are")
+	}
+	if beyond := beyondProgram(p.Plan, node.Name); lock.Program && r.Name == role.Master && beyond != "" {
+		return refuse("it would hit "+node.Name+", but not the lock program there, which has "+beyond, "want another fault, or other nodes")
+	}
+	host, _ := topo.Host(node.Host)
+	here := host.Agent == ""
+	if here && slices.Contains(p.Disks, node.Name) {
+		return diskfault.Missing()
+	}
+	if !slices.Contains(p.Clocks, node.Name) || r.OwnClock {
+		return nil
+	}
+	if r.Clock == nil {
+		return refuse(fmt.Sprintf("the clock of %s cannot be set", node.Name), "want servers of another role than "+r.Name)
+	}
+	if here {
+		return fakeclock.Missing()
+	}
+	return nil
+}
+
+// beyondProgram is what a lock program has of its own or of the machine, although the plan breaks
+// its master's; "" if the plan reaches the program, too. (libfaketime moves no clock of a program
+// that is not linked to libc, such as one in Go; and where it does, its version 0.9.10, which
+// Debian 12 has, fails each sleep of Python.)
+func beyondProgram(plan fault.Plan, node string) string {
+	switch {
+	case slices.Contains(plan.Clocks, node):
+		return "the machine's clock"
+	case slices.Contains(plan.Wipe, node), slices.Contains(plan.Disks, node) && plan.Disk.Full:
+		return "its files elsewhere"
+	}
+	return ""
+}
+
+// subject is what expectations must know of a lock.
+func subject(topo *topology.Topology, lock catalog.Lock, measured time.Duration) scenario.Lock {
+	nodes := func(roles ...string) (all []fault.Node) {
+		for _, n := range topo.NodesOf(roles...) {
+			all = append(all, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+		}
+		return all
+	}
+	l := scenario.Lock{
+		Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lock.Lease, Lease: lock.Lease, Measured: measured, Clients: nodes(role.Master),
+	}
+	switch lock.Traits.Agree {
+	case locks.AgreeUnknown, locks.AgreeNobody:
+	case locks.AgreeServer:
+		all := nodes(lock.Deciders()...)
+		first := min(1, len(all))
+		l.Deciders, l.Replicas = all[:first], all[first:]
+	default:
+		l.Deciders = nodes(lock.Deciders()...)
+	}
+	for _, server := range lock.Servers {
+		if server.Primary != nil {
+			l.Watchers = append(l.Watchers, nodes(server.Name)...)
+		}
+	}
+	return l
+}
+
