@@ -31,18 +31,17 @@ func Judge(r *record.Run, row *result.Row) {
 	j := judge{
 		Run: r, row: row, measured: record.Span{From: r.Measure, To: r.Drain},
 		second: int64(r.Head.Limit(time.Second)), least: int64(r.Head.Limit(1500 * time.Millisecond)),
-		away: make([][]record.Span, len(r.Names)), deaf: make([][]record.Span, len(r.Names)),
+		away: make([][]record.Span, len(r.Names)), deaf: make([][]record.Span, len(r.Names)), granted: map[record.Name][]int64{},
 	}
 	for i := range r.Nodes {
 		j.away[r.Nodes[i].Name] = r.Nodes[i].Away
 	}
 	j.faults()
-	j.cutOff()
-	outages := j.resources()
-	if len(r.Canaries) > 0 {
-		outages = slices.Concat(j.canaries(), outages, j.zones())
+	if j.masters(); len(j.granted) > 0 {
+		j.canaries()
 	}
-	j.tell(outages)
+	j.resources()
+	j.tell()
 	j.share("served", "served_in_fault", r.Head.Workload == history.Matchmaking)
 	j.share("acquired", "", false)
 }
@@ -52,15 +51,17 @@ type judge struct {
 	row       *result.Row
 	measured  record.Span
 	second    int64
-	least     int64           // that a fault lasts to show that the lock is down
-	away      [][]record.Span // of each node, by its name
-	deaf      [][]record.Span // that time, and when its canary was not granted for a second
-	spells    []record.Span   // the faults' times
-	settling  []record.Span   // these, and until they settled
-	healed    bool            // an order to heal came in the measured part
-	recovered int64           // how long after it an outage went on, at most
-	rank      int             // of the word
+	least     int64                   // that a fault lasts to show that the lock is down
+	away      [][]record.Span         // of each node, by its name
+	deaf      [][]record.Span         // that time, and when its canary was not granted for a second
+	granted   map[record.Name][]int64 // to the canary of each master, in the measured part; first comes its beginning
+	spells    []record.Span           // the faults' times
+	settling  []record.Span           // these, and until they settled
+	healed    bool                    // an order to heal came in the measured part
+	recovered int64                   // how long after it an outage went on, at most
+	rank      int                     // of the word
 	decides   outage
+	outages   []outage // the longest of the lock, of one resource and of each zone
 }
 
 // outage is a time without the lock, of a zone, or of a resource: see [result.Outage].
@@ -69,8 +70,8 @@ type outage struct {
 	of string
 }
 
-// zone stands before the name of a zone.
-const zone = "zone "
+// zonePrefix stands before the name of a zone.
+const zonePrefix = "zone "
 
 // The ranks of the words.
 const (
@@ -105,21 +106,20 @@ func (j *judge) faults() {
 	}
 }
 
-// cutOff notes when the canary of each master was not granted for a second: then the lock or its zone
-// has the outage, and what its clients want says nothing of a resource. Otherwise a resource that only a
-// zone that is cut off wants for a while would be down.
-func (j *judge) cutOff() {
+// masters notes when the canary of each master was granted, and in which time it was not for a second: then
+// the lock or its zone has the outage, and what its clients want says nothing of a resource. Otherwise a
+// resource that only a zone that is cut off wants for a while would be down.
+func (j *judge) masters() {
 	copy(j.deaf, j.away)
-	grants := map[record.Name][]int64{} // to each canary, after the beginning of the measured part
-	for _, a := range j.Canaries {      // sorted by At
-		if grants[a.Node] == nil {
-			grants[a.Node] = []int64{j.Measure}
+	for _, a := range j.Canaries { // sorted by At
+		if j.granted[a.Node] == nil {
+			j.granted[a.Node] = []int64{j.Measure}
 		}
 		if a.Outcome == record.OK {
-			grants[a.Node] = append(grants[a.Node], max(a.At, j.Measure))
+			j.granted[a.Node] = append(j.granted[a.Node], max(a.At, j.Measure))
 		}
 	}
-	for node, times := range grants {
+	for node, times := range j.granted {
 		deaf := slices.Clone(j.away[node])
 		for i, at := range append(times[1:], j.Drain) {
 			if at-times[i] >= j.second {
@@ -130,51 +130,43 @@ func (j *judge) cutOff() {
 	}
 }
 
-// resources judges each resource, and returns the longest outage.
-func (j *judge) resources() (longest []outage) {
+// resources judges each resource. It is wanted while a request is pending, and from a refusal until the
+// next request if that comes within a second.
+func (j *judge) resources() {
 	worst := outage{}
+	var wanted, held []record.Span
+	var grants []int64
 	for own := range j.ByResource() {
-		free := without(j.wanted(own), j.held(own))
-		if o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants(own), free); o.Len() > worst.Len() {
+		wanted, held, grants = wanted[:0], held[:0], grants[:0]
+		for i := range own {
+			a, until := &own[i], own[i].At
+			switch a.Outcome {
+			case record.OK:
+				grants = append(grants, a.At)
+				if a.Granted() {
+					held = outside(held, j.away[a.Node], record.Span{From: a.At, To: a.Until})
+				}
+			case record.Failed, record.Unknown, record.Unsent:
+				next := i + sort.Search(len(own)-i, func(n int) bool { return own[i+n].From > a.At })
+				if next < len(own) && own[next].From-a.At < j.second {
+					until = own[next].From
+				}
+			case record.CalledOff:
+			}
+			wanted = outside(wanted, j.deaf[a.Node], record.Span{From: a.From, To: until})
+		}
+		slices.Sort(grants)
+		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants, without(union(wanted), union(held)))
+		if o.Len() > worst.Len() {
 			worst = o
 		}
 	}
 	if len(j.Acquires) > 0 {
 		j.row.Figures["resource_outage_ms"] = ms(worst.Len())
 	}
-	if worst.Len() == 0 {
-		return nil
+	if worst.Len() > 0 {
+		j.outages = slices.Insert(j.outages, min(1, len(j.outages)), worst)
 	}
-	return []outage{worst}
-}
-
-// wanted is when a request for a resource was pending, and from a refusal until the next
-// request if that came within a second.
-func (j *judge) wanted(own []record.Acquire) []record.Span {
-	spans := make([]record.Span, 0, len(own))
-	for i := range own {
-		a := &own[i]
-		until := a.At
-		if a.Outcome != record.OK && a.Outcome != record.CalledOff {
-			next := i + sort.Search(len(own)-i, func(n int) bool { return own[i+n].From > a.At })
-			if next < len(own) && own[next].From-a.At < j.second {
-				until = own[next].From
-			}
-		}
-		spans = outside(spans, j.deaf[a.Node], record.Span{From: a.From, To: until})
-	}
-	return union(spans)
-}
-
-// held is when clients held a resource.
-func (j *judge) held(own []record.Acquire) []record.Span {
-	spans := make([]record.Span, 0, len(own))
-	for i := range own {
-		if a := &own[i]; a.Granted() {
-			spans = outside(spans, j.away[a.Node], record.Span{From: a.At, To: a.Until})
-		}
-	}
-	return union(spans)
 }
 
 // outside appends the parts of a time that lie in no hole.
@@ -185,42 +177,32 @@ func outside(spans, holes []record.Span, s record.Span) []record.Span {
 	return append(spans, without([]record.Span{s}, holes)...)
 }
 
-// canaries judges the lock.
-func (j *judge) canaries() []outage {
-	o := j.between("", j.second, grants(j.Canaries), []record.Span{j.measured})
-	j.row.Figures["outage_ms"] = ms(o.Len())
-	return []outage{o}
-}
-
-// zones judges each zone, and returns its longest outage.
-func (j *judge) zones() (longest []outage) {
-	type masters struct {
-		canaries []record.Acquire
-		up       []record.Span
+// canaries judges the lock and each zone.
+func (j *judge) canaries() {
+	type zone struct {
+		grants []int64
+		up     []record.Span // when any of its masters ran
 	}
-	zones, seen := map[string]*masters{}, map[record.Name]bool{}
-	for _, a := range j.Canaries {
-		name := j.Head.HostZones[j.Head.NodeHosts[j.Text(a.Node)]]
+	zones, lock := map[string]*zone{}, zone{up: []record.Span{j.measured}}
+	for node, times := range j.granted {
+		name := j.Head.HostZones[j.Head.NodeHosts[j.Text(node)]]
+		if zones[name] == nil {
+			zones[name] = &zone{}
+		}
 		z := zones[name]
-		if z == nil {
-			z = &masters{}
-			zones[name] = z
-		}
-		z.canaries = append(z.canaries, a)
-		if !seen[a.Node] {
-			seen[a.Node] = true
-			z.up = outside(z.up, j.away[a.Node], j.measured)
-		}
+		lock.grants, z.grants, z.up = append(lock.grants, times...), append(z.grants, times...), outside(z.up, j.away[node], j.measured)
 	}
 	delete(zones, "")
-	figures := j.row.Figures
-	for _, name := range slices.Sorted(maps.Keys(zones)) {
-		z := zones[name]
-		o := j.between(zone+name, j.second, grants(z.canaries), union(z.up))
-		longest = append(longest, o)
-		figures["zone_outage_ms"] = max(figures["zone_outage_ms"], ms(o.Len()))
+	judge := func(of, figure string, z *zone) {
+		slices.Sort(z.grants)
+		o := j.between(of, j.second, z.grants, union(z.up))
+		j.outages = append(j.outages, o)
+		j.row.Figures[figure] = max(j.row.Figures[figure], ms(o.Len()))
 	}
-	return longest
+	judge("", "outage_ms", &lock)
+	for _, name := range slices.Sorted(maps.Keys(zones)) {
+		judge(zonePrefix+name, "zone_outage_ms", zones[name])
+	}
 }
 
 // between cuts the measured part of some time at each grant, judges the pieces that last as long
@@ -236,7 +218,11 @@ func (j *judge) between(of string, least int64, grants []int64, spans []record.S
 			if len(grants) > 0 {
 				o.To = min(end, grants[0])
 			}
-			j.recovery(o)
+			for _, s := range j.spells {
+				if o.From <= s.To && s.To < o.To {
+					j.recovered = max(j.recovered, o.To-s.To)
+				}
+			}
 			if o.Len() > longest.Len() {
 				longest = o
 			}
@@ -249,17 +235,6 @@ func (j *judge) between(of string, least int64, grants []int64, spans []record.S
 	return longest
 }
 
-// recovery measures how long an outage went on after an order to heal.
-func (j *judge) recovery(o outage) {
-	first := sort.Search(len(j.spells), func(i int) bool { return j.spells[i].To >= o.From })
-	for _, s := range j.spells[first:] {
-		if s.To >= o.To {
-			return
-		}
-		j.recovered = max(j.recovered, o.To-s.To)
-	}
-}
-
 // word judges one outage.
 func (j *judge) word(o outage) {
 	rank := stalls
@@ -269,7 +244,7 @@ func (j *judge) word(o outage) {
 	switch {
 	case slices.ContainsFunc(without([]record.Span{o.Span}, j.settling), func(s record.Span) bool { return s.Len() >= j.second }):
 		rank = dead
-	case strings.HasPrefix(o.of, zone):
+	case strings.HasPrefix(o.of, zonePrefix):
 		return // told, not judged
 	case slices.ContainsFunc(j.spells, lastsToHeal):
 		rank = down
@@ -282,15 +257,15 @@ func (j *judge) word(o outage) {
 }
 
 // tell puts the word and the outages into the row: first the one that decides.
-func (j *judge) tell(outages []outage) {
+func (j *judge) tell() {
 	v := &j.row.Verdict
 	v.Word, v.Liveness = result.Live, result.Statement{State: result.OK}
 	if j.rank > live {
 		v.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
 		v.Liveness = result.Statement{State: result.Failed, Code: result.Code(v.Word), N: ms(j.decides.Len()), Of: j.decides.of}
-		outages = slices.Concat([]outage{j.decides}, slices.DeleteFunc(outages, func(o outage) bool { return o == j.decides }))
+		j.outages = slices.Concat([]outage{j.decides}, slices.DeleteFunc(j.outages, func(o outage) bool { return o == j.decides }))
 	}
-	for _, o := range outages {
+	for _, o := range j.outages {
 		j.row.Outages = append(j.row.Outages, result.Outage{Of: o.of, FromMS: j.MS(o.From), ToMS: j.MS(o.To), Open: o.To == j.Drain})
 	}
 	if j.healed {
@@ -303,15 +278,14 @@ func (j *judge) tell(outages []outage) {
 func (j *judge) share(all, inFault string, players bool) {
 	var ok, due [2]float64
 	for o := range j.Due(players) {
-		count := func(k int) {
+		in := []bool{true, slices.ContainsFunc(j.spells, func(s record.Span) bool { return s.From <= o.From && o.From < s.To })}
+		for k := range in {
+			if !in[k] {
+				continue
+			}
 			if due[k] += float64(o.Count); o.Outcome == record.OK {
 				ok[k] += float64(o.Count)
 			}
-		}
-		count(0)
-		i := sort.Search(len(j.spells), func(i int) bool { return j.spells[i].To > o.From })
-		if i < len(j.spells) && j.spells[i].From <= o.From {
-			count(1)
 		}
 	}
 	for k, name := range []string{all, inFault} {
@@ -361,16 +335,4 @@ func without(spans, holes []record.Span) []record.Span {
 		}
 	}
 	return out
-}
-
-// grants has the times of the grants, sorted.
-func grants(acquires []record.Acquire) []int64 {
-	times := make([]int64, 0, len(acquires))
-	for i := range acquires {
-		if acquires[i].Outcome == record.OK {
-			times = append(times, acquires[i].At)
-		}
-	}
-	slices.Sort(times)
-	return times
 }

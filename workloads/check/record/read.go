@@ -106,7 +106,7 @@ func (s *scribe) begin(e *history.Event) error {
 type scribe struct {
 	run         *Run
 	names       map[string]Name
-	acquires    [][]Acquire     // in the order of the file, in blocks: what is long is not copied when it grows
+	acquires    []*Acquire      // in the order of the file
 	ends        []history.Event // of holds whose acquisition comes later, or never
 	phases      map[string]int64
 	nodes       map[Name]*Node
@@ -117,12 +117,9 @@ type scribe struct {
 	first, last int64        // operation; time of all
 }
 
-// block is how many acquisitions are kept together.
-const block = 1 << 12
-
 func newScribe() *scribe {
 	return &scribe{
-		run: &Run{Names: []string{""}, ErrNS: map[string]int64{}}, names: map[string]Name{"": 0}, phases: map[string]int64{},
+		run: &Run{Names: []string{""}, ErrNS: map[string]int64{}}, names: map[string]Name{}, phases: map[string]int64{},
 		nodes: map[Name]*Node{}, rooms: map[Name]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
 	}
 }
@@ -184,10 +181,10 @@ func (s *scribe) add(e *history.Event) error {
 	case history.KindRead, history.KindWrite:
 		r.Accesses = append(r.Accesses, Access{
 			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.name(e.Hold),
-			Token: e.Token, Version: e.Version, Base: e.Base, Kind: accessOf(e),
+			Token: e.Token, Version: e.Version, Base: e.Base, Kind: AccessKind(strings.TrimSpace(string(e.Kind) + " " + e.State)),
 		})
 	case history.KindGrant:
-		r.Grants = append(r.Grants, Grant{At: e.AtNS, Err: e.ErrNS, Node: node, Resource: s.name(e.Resource), Token: e.Token})
+		r.Grants = append(r.Grants, Grant{At: e.AtNS, Node: node, Resource: s.name(e.Resource), Token: e.Token})
 	default:
 		s.addRare(e, node)
 	}
@@ -270,58 +267,32 @@ func outcomeOf(e *history.Event) Outcome {
 	return Unknown // also what is not one of the three words
 }
 
-func accessOf(e *history.Event) AccessKind {
-	switch {
-	case e.Kind == history.KindRead && e.State == history.WriteRefused:
-		return RefusedRead
-	case e.Kind == history.KindRead:
-		return DidRead
-	case e.State == history.WriteAccepted:
-		return DidWrite
-	case e.State == history.WriteRefused:
-		return RefusedWrite
-	}
-	return Untold
-}
-
 func (s *scribe) addAcquire(e *history.Event, op Op) {
-	last := len(s.acquires) - 1
-	if last < 0 || len(s.acquires[last]) == block {
-		s.acquires = append(s.acquires, make([]Acquire, 0, block))
-		last++
-	}
-	a := Acquire{
+	a := &Acquire{
 		Op: op, Err: e.ErrNS, Token: e.Token, Messages: e.Messages, Wakeups: e.Wakeups, Hold: s.name(e.Hold),
 		Stopped: Never, Lost: Never, Answered: Never, Killed: Never, Until: Never,
 	}
-	s.acquires[last] = append(s.acquires[last], a)
+	s.acquires = append(s.acquires, a)
 	switch {
 	case a.Granted():
-		at := s.holdAt(a.Hold)
-		if *at != 0 {
+		if s.run.Hold(a.Hold) != nil {
 			s.run.Contradictions.Add("the acquisition of hold %s, twice", e.Hold)
 		}
-		*at = int32(last*block + len(s.acquires[last])) //nolint:gosec // far below
+		for len(s.run.holds) <= int(a.Hold) {
+			s.run.holds = append(s.run.holds, nil)
+		}
+		s.run.holds[a.Hold] = a
 	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
 		s.run.Missing.Add("the name of a hold that %s got", e.Client)
 	}
 }
 
-// holdAt is where the place of a hold's acquisition is kept, 1 for the first.
-func (s *scribe) holdAt(hold Name) *int32 {
-	for len(s.run.holds) <= int(hold) {
-		s.run.holds = append(s.run.holds, 0)
-	}
-	return &s.run.holds[hold]
-}
-
 // addEnd notes the end of a hold, unless its beginning is not on record so far.
 func (s *scribe) addEnd(e *history.Event) bool {
-	at := int(*s.holdAt(s.name(e.Hold))) - 1
-	if at < 0 {
+	a := s.run.Hold(s.name(e.Hold))
+	if a == nil {
 		return false
 	}
-	a := &s.acquires[at/block][at%block]
 	a.Err = max(a.Err, e.ErrNS)
 	switch e.Kind { //nolint:exhaustive // no other comes here
 	case history.KindLost:
@@ -492,24 +463,21 @@ func (s *scribe) settleLife(n *Node) {
 	}
 }
 
-// settleAcquires sorts the acquisitions, each of which it moves once, and ends the holds of
-// processes that ended. Of the holds that capacity is measured with none counts.
+// settleAcquires sorts the acquisitions, and ends the holds of processes that ended. Of the holds that
+// capacity is measured with none counts.
 func (s *scribe) settleAcquires() {
 	r := s.run
-	own, count := map[Name][]*Acquire{}, 0
-	for _, list := range s.acquires {
-		for i := range list {
-			own[list[i].Resource] = append(own[list[i].Resource], &list[i])
-		}
-		count += len(list)
+	own := map[Name][]*Acquire{}
+	for _, a := range s.acquires {
+		own[a.Resource] = append(own[a.Resource], a)
 	}
-	r.Acquires = make([]Acquire, 0, count)
+	r.Acquires = make([]Acquire, 0, len(s.acquires))
 	for _, resource := range slices.Sorted(maps.Keys(own)) {
 		name := r.Text(resource)
 		slices.SortStableFunc(own[resource], func(a, b *Acquire) int { return cmp.Compare(a.From, b.From) })
 		for _, a := range own[resource] {
 			if a.Granted() {
-				r.holds[a.Hold] = 0
+				r.holds[a.Hold] = nil
 				a.Killed = max(a.At, s.nodes[a.Node].Next(a.At).Asked)
 				a.Until = min(a.Stopped, a.Lost, a.Killed)
 			}
@@ -519,7 +487,7 @@ func (s *scribe) settleAcquires() {
 			case !strings.Contains(name, history.CapacityResource):
 				r.Acquires = append(r.Acquires, *a)
 				if a.Granted() {
-					r.holds[a.Hold] = int32(len(r.Acquires)) //nolint:gosec // far below
+					r.holds[a.Hold] = &r.Acquires[len(r.Acquires)-1]
 				}
 			}
 		}
@@ -534,18 +502,17 @@ func (s *scribe) widen() {
 	for i := range r.Nodes {
 		bounds[r.Nodes[i].Name] = r.ErrNS[r.Nodes[i].Host]
 	}
-	widen(bounds, r.Acquires, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
-	widen(bounds, r.Canaries, func(a *Acquire) (*int64, Name) { return &a.Err, a.Node })
-	widen(bounds, r.Orders, func(o *Order) (*int64, Name) { return &o.Err, o.Node })
-	widen(bounds, r.Rooms, func(o *Room) (*int64, Name) { return &o.Err, o.Worker })
-	widen(bounds, r.Accesses, func(a *Access) (*int64, Name) { return &a.Err, a.Node })
-	widen(bounds, r.Grants, func(g *Grant) (*int64, Name) { return &g.Err, g.Node })
-}
-
-func widen[T any](bounds []int64, list []T, of func(*T) (*int64, Name)) {
-	for i := range list {
-		err, node := of(&list[i])
-		*err = max(*err, bounds[node])
+	for i := range r.Acquires {
+		r.Acquires[i].Err = max(r.Acquires[i].Err, bounds[r.Acquires[i].Node])
+	}
+	for i := range r.Orders {
+		r.Orders[i].Err = max(r.Orders[i].Err, bounds[r.Orders[i].Node])
+	}
+	for i := range r.Rooms {
+		r.Rooms[i].Err = max(r.Rooms[i].Err, bounds[r.Rooms[i].Worker])
+	}
+	for i := range r.Accesses {
+		r.Accesses[i].Err = max(r.Accesses[i].Err, bounds[r.Accesses[i].Node])
 	}
 }
 

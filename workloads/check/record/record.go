@@ -55,7 +55,7 @@ type Run struct {
 	// Missing and Contradictions are what the reading found, for package sound.
 	Missing, Contradictions Flaws
 
-	holds []int32 // by name: 1 + the place of its acquisition; see [Run.Hold]
+	holds []*Acquire // by name; see [Run.Hold]
 }
 
 // MS is a time in milliseconds since the measured part began, as results have it.
@@ -211,21 +211,21 @@ type Access struct {
 	Kind                 AccessKind
 }
 
-// AccessKind is what a store did.
-type AccessKind uint8
+// AccessKind is what a store did, in the words of package history.
+type AccessKind string
 
 // The kinds. Untold: the writer was not told what became of its write.
 const (
-	DidRead AccessKind = iota
-	DidWrite
-	RefusedWrite
-	RefusedRead
-	Untold
+	DidRead      AccessKind = "read"
+	DidWrite     AccessKind = "write accepted"
+	RefusedWrite AccessKind = "write refused"
+	RefusedRead  AccessKind = "read refused"
+	Untold       AccessKind = "write unknown"
 )
 
 // Grant is what a lock's server granted.
 type Grant struct {
-	At, Err        int64
+	At             int64
 	Node, Resource Name
 	Token          uint64
 }
@@ -296,10 +296,10 @@ func (r *Run) Kills(name Name) []int64 {
 
 // Hold finds the acquisition of a hold; nil if the history has none of it.
 func (r *Run) Hold(hold Name) *Acquire {
-	if int(hold) >= len(r.holds) || r.holds[hold] == 0 {
+	if int(hold) >= len(r.holds) {
 		return nil
 	}
-	return &r.Acquires[r.holds[hold]-1]
+	return r.holds[hold]
 }
 
 // Flaws counts one sort of flaws of the records.
