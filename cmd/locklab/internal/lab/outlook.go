@@ -225,4 +225,3 @@ func subject(topo *topology.Topology, lock catalog.Lock, measured time.Duration)
 	}
 	return l
 }
-

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -45,4 +46,10 @@ func lackedFiles(err error) bool { return strings.Contains(err.Error(), syscall.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), errGivenUp.Error()+": "), "\n")
 	return line
+}
+
+// Said is an error for people: without the sentinels that programs look for, with which its
+// clauses end.
+func Said(err error) string {
+	return regexp.MustCompile(`(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`).ReplaceAllString(err.Error(), "$4")
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 
 	"locklab/internal/filelock"
+	"locklab/reports/page"
+	"locklab/workloads/check/record"
+	"locklab/workloads/check/safety"
 	"locklab/workloads/result"
 )
 
@@ -82,4 +85,21 @@ func unlisted(dir string, rows []result.Row) ([]string, error) {
 		}
 	}
 	return rest, nil
+}
+
+// Open reads the histories of the report in a directory, for its page.
+func Open(dir string) page.Open {
+	return func(ctx context.Context, row *result.Row) (page.History, error) {
+		run, err := record.Read(ctx, filepath.Join(dir, filepath.FromSlash(row.History)))
+		if err != nil {
+			return page.History{}, err
+		}
+		h := page.History{Run: run}
+		for _, v := range safety.All(run) {
+			if !v.Excused {
+				h.ViolationsMS = append(h.ViolationsMS, v.AtMS)
+			}
+		}
+		return h, nil
+	}
 }
