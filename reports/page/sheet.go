@@ -1,9 +1,6 @@
 package page
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"html/template"
 	"os"
 	"path/filepath"
@@ -79,19 +76,6 @@ func WriteSheet(path string, s Sheet) error {
 	return atomicfile.Write(path, data)
 }
 
-// Style is the style sheet of the pages, with colours for both schemes that an attribute of the
-// page, data-theme, can fix as light or dark.
-func Style() ([]byte, error) {
-	css, err := assets.ReadFile("assets/page.css")
-	if err != nil {
-		return nil, err
-	}
-	// The schemes are the first :root, and the one for dark screens.
-	parts := bytes.SplitN(css, []byte(":root {"), 3)
-	if len(parts) != 3 {
-		return nil, errors.New("page.css: want :root { ... } and then one for prefers-color-scheme: dark")
-	}
-	light, _, _ := bytes.Cut(parts[1], []byte("}"))
-	dark, _, _ := bytes.Cut(parts[2], []byte("}"))
-	return fmt.Appendf(css, ":root[data-theme=light] {%s color-scheme: light; }\n:root[data-theme=dark] {%s color-scheme: dark; }\n", light, dark), nil
-}
+// Style is the style sheet of the pages, with the colours of both schemes: an element's color-scheme
+// chooses.
+func Style() ([]byte, error) { return assets.ReadFile("assets/page.css") }
