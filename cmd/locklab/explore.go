@@ -490,8 +490,15 @@ func exploreProgress(w io.Writer) func(explore.Progress) {
 func (t tale) writePage(path string) error {
 	sheet := page.Sheet{
 		Title: fmt.Sprintf("%s, explored", t.Spec), Lede: t.scope(), Made: typed(),
-		Verdict: page.Verdict{Text: t.conclusion(), Good: t.Ended == explore.Complete, Bad: t.Ended == explore.Violated},
+		Verdict: table.Cell{Text: t.conclusion(), Mark: table.Unknown},
 		Facts:   t.facts(),
+	}
+	switch t.Ended {
+	case explore.Complete:
+		sheet.Verdict.Mark = table.OK
+	case explore.Violated:
+		sheet.Verdict.Mark = table.Violation
+	default:
 	}
 	if t.Trace != nil {
 		var drawing strings.Builder

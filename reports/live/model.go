@@ -101,7 +101,7 @@ func (m *model) begin(r Run) {
 	if r.Played {
 		r.Duration = firstView
 	}
-	m.ops = series.NewCollector(inMS(int64(r.Duration)), 1)
+	m.ops = series.NewCollector(inMS(int64(r.Duration)))
 	m.offered = plots.Offer(m.offered, 0, r.OfferedPerS)
 }
 

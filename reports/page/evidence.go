@@ -42,8 +42,11 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 			c := &cells[i]
 			c.Cell = all[i]
 			worst := c.Worst()
-			var histories []series.History
-			var violations []float64
+			duration := 0.0
+			for _, row := range c.Rows {
+				duration = max(duration, row.MeasuredMS)
+			}
+			ops := series.NewCollector(duration)
 			for _, row := range c.Rows {
 				if row.History == "" {
 					c.missing = fs.ErrNotExist
@@ -57,7 +60,7 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 					c.missing = err
 					continue
 				}
-				histories, violations = append(histories, series.Read(h.Run)), append(violations, h.ViolationsMS...)
+				ops.AddRun(h.Run, h.ViolationsMS)
 				if row == worst {
 					c.scene = sceneOf(h, row)
 				}
@@ -66,8 +69,10 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 					c.offered = plots.Offer(c.offered, h.MS(r.AtNS), float64(r.Count))
 				}
 			}
-			c.Series = series.Of(histories, violations)
-			c.Faults = windowsOf(c.Rows[0].Faults, c.DurationMS)
+			if s := ops.Series(); s.Repeats > 0 {
+				c.Series = s
+				c.Quantiles, c.Faults = ops.Quantiles(), windowsOf(c.Rows[0].Faults, duration)
+			}
 			return nil
 		})
 	}

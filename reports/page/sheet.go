@@ -14,33 +14,10 @@ import (
 // simulations, a comparison, the list of reports. Its texts are in the language already.
 type Sheet struct {
 	Title, Lede string
-	Verdict     Verdict
+	Verdict     table.Cell // what was found; its mark decides the colour
 	Facts       []Fact
 	Sections    []Section
 	Made        string // the command that made it
-}
-
-// Verdict is what was found. Good decides its colour and shape; what is undecided is neither good
-// nor bad.
-type Verdict struct {
-	Text      string
-	Good, Bad bool
-}
-
-// Class is that of the style sheet.
-func (v Verdict) Class() string {
-	switch {
-	case v.Good:
-		return "ok"
-	case v.Bad:
-		return "bad"
-	}
-	return "warn"
-}
-
-// Shape tells the same without colour.
-func (v Verdict) Shape() string {
-	return map[string]string{"ok": "✓", "bad": "✗", "warn": "?"}[v.Class()]
 }
 
 // Fact is a line about how it was found, or several.

@@ -20,12 +20,6 @@ type Op struct {
 	Count        uint64 // operations that it stands for; 0 is one
 }
 
-// History is the operations of one history, before and after the measured part too.
-type History struct {
-	Ops        []Op
-	DurationMS float64 // of the part that was really measured
-}
-
 // Series is what the histories of one lock under one scenario show over time.
 type Series struct {
 	Repeats    int
@@ -55,53 +49,10 @@ type Window struct {
 	Proven       bool
 }
 
-// Read takes from a history what is drawn of it: the requests of players, or in raw workloads the
-// acquisitions. What its caller called off is in neither.
-func Read(run *record.Run) History {
-	at := func(ns int64) float64 { return float64(ns-run.Measure) / 1e6 }
-	h := History{DurationMS: max(at(run.Drain), 0)}
-	for i := range run.Requests {
-		if q := &run.Requests[i]; q.Outcome != record.CalledOff {
-			h.Ops = append(h.Ops, Op{at(q.From), at(q.At), q.Outcome == record.OK, uint64(q.Count)})
-		}
-	}
-	if len(run.Requests) > 0 {
-		return h
-	}
-	for i := range run.Acquires {
-		if a := &run.Acquires[i]; a.Outcome != record.CalledOff {
-			h.Ops = append(h.Ops, Op{at(a.From), at(a.At), a.Outcome == record.OK, 1})
-		}
-	}
-	return h
-}
-
-// Of lays the histories of all repeats over each other, and the moments of violations.
-func Of(histories []History, violationsMS []float64) Series {
-	duration := 0.0
-	for _, h := range histories {
-		duration = max(duration, h.DurationMS)
-	}
-	c := NewCollector(duration, len(histories))
-	for _, h := range histories {
-		for _, o := range h.Ops {
-			c.Add(o)
-		}
-	}
-	for _, at := range violationsMS {
-		if b := c.bin(at); b != nil {
-			b.violations++
-		}
-	}
-	s := c.Series()
-	s.Quantiles = c.quantiles()
-	return s
-}
-
 // Collector sorts operations into the bins of a run as they come, in any order.
 type Collector struct {
 	durationMS, binMS float64
-	repeats           int
+	runs              int
 	bins              []bin
 }
 
@@ -112,11 +63,10 @@ type bin struct {
 	sorted                bool
 }
 
-// NewCollector makes the bins of a run of so many milliseconds; rates are means over the
-// repeats.
-func NewCollector(durationMS float64, repeats int) *Collector {
+// NewCollector makes the bins of runs of so many milliseconds.
+func NewCollector(durationMS float64) *Collector {
 	const width, most = 100, 300 // ms; bins that are kept and drawn
-	c := &Collector{durationMS: durationMS, binMS: width * max(1, math.Ceil(durationMS/width/most)), repeats: repeats}
+	c := &Collector{durationMS: durationMS, binMS: width * max(1, math.Ceil(durationMS/width/most))}
 	c.bins = make([]bin, max(int(math.Ceil(durationMS/c.binMS)), 0))
 	return c
 }
@@ -144,6 +94,31 @@ func (c *Collector) Add(o Op) {
 	}
 }
 
+// AddRun adds what is drawn of a run: the requests of players, or in raw workloads the acquisitions, but
+// none that its caller called off; and the moments of its violations.
+func (c *Collector) AddRun(run *record.Run, violationsMS []float64) {
+	c.runs++
+	add := func(o *record.Op) {
+		if o.Outcome != record.CalledOff {
+			at := func(ns int64) float64 { return float64(ns-run.Measure) / 1e6 }
+			c.Add(Op{at(o.From), at(o.At), o.Outcome == record.OK, uint64(o.Count)})
+		}
+	}
+	for i := range run.Requests {
+		add(&run.Requests[i].Op)
+	}
+	if len(run.Requests) == 0 {
+		for i := range run.Acquires {
+			add(&run.Acquires[i].Op)
+		}
+	}
+	for _, at := range violationsMS {
+		if b := c.bin(at); b != nil {
+			b.violations++
+		}
+	}
+}
+
 // Double makes room for a run that lasts twice as long, in bins that are twice as wide.
 func (c *Collector) Double() {
 	wide := make([]bin, len(c.bins))
@@ -155,9 +130,9 @@ func (c *Collector) Double() {
 	c.bins, c.binMS, c.durationMS = wide, 2*c.binMS, 2*c.durationMS
 }
 
-// Series are all bins of the run, those to come empty.
+// Series are all bins, those to come empty. Rates are means over the runs.
 func (c *Collector) Series() Series {
-	s := Series{Repeats: c.repeats, DurationMS: c.durationMS, BinMS: c.binMS}
+	s := Series{Repeats: c.runs, DurationMS: c.durationMS, BinMS: c.binMS}
 	for i := range c.bins {
 		b := &c.bins[i]
 		if !b.sorted {
@@ -165,7 +140,7 @@ func (c *Collector) Series() Series {
 			b.sorted = true
 		}
 		at := float64(i) * c.binMS
-		perS := 1000 / min(c.binMS, c.durationMS-at) / float64(c.repeats) // the last bin may be short
+		perS := 1000 / min(c.binMS, c.durationMS-at) / float64(max(c.runs, 1)) // the last bin may be short
 		s.Bins = append(s.Bins, Bin{at, float64(b.ok) * perS, float64(b.other) * perS, rank(b.latencies, 0.50), rank(b.latencies, 0.99), b.violations})
 	}
 	return s
@@ -180,9 +155,9 @@ func rank(sorted []float64, q float64) float64 {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// quantiles are points of the distribution, evenly spaced on a logarithmic axis of 1/(1-q), up to
+// Quantiles are points of the distribution, evenly spaced on a logarithmic axis of 1/(1-q), up to
 // the last quantile that the number of values supports.
-func (c *Collector) quantiles() (all []Quantile) {
+func (c *Collector) Quantiles() (all []Quantile) {
 	var values []float64
 	for _, b := range c.bins {
 		values = append(values, b.latencies...)

@@ -112,7 +112,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 			cells = append(cells, f.Name+" "+table.Figure(f, value))
 		}
 	}
-	t.list(say.Text("figures"), cells)
+	t.note(say.Text("figures"), strings.Join(cells, ", "))
 	for i := range run.Faults {
 		f := &run.Faults[i]
 		text := t.faultText(f)
@@ -139,21 +139,4 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		t.note(say.Text("more"), "locklab check --explain 1 "+path)
 	}
 	return t.write(w)
-}
-
-// list is a note of many short texts, two or more a line.
-func (t *telling) list(label string, texts []string) {
-	widest := 0
-	for _, text := range texts {
-		widest = max(widest, table.Columns(text))
-	}
-	each := max(1, (t.width-12)/max(widest+2, 1))
-	for line := range slices.Chunk(texts, each) {
-		var b strings.Builder
-		for _, text := range line {
-			b.WriteString(table.Pad(text, widest+2))
-		}
-		t.note(label, strings.TrimRight(b.String(), " "))
-		label = ""
-	}
 }
