@@ -45,14 +45,14 @@ func (v *View) answers() {
 }
 
 func (v *View) several() bool {
-	return len(v.names(func(k result.Key) string { return k.Lock })) > 1
+	return len(v.names(nil, "", (*cell).lock)) > 1
 }
 
 func notViolated(c *cell) bool { return c.mark != table.Violation }
 
 // always are the locks of which every cell is decided and fulfils it.
 func (v *View) always(is func(*cell) bool) []string {
-	return slices.DeleteFunc(v.names(func(k result.Key) string { return k.Lock }), func(lock string) bool {
+	return slices.DeleteFunc(v.names(nil, "", (*cell).lock), func(lock string) bool {
 		return slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && (c.mark == table.Unknown || !is(&c)) })
 	})
 }
@@ -106,7 +106,7 @@ func (v *View) short(lock string) string {
 	doubt := func(other string) bool {
 		return other != lock && (other == variant || strings.HasSuffix(other, ":"+variant))
 	}
-	if !has || strings.ContainsAny(variant, "=,") || slices.ContainsFunc(v.names(func(k result.Key) string { return k.Lock }), doubt) {
+	if !has || strings.ContainsAny(variant, "=,") || slices.ContainsFunc(v.names(nil, "", (*cell).lock), doubt) {
 		return lock
 	}
 	return variant

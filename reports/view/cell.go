@@ -135,20 +135,19 @@ func (v *View) unexpected() {
 		if i := slices.IndexFunc(c.Rows, func(r *result.Row) bool { return r.Verdict.As == result.Silent }); i >= 0 && r.Verdict.As != result.NotAsExpected {
 			r = c.Rows[i]
 		}
-		why := r.Verdict.Why
-		seen := v.codeTitle(why.Code)
-		switch why.Code {
+		seen := r.Verdict.Why
+		switch seen.Code {
 		case result.NotSafe:
-			seen = v.violations(r.Verdict.Safety.Code, r.Verdict.Safety.N)
+			seen = r.Verdict.Safety
 		case result.NotLive, result.IsDead:
-			if seen = v.say.Term(r.Verdict.Word); why.N > 0 {
-				seen = v.say.Sprintf("%s for %s", seen, table.Duration(why.N))
-			}
-		case result.ServedTooLittle:
-			seen = v.say.Sprintf("%s served", table.Share(why.N))
+			seen = r.Verdict.Liveness
 		default:
 		}
-		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.Title(c.Scenario), seen, Expected(v.say, r.Expected)))
+		text := Statement(v.say, seen)
+		if seen.Code == "" {
+			text = v.say.Term(r.Verdict.Word)
+		}
+		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.Title(c.Scenario), text, Expected(v.say, r.Expected)))
 	}
 }
 

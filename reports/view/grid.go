@@ -173,7 +173,7 @@ func (v *View) cutOff() {
 		n    float64
 	}
 	var parts []string
-	for _, scenario := range v.names(func(k result.Key) string { return k.Scenario }) {
+	for _, scenario := range v.names(nil, "", (*cell).scenario) {
 		var all []made
 		for _, c := range v.cells {
 			total := 0.0

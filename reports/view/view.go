@@ -102,47 +102,43 @@ func ExitCode(f result.File) int {
 	return code
 }
 
-// Workloads are those of the rows, in their order.
-func (v *View) Workloads() []string { return v.names(func(k result.Key) string { return k.Workload }) }
-
-// names are those of the cells, each once, in the order in which they first come.
-func (v *View) names(of func(result.Key) string) (names []string) {
-	for _, c := range v.cells {
-		if n := of(c.Key); !slices.Contains(names, n) {
-			names = append(names, n)
+// names are those of a workload's cells, or of all, each once, behind some that come first.
+func (v *View) names(first []string, workload string, of func(*cell) string) []string {
+	names := slices.Clone(first)
+	for i := range v.cells {
+		c := &v.cells[i]
+		if name := of(c); (workload == "" || workload == c.Workload) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
+// Workloads are those of the rows, in their order.
+func (v *View) Workloads() []string {
+	return v.names(nil, "", func(c *cell) string { return c.Workload })
+}
+
+func (c *cell) lock() string { return c.Lock }
+
+func (c *cell) scenario() string { return c.Scenario }
+
 // Locks are those of a workload, and before them all that are to run.
 func (v *View) Locks(workload string) []string {
-	names := slices.Clone(v.o.Locks)
-	for _, c := range v.cells {
-		if c.Workload == workload && !slices.Contains(names, c.Lock) {
-			names = append(names, c.Lock)
-		}
-	}
-	return names
+	return v.names(v.o.Locks, workload, (*cell).lock)
 }
 
 // Scenarios are those of a workload, in the order of the run. A run of one workload has all of them
 // from its start.
-func (v *View) Scenarios(workload string) (names []string) {
-	has := func(name string) bool {
-		return slices.ContainsFunc(v.cells, func(c cell) bool { return c.Workload == workload && c.Scenario == name })
-	}
+func (v *View) Scenarios(workload string) []string {
+	ran, one := v.names(nil, workload, (*cell).scenario), len(v.Workloads()) <= 1
+	var first []string
 	for _, s := range v.f.Run.Scenarios {
-		if (len(v.Workloads()) <= 1 || has(s.Name)) && !slices.Contains(names, s.Name) {
-			names = append(names, s.Name)
+		if (one || slices.Contains(ran, s.Name)) && !slices.Contains(first, s.Name) {
+			first = append(first, s.Name)
 		}
 	}
-	for _, c := range v.cells {
-		if c.Workload == workload && !slices.Contains(names, c.Scenario) {
-			names = append(names, c.Scenario)
-		}
-	}
-	return names
+	return v.names(first, workload, (*cell).scenario)
 }
 
 // cell is that of a combination, or nil.
@@ -168,7 +164,7 @@ func (v *View) Title(name string) string {
 
 // head says how much was run, and under which load.
 func (v *View) head() {
-	locks, scenarios := v.names(func(k result.Key) string { return k.Lock }), v.names(func(k result.Key) string { return k.Scenario })
+	locks, scenarios := v.names(nil, "", (*cell).lock), v.names(nil, "", (*cell).scenario)
 	parts := []string{v.say.Count(int64(len(locks)), "1 lock", "%s locks") + " x " + v.say.Count(int64(len(scenarios)), "1 scenario", "%s scenarios")}
 	if v.f.Run.Repeats > 1 {
 		parts[0] += " x " + v.say.Sprintf("%d runs", v.f.Run.Repeats)
