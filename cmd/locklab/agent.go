@@ -113,10 +113,11 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 		return fmt.Errorf("agent: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	host, err := lab.StartHost(lab.HostConfig{
-		Name: f.host, Zone: f.zone, Listen: f.listen, Advertise: f.advertise, Bind: f.bind, Echo: f.echo,
-		DataDir: dir, Token: token, Scrape: scrape, Seed: f.seed, IdleReset: f.idleReset, Measure: lab.MeasureEach, Log: log, Programs: programs,
-	})
+	config := lab.HostConfig{Config: agent.DefaultConfig(), Echo: f.echo, Seed: f.seed, Programs: programs}
+	config.Host, config.Zone, config.Listen, config.Advertise, config.Bind = f.host, f.zone, f.listen, f.advertise, f.bind
+	config.DataDir, config.Token, config.ScrapeToken = dir, token, scrape
+	config.IdleReset, config.Measure, config.Log = f.idleReset, lab.MeasureEach, log
+	host, err := lab.StartHost(config)
 	if err != nil {
 		return fmt.Errorf("agent: %w", explainListen(err, f.listen))
 	}

@@ -65,7 +65,7 @@ func New(cfg Config) (*Agent, error) {
 		ctx:      ctx,
 		cancel:   cancel,
 		nodes:    map[string]*node{},
-		log:      newEventLog(cfg.MaxEventBytes),
+		log:      newEventLog(maxEventBytes),
 		instance: httpapi.NewToken(),
 		served:   make(chan struct{}),
 	}
@@ -141,7 +141,7 @@ func (a *Agent) Reset() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.log.end(fmt.Errorf("the agent was reset: %w", ErrEventsLost))
-	a.log = newEventLog(a.cfg.MaxEventBytes)
+	a.log = newEventLog(maxEventBytes)
 	a.instance = httpapi.NewToken()
 	return errors.Join(errs...)
 }

@@ -68,8 +68,6 @@ type Config struct {
 	// Traffic is what went through the links of the host, by the node that they lead to; nil
 	// where there are none.
 	Traffic func() []Traffic
-	// MaxEventBytes bounds the events kept for the follower, 64 MiB by default.
-	MaxEventBytes int
 
 	Log *slog.Logger
 
@@ -81,13 +79,12 @@ type Config struct {
 // Roles are still to be set.
 func DefaultConfig() Config {
 	return Config{
-		Listen:        "127.0.0.1:0",
-		Advertise:     "127.0.0.1",
-		StartTimeout:  15 * time.Second,
-		StopGrace:     4 * time.Second,
-		MaxEventBytes: 64 << 20,
-		Log:           slog.New(slog.DiscardHandler),
-		watchdog:      runtime.GOOS != "linux",
+		Listen:       "127.0.0.1:0",
+		Advertise:    "127.0.0.1",
+		StartTimeout: 15 * time.Second,
+		StopGrace:    4 * time.Second,
+		Log:          slog.New(slog.DiscardHandler),
+		watchdog:     runtime.GOOS != "linux",
 	}
 }
 

@@ -94,6 +94,9 @@ func (a *Agent) openStream(r *http.Request) (log *eventLog, instance string, fro
 	}
 }
 
+// maxEventBytes bounds what is kept for a follower that stays away.
+const maxEventBytes = 64 << 20
+
 // chunkSize is how many bytes of events are kept together; what is acknowledged is
 // freed a chunk at a time.
 const chunkSize = 64 << 10

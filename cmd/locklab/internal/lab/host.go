@@ -1,8 +1,8 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -21,25 +21,14 @@ import (
 // usageEach is how often it is recorded what nodes use.
 const usageEach = time.Second
 
-// HostConfig says what one host of the lab is.
+// HostConfig says what one host of the lab is: its agent, of which Host, DataDir and Token are needed, and
+// the links that it carries.
 type HostConfig struct {
-	Name, Zone string
-	Listen     string      // of the control API; "" is any port of the loopback
-	Advertise  string      // where others reach the host's nodes; "" is 127.0.0.1
-	Bind       string      // what nodes listen on; "" is Advertise
-	Echo       string      // host:port of the echo service; "" is any port of Bind
-	Gates      *link.Gates // shared by the hosts of this process; nil is the host's own
-	DataDir    string
-	Token      string
-	Scrape     string // a token that reads the metrics only; "" is none
-	Seed       uint64
-	IdleReset  time.Duration
-	// Measure is how often the agent records what its machine does; 0 is never, for
-	// hosts on the controller's machine, which is measured once for all of them.
-	Measure time.Duration
-	Log     *slog.Logger
-	// Programs are those of locks that masters of this host may run.
-	Programs catalog.Programs
+	agent.Config
+	Echo     string           // host:port of the echo service; "" is any port of Bind
+	Gates    *link.Gates      // shared by the hosts of this process; nil is the host's own
+	Seed     uint64           // of the links' jitter
+	Programs catalog.Programs // those of locks that masters of this host may run
 }
 
 // Host is an agent with the links that it carries.
@@ -59,31 +48,18 @@ func StartHost(c HostConfig) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := agent.DefaultConfig()
-	config.Host, config.Zone = c.Name, c.Zone
-	if c.Listen != "" {
-		config.Listen = c.Listen
-	}
-	if c.Advertise != "" {
-		config.Advertise = c.Advertise
-	}
-	config.Bind = c.Bind
-	config.Token, config.ScrapeToken, config.DataDir, config.Executable = c.Token, c.Scrape, c.DataDir, exe
 	build := provenance.ReadBuild()
-	config.Version = build.Version
-	config.Roles = Roles(c.Programs)
+	config := c.Config
+	config.Executable, config.Version, config.Roles = exe, build.Version, Roles(c.Programs)
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
 	config.Collectors = []prometheus.Collector{links, metrics.Build(build.Version, build.Commit)}
-	config.OnReset = links.Clear
-	config.IdleReset = c.IdleReset
-	config.Measure, config.Usage = c.Measure, usageEach
+	config.OnReset, config.Usage = links.Clear, usageEach
 	config.Traffic = func() (all []agent.Traffic) {
 		for _, t := range links.Traffic() {
 			all = append(all, agent.Traffic(t))
 		}
 		return all
 	}
-	config.Log = c.Log
 	a, err := agent.New(config)
 	if err != nil {
 		links.Close()
@@ -94,14 +70,9 @@ func StartHost(c HostConfig) (*Host, error) {
 
 func startLinks(c HostConfig) (*link.Host, error) {
 	config := link.DefaultConfig()
-	config.Host = c.Name
-	config.Seed = seed.Seed(c.Seed).Child("links/" + c.Name)
-	config.Log = c.Log
-	config.Gates = c.Gates
-	bind := c.Bind
-	if bind == "" {
-		bind = c.Advertise
-	}
+	config.Host, config.Log, config.Gates = c.Host, c.Log, c.Gates
+	config.Seed = seed.Seed(c.Seed).Child("links/" + c.Host)
+	bind := cmp.Or(c.Bind, c.Advertise)
 	switch {
 	case c.Echo != "":
 		_, port, err := net.SplitHostPort(c.Echo)

@@ -62,10 +62,10 @@ func startFleet(ctx context.Context, topo *topology.Topology, c *Config, log *sl
 		m := &machine{Host: host}
 		url := host.Agent
 		if url == "" {
-			m.local, err = StartHost(HostConfig{
-				Name: host.Name, Zone: host.Zone, DataDir: filepath.Join(f.data.Path, host.Name), Token: own, Seed: c.Seed, Gates: gates, Log: log,
-				Programs: c.Programs,
-			})
+			config := HostConfig{Config: agent.DefaultConfig(), Seed: c.Seed, Gates: gates, Programs: c.Programs}
+			config.Host, config.Zone, config.DataDir = host.Name, host.Zone, filepath.Join(f.data.Path, host.Name)
+			config.Token, config.Log = own, log
+			m.local, err = StartHost(config)
 			if err != nil {
 				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)
 			}

@@ -51,7 +51,9 @@ func StartServers(ctx context.Context, lock catalog.Lock, log *slog.Logger) (_ *
 		return nil, err
 	}
 	token := httpapi.NewToken()
-	if s.host, err = StartHost(HostConfig{Name: "here", DataDir: s.data.Path, Token: token, Log: log}); err != nil {
+	config := HostConfig{Config: agent.DefaultConfig()}
+	config.Host, config.DataDir, config.Token, config.Log = "here", s.data.Path, token, log
+	if s.host, err = StartHost(config); err != nil {
 		return nil, fmt.Errorf("start an agent: %w", err)
 	}
 	s.agent = agent.NewClient(s.host.URL(), token)
