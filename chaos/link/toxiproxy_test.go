@@ -92,7 +92,7 @@ func TestToxiproxyClients(t *testing.T) {
 		stopped = `{"attributes":{"rate":0},"name":"CUT_CONNECTION_DOWNSTREAM","type":"bandwidth","stream":"downstream","toxicity":1}`
 	)
 	whole := func(enabled bool, toxics string) string {
-		return fmt.Sprintf(`{"name":"a:redis-1:redis","listen":%q,"upstream":%q,"enabled":%v,"toxics":[%s]}`, addr, host.Opened()[0].Upstream, enabled, toxics)
+		return fmt.Sprintf(`{"name":"a:redis-1:redis","listen":%q,"upstream":%q,"enabled":%v,"Logger":{},"toxics":[%s]}`, addr, host.Opened()[0].Upstream, enabled, toxics)
 	}
 	down, up := whole(false, ""), whole(true, "")
 	for _, c := range []struct {
