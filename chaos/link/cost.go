@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"locklab/locks/clock"
@@ -21,110 +18,63 @@ type Cost struct{ Direct, Link time.Duration }
 const (
 	costRounds  = 20
 	costPerTurn = 50 // messages
-	// messageBytes is the size of the message: a lock command's.
-	messageBytes = 32
 )
 
 // MeasureCost measures both in turn, in this process, in about a quarter of a second.
 func MeasureCost(ctx context.Context) (Cost, error) {
-	m, err := NewMeter(ctx)
+	m, err := NewMeter()
 	if err != nil {
 		return Cost{}, err
 	}
 	defer m.Close()
-	direct, err := m.Direct(ctx)
-	if err != nil {
+	direct, err1 := m.Direct(ctx)
+	through, err2 := m.Through(ctx, Delay{}, Delay{})
+	if err := errors.Join(err1, err2); err != nil {
 		return Cost{}, err
 	}
-	through, err := m.Through(ctx, Delay{}, Delay{})
-	if err != nil {
-		return Cost{}, err
-	}
-	var directs, links []time.Duration
-	for range costRounds {
-		if err := errors.Join(measure(ctx, direct, &directs), measure(ctx, through, &links)); err != nil {
+	var times [2][]time.Duration
+	for n := range 2 * costRounds * costPerTurn {
+		which := n / costPerTurn % 2
+		took, err := []*Path{direct, through}[which].RoundTrip(ctx)
+		if err != nil {
 			return Cost{}, err
 		}
+		times[which] = append(times[which], took)
 	}
-	return Cost{Direct: medianOf(directs), Link: medianOf(links)}, nil
-}
-
-func measure(ctx context.Context, p *Path, into *[]time.Duration) error {
-	for range costPerTurn {
-		took, err := p.RoundTrip(ctx)
-		if err != nil {
-			return err
-		}
-		*into = append(*into, took)
+	for _, all := range times {
+		slices.Sort(all)
 	}
-	return nil
+	const median = costRounds * costPerTurn / 2
+	return Cost{Direct: times[0][median], Link: times[1][median]}, nil
 }
 
-func medianOf(all []time.Duration) time.Duration {
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-// Meter is an echo server and links to it, to measure what links add. Use it from
+// Meter is an echo service and links to it, to measure what links add. Use it from
 // one goroutine.
 type Meter struct {
-	host   *Host
-	server *net.TCPListener
-	served chan struct{}
-	paths  []*Path
+	host  *Host
+	paths []*Path
 }
 
-// NewMeter starts the server and a host of links.
-func NewMeter(ctx context.Context) (*Meter, error) {
+// NewMeter starts a host of links.
+func NewMeter() (*Meter, error) {
 	config := DefaultConfig()
-	config.Host, config.Log = "meter", slog.New(slog.DiscardHandler)
+	config.Host = "meter"
 	host, err := NewHost(config)
-	if err != nil {
-		return nil, err
-	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		host.Close()
-		return nil, fmt.Errorf("start server to measure links: %w", err)
-	}
-	m := &Meter{host: host, server: ln.(*net.TCPListener), served: make(chan struct{})}
-	go m.serve()
-	return m, nil
+	return &Meter{host: host}, err
 }
 
-// serve ends when the listener is closed and all paths are.
-func (m *Meter) serve() {
-	defer close(m.served)
-	var conns sync.WaitGroup
-	for {
-		c, err := m.server.Accept()
-		if err != nil {
-			break
-		}
-		conns.Go(func() {
-			_, _ = io.Copy(struct{ io.Writer }{c}, c) // without splice: a plain server
-			_ = c.Close()
-		})
-	}
-	conns.Wait()
-}
-
-// Path is one connection to the meter's server.
+// Path is one connection to the echo service.
 type Path struct {
 	conn net.Conn
-	buf  [messageBytes]byte
+	buf  []byte
 }
 
 // Direct opens a path without a link.
-func (m *Meter) Direct(ctx context.Context) (*Path, error) {
-	return m.dial(ctx, m.server.Addr().String())
-}
+func (m *Meter) Direct(ctx context.Context) (*Path, error) { return m.dial(ctx, m.host.EchoAddr()) }
 
 // Through opens a path through a link with these base delays.
 func (m *Meter) Through(ctx context.Context, up, down Delay) (*Path, error) {
-	addr, err := m.host.Open(Spec{
-		Name: fmt.Sprintf("meter %d", len(m.paths)), ToHost: "server", Upstream: m.server.Addr().String(), Up: up, Down: down,
-	})
+	addr, err := m.host.Open(Spec{Name: fmt.Sprintf("meter %d", len(m.paths)), ToHost: "meter", Upstream: m.host.EchoAddr(), Up: up, Down: down})
 	if err != nil {
 		return nil, err
 	}
@@ -136,27 +86,27 @@ func (m *Meter) dial(ctx context.Context, addr string) (*Path, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial to measure: %w", err)
 	}
-	p := &Path{conn: conn}
+	p := &Path{conn: conn, buf: make([]byte, frameBytes)}
 	m.paths = append(m.paths, p)
-	if _, err := p.RoundTrip(ctx); err != nil { // the handshake is not counted
+	if err := writeHello(conn, "meter"); err != nil {
 		return nil, err
 	}
-	return p, nil
+	_, err = p.RoundTrip(ctx) // the handshake is not counted
+	return p, err
 }
 
 // RoundTrip sends one message and waits for it to come back.
 func (p *Path) RoundTrip(ctx context.Context) (time.Duration, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, fmt.Errorf("measure round trip: %w", err)
-	}
-	if err := p.conn.SetDeadline(clock.System().Now().Add(10 * time.Second)); err != nil {
-		return 0, fmt.Errorf("measure round trip: %w", err)
-	}
+	err := errors.Join(ctx.Err(), p.conn.SetDeadline(clock.System().Now().Add(10*time.Second)))
 	start := clock.Mono()
-	if _, err := p.conn.Write(p.buf[:]); err != nil {
-		return 0, fmt.Errorf("measure round trip: %w", err)
+	p.buf = putFrame(p.buf, 0, 0, start)
+	if err == nil {
+		_, err = p.conn.Write(p.buf)
 	}
-	if _, err := io.ReadFull(p.conn, p.buf[:]); err != nil {
+	if err == nil {
+		_, _, _, err = readFrame(p.conn, p.buf)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("measure round trip: %w", err)
 	}
 	return time.Duration(clock.Mono() - start), nil
@@ -168,6 +118,4 @@ func (m *Meter) Close() {
 		_ = p.conn.Close()
 	}
 	m.host.Close()
-	_ = m.server.Close()
-	<-m.served
 }

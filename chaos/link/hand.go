@@ -3,6 +3,7 @@ package link
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"locklab/chaos/toxic"
@@ -35,23 +36,19 @@ func (h Hand) What() string {
 }
 
 // Opened lists the links, by name. Those of probes are not the user's.
-func (h *Host) Opened() []Opened {
+func (h *Host) Opened() (all []Opened) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := []Opened{}
-	for _, l := range h.links {
-		if l.spec.isProbe() {
-			continue
-		}
-		o := Opened{Spec: l.spec, Addr: l.gate.addr, Active: []Impairment{}}
-		for _, i := range h.active {
-			if i.strikes(l.spec) {
-				o.Active = append(o.Active, i)
-			}
-		}
-		all = append(all, o)
+	for _, l := range h.data() {
+		all = append(all, Opened{l.spec, l.gate.addr, h.on(l.spec)})
 	}
-	slices.SortFunc(all, func(a, b Opened) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// data are the links of the workload, by name. The caller holds mu.
+func (h *Host) data() []*link {
+	all := slices.DeleteFunc(slices.Collect(maps.Values(h.links)), func(l *link) bool { return l.spec.isProbe() })
+	slices.SortFunc(all, func(a, b *link) int { return cmp.Compare(a.spec.Name, b.spec.Name) })
 	return all
 }
 

@@ -49,10 +49,9 @@ func (c Config) validate() error {
 
 // Host has all outbound links of one host. It is safe for concurrent use.
 type Host struct {
-	config  Config
-	timer   *toxic.Timer
-	echo    *echo
-	figures figures
+	config Config
+	timer  *toxic.Timer
+	echo   *echo
 
 	mu     sync.Mutex // of the fields below, and of every change to them
 	closed bool
@@ -83,12 +82,9 @@ func NewHost(config Config) (*Host, error) {
 		timer.Close()
 		return nil, err
 	}
-	return &Host{
-		config: config, timer: timer, echo: e, figures: newFigures(),
-		links:  map[string]*link{},
-		probes: map[string]*prober{},
-		healed: map[string]string{},
-	}, nil
+	h := &Host{config: config, timer: timer, echo: e}
+	h.empty()
+	return h, nil
 }
 
 // EchoAddr is where other hosts' probe links should lead.
@@ -120,18 +116,17 @@ func (h *Host) open(spec Spec) (*link, error) {
 		}
 		return l, nil
 	}
-	var hit []Impairment
-	for _, i := range h.active {
-		if i.strikes(spec) {
-			hit = append(hit, i)
-		}
-	}
-	l, err := openLink(h, spec, hit)
+	l, err := openLink(h, spec, h.on(spec))
 	if err != nil {
 		return nil, err
 	}
 	h.links[spec.Name] = l
 	return l, nil
+}
+
+// on are the impairments that hit a link. The caller holds mu.
+func (h *Host) on(spec Spec) []Impairment {
+	return slices.DeleteFunc(slices.Clone(h.active), func(i Impairment) bool { return !i.strikes(spec) })
 }
 
 // CloseLink resets the link's connections and closes it. An unknown name is fine.
@@ -150,10 +145,15 @@ func (h *Host) CloseLink(name string) {
 func (h *Host) Clear() {
 	h.mu.Lock()
 	links, probes := h.links, h.probes
-	h.links, h.probes, h.active, h.healed, h.hand = map[string]*link{}, map[string]*prober{}, nil, map[string]string{}, nil
+	h.empty()
 	h.mu.Unlock()
 	shut(links, probes)
 	h.echo.clear()
+}
+
+func (h *Host) empty() {
+	h.links, h.probes, h.healed = map[string]*link{}, map[string]*prober{}, map[string]string{}
+	h.active, h.hand = nil, nil
 }
 
 // Apply puts an impairment on the links to its hosts, on live connections and on
@@ -217,10 +217,9 @@ func (h *Host) Heal(id string) (contradicted string) {
 func (h *Host) change(i Impairment, f func(*link)) {
 	var wg sync.WaitGroup
 	for _, l := range h.links {
-		if !i.strikes(l.spec) {
-			continue
+		if i.strikes(l.spec) {
+			wg.Go(func() { f(l) })
 		}
-		wg.Go(func() { f(l) })
 	}
 	wg.Wait()
 	h.pad()
@@ -243,10 +242,8 @@ func (h *Host) Close() {
 		return
 	}
 	h.closed = true
-	links, probes := h.links, h.probes
-	h.links, h.probes, h.active = nil, nil, nil
 	h.mu.Unlock()
-	shut(links, probes)
+	h.Clear()
 	h.echo.close()
 	h.timer.Close()
 }

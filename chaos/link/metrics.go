@@ -1,6 +1,11 @@
 package link
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync/atomic"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/chaos/toxic"
@@ -8,56 +13,29 @@ import (
 
 var _ prometheus.Collector = (*Host)(nil)
 
-// figures are what a host says of its links.
-type figures struct{ bytes, conns, begun, delay, faults *prometheus.Desc }
-
-func newFigures() figures {
-	of := func(name, help string, more ...string) *prometheus.Desc {
-		return prometheus.NewDesc(name, help, append([]string{"link", "to_host", "to_node"}, more...), nil)
-	}
-	return figures{
-		bytes:  of("locklab_link_bytes_total", "Bytes that the link has handed on, up to the node and down from it.", "direction"),
-		conns:  of("locklab_link_connections", "Connections of the link."),
-		begun:  of("locklab_link_connections_total", "Connections that programs have begun."),
-		delay:  of("locklab_link_delay_seconds", "One-way delay in force, without jitter: the topology's and what faults add at least.", "direction"),
-		faults: of("locklab_link_faults", "Faults in force, by kind.", "kind"),
-	}
-}
-
-func (f figures) all() []*prometheus.Desc {
-	return []*prometheus.Desc{f.bytes, f.conns, f.begun, f.delay, f.faults}
-}
-
-// Describe implements prometheus.Collector.
-func (h *Host) Describe(into chan<- *prometheus.Desc) {
-	for _, d := range h.figures.all() {
-		into <- d
-	}
-}
+// Describe implements prometheus.Collector. It says nothing: which links there are changes.
+func (h *Host) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector: the data links that are open, without the probes'.
 func (h *Host) Collect(into chan<- prometheus.Metric) {
 	h.mu.Lock()
-	var links []*link
-	for _, l := range h.links {
-		if !l.spec.isProbe() {
-			links = append(links, l)
-		}
-	}
+	links := h.data()
 	h.mu.Unlock()
 	for _, l := range links {
-		l.collect(h.figures, into)
+		l.collect(into)
 	}
 }
 
-func (l *link) collect(f figures, into chan<- prometheus.Metric) {
-	put := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
-		into <- prometheus.MustNewConstMetric(d, kind, value, append([]string{l.spec.Name, l.spec.ToHost, l.spec.ToNode}, more...)...)
+func (l *link) collect(into chan<- prometheus.Metric) {
+	names, values := []string{"link", "to_host", "to_node"}, []string{l.spec.Name, l.spec.ToHost, l.spec.ToNode}
+	put := func(kind prometheus.ValueType, name, help string, value float64, names, values []string) {
+		into <- prometheus.MustNewConstMetric(prometheus.NewDesc("locklab_link_"+name, help, names, nil), kind, value, values...)
 	}
-	put(f.bytes, prometheus.CounterValue, float64(l.carried.up.Load()), string(Up))
-	put(f.bytes, prometheus.CounterValue, float64(l.carried.down.Load()), string(Down))
+	byWay := append(slices.Clip(names), "direction")
 	for _, way := range ways() {
-		put(f.delay, prometheus.GaugeValue, l.delay(way, 0).Seconds(), string(way))
+		of := append(slices.Clip(values), string(way))
+		put(prometheus.CounterValue, "bytes_total", "Bytes that the link has handed on, up to the node and down from it.", float64(l.carried.of(way).Load()), byWay, of)
+		put(prometheus.GaugeValue, "delay_seconds", "One-way delay in force, without jitter: the topology's and what faults add at least.", l.delay(way, 0).Seconds(), byWay, of)
 	}
 	faults := map[string]int{}
 	for _, kind := range toxic.Kinds() {
@@ -69,9 +47,38 @@ func (l *link) collect(f figures, into chan<- prometheus.Metric) {
 		faults[i.Effect.Kind()]++
 	}
 	l.mu.Unlock()
-	put(f.conns, prometheus.GaugeValue, float64(conns))
-	put(f.begun, prometheus.CounterValue, float64(begun))
+	put(prometheus.GaugeValue, "connections", "Connections of the link.", float64(conns), names, values)
+	put(prometheus.CounterValue, "connections_total", "Connections that programs have begun.", float64(begun), names, values)
 	for kind, n := range faults {
-		put(f.faults, prometheus.GaugeValue, float64(n), kind)
+		put(prometheus.GaugeValue, "faults", "Faults in force, by kind.", float64(n), append(slices.Clip(names), "kind"), append(slices.Clip(values), kind))
 	}
+}
+
+// counters are bytes that a link has delivered; connections add to them without a lock.
+type counters struct{ up, down atomic.Int64 }
+
+func (c *counters) of(way Direction) *atomic.Int64 {
+	if way == Up {
+		return &c.up
+	}
+	return &c.down
+}
+
+// Traffic is the bytes that this host's links to one node have delivered since they were
+// opened. What a fault swallowed is not in it, nor are probes.
+type Traffic struct {
+	ToNode   string
+	Up, Down int64
+}
+
+// Traffic lists what went to and from each node, by name.
+func (h *Host) Traffic() []Traffic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sums := map[string]Traffic{}
+	for _, l := range h.data() {
+		t := sums[l.spec.ToNode]
+		sums[l.spec.ToNode] = Traffic{l.spec.ToNode, t.Up + l.carried.up.Load(), t.Down + l.carried.down.Load()}
+	}
+	return slices.SortedFunc(maps.Values(sums), func(a, b Traffic) int { return cmp.Compare(a.ToNode, b.ToNode) })
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -126,10 +126,7 @@ func (h *Host) pad() {
 // wants to see what is so now.
 func (h *Host) Probes() Report {
 	h.mu.Lock()
-	probes := make([]*prober, 0, len(h.probes))
-	for _, p := range h.probes {
-		probes = append(probes, p)
-	}
+	probes := slices.Collect(maps.Values(h.probes))
 	h.mu.Unlock()
 	report := Report{Host: h.config.Host}
 	for _, p := range probes {
@@ -242,46 +239,45 @@ func (p *prober) pad(bytes int) {
 
 // run sends one probe per interval, over a connection that it renews when it fails.
 func (p *prober) run() {
-	var (
-		conn   net.Conn
-		broken chan struct{} // closed when nothing more can be read from conn
-		frame  []byte
-	)
-	drop := func() {
-		if conn != nil {
-			_ = conn.Close()
-			<-broken
-			conn = nil
-		}
-	}
-	defer drop()
-	timer := clock.System().NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-p.ctx.Done():
-			return
-		case <-broken:
-			drop()
-			broken = nil
-			timer.Reset(redialInterval)
+	var frame []byte
+	for p.ctx.Err() == nil {
+		conn, err := p.connect()
+		if err != nil {
+			_, wait := p.next(frame)
+			p.pause(max(wait, redialInterval), nil)
 			continue
-		case <-p.nudge:
-		case <-timer.C():
 		}
-		var wait time.Duration
-		frame, wait = p.next(frame)
-		if conn == nil {
-			conn, broken = p.connect()
+		broken := make(chan struct{})
+		p.wg.Go(func() {
+			defer close(broken)
+			p.read(conn)
+		})
+		for on := true; on; {
+			var wait time.Duration
+			frame, wait = p.next(frame)
+			_ = conn.SetWriteDeadline(clock.System().Now().Add(time.Second)) // fails where the write does
+			_, err := conn.Write(frame)
+			on = err == nil && p.pause(wait, broken)
 		}
-		if conn == nil {
-			wait = max(wait, redialInterval)
-		} else if err := p.send(conn, frame); err != nil {
-			drop()
-			broken = nil
-		}
-		timer.Reset(wait)
+		_ = conn.Close()
+		<-broken
+		p.pause(redialInterval, nil)
 	}
+}
+
+// pause is false if the connection broke, or the prober is closed.
+func (p *prober) pause(d time.Duration, broken <-chan struct{}) bool {
+	timer := clock.System().NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-p.nudge:
+	case <-broken:
+		return false
+	case <-p.ctx.Done():
+		return false
+	}
+	return true
 }
 
 // next numbers a probe, and says when the one after it is due. One that cannot leave
@@ -294,33 +290,18 @@ func (p *prober) next(frame []byte) ([]byte, time.Duration) {
 	return putFrame(frame, p.padding, p.sent, p.sentAt), p.pace.interval(p.sentAt)
 }
 
-func (p *prober) send(conn net.Conn, frame []byte) error {
-	if err := conn.SetWriteDeadline(clock.System().Now().Add(time.Second)); err != nil {
-		return fmt.Errorf("send probe: %w", err)
-	}
-	if _, err := conn.Write(frame); err != nil {
-		return fmt.Errorf("send probe: %w", err)
-	}
-	return nil
-}
-
-// connect returns nothing when the link does not take the connection.
-func (p *prober) connect() (net.Conn, chan struct{}) {
+// connect fails when the link does not take the connection.
+func (p *prober) connect() (net.Conn, error) {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(p.ctx, "tcp", p.addr)
 	if err != nil {
-		return nil, nil
+		return nil, err
 	}
 	if err := writeHello(conn, p.origin); err != nil {
 		_ = conn.Close() // of no use
-		return nil, nil
+		return nil, err
 	}
-	broken := make(chan struct{})
-	p.wg.Go(func() {
-		defer close(broken)
-		p.read(conn)
-	})
-	return conn, broken
+	return conn, nil
 }
 
 func (p *prober) read(conn net.Conn) {

@@ -108,7 +108,7 @@ func (w *watches) list() []*watch {
 
 // passed notes what came out of the toxics.
 func (l *link) passed(way Direction, chunk *stream.StreamChunk) {
-	l.carried.add(way, int64(len(chunk.Data)))
+	l.carried.of(way).Add(int64(len(chunk.Data)))
 	for _, w := range l.watches.list() {
 		if !chunk.Timestamp.Before(w.since) && w.impairment.Direction.has(way) {
 			w.pass(way, len(chunk.Data), clock.System().Now().Sub(chunk.Timestamp))

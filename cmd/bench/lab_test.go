@@ -23,7 +23,7 @@ import (
 // linkRows say what the links add to what is measured through them.
 func linkRows() []row {
 	through := func(b testing.TB, delay time.Duration) (*link.Meter, measurement) {
-		m, err := link.NewMeter(b.Context())
+		m, err := link.NewMeter()
 		must.Do(b, err)
 		b.Cleanup(m.Close)
 		path, err := m.Through(b.Context(), link.Delay{Base: delay}, link.Delay{})
