@@ -102,8 +102,8 @@ type lane struct {
 	last     error      // the last of them
 	retryAt  time.Duration
 
-	conn     atomic.Pointer[watchedConn] // the last one dialed
-	prepared net.Conn                    // dialed ahead for the client, see connect
+	conn   atomic.Pointer[watchedConn] // the last one dialed
+	dialed error                       // why a dial of this batch failed
 }
 
 // watchedConn is a connection that notes whether a command was ever written to it.
@@ -149,15 +149,16 @@ func newLane(l *link, addr string) *lane {
 func (ln *lane) options() *redis.Options {
 	o := clientOptions(ln.addr, ln.timeout)
 	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-		if c := ln.prepared; c != nil {
-			ln.prepared = nil
+		c, err := ln.dialer(ctx, ln.addr, ln.timeout)
+		if err != nil {
+			ln.dialed = fmt.Errorf("dial: %w", err)
+			c = brokenConn()
+			ln.conn.Store(&watchedConn{Conn: c}) // to which nothing is ever written
 			return c, nil
 		}
-		c, err := ln.dial(ctx) // the old connection broke while it was idle
-		if err != nil {
-			return brokenConn(), nil //nolint:nilerr // go-redis would try again; a broken connection fails the batch at once
-		}
-		return c, nil
+		t := &watchedConn{Conn: c}
+		ln.conn.Store(t)
+		return t.forRedis(), nil
 	}
 	o.OnConnect = func(context.Context, *redis.Conn) error {
 		ln.conn.Load().live.Store(true)
@@ -187,22 +188,13 @@ func clientOptions(addr string, timeout time.Duration) *redis.Options {
 	}
 }
 
-// brokenConn is a connection on which everything fails. It takes the place of an
-// error that go-redis's pool would log by itself and remember.
+// brokenConn is a connection on which everything fails. It takes the place of an error, after
+// which go-redis's pool would go on dialing, and logging, on its own for as long as an instance
+// is down.
 func brokenConn() net.Conn {
 	here, there := net.Pipe()
 	_ = there.Close()
 	return here
-}
-
-func (ln *lane) dial(ctx context.Context) (net.Conn, error) {
-	c, err := ln.dialer(ctx, ln.addr, ln.timeout)
-	if err != nil {
-		return nil, fmt.Errorf("dial: %w", err)
-	}
-	t := &watchedConn{Conn: c}
-	ln.conn.Store(t)
-	return t.forRedis(), nil
 }
 
 // send puts the command into the lane.
@@ -329,7 +321,7 @@ func (ln *lane) process(batch []*command) {
 	if len(due) == 0 {
 		return
 	}
-	if now < ln.retryAt || !ln.connect() {
+	if now < ln.retryAt {
 		for _, c := range due {
 			ln.notSent(c, ln.last)
 		}
@@ -346,22 +338,6 @@ func (ln *lane) notSent(c *command, why error) {
 		return
 	}
 	c.to.receive(c, nil, unsent)
-}
-
-// connect makes sure that there is a connection. It dials ahead of go-redis, whose
-// pool would otherwise go on dialing, and logging, on its own for as long as an
-// instance is down.
-func (ln *lane) connect() bool {
-	if t := ln.conn.Load(); t != nil && !t.closed.Load() {
-		return true
-	}
-	c, err := ln.dial(context.Background())
-	if err != nil {
-		ln.failed(err)
-		return false
-	}
-	ln.prepared = c
-	return true
 }
 
 // failed spaces out the next tries: at once after the first failure, as a server
@@ -397,6 +373,7 @@ func (ln *lane) exec(batch []*command, inFull bool) {
 	if t != nil {
 		t.wrote.Store(false)
 	}
+	ln.dialed = nil
 	_, _ = pipe.Exec(ctx) // every command has its own error, looked at below
 	t = ln.conn.Load()    // go-redis may have dialed another one
 	wrote := t != nil && t.wrote.Load()
@@ -423,6 +400,9 @@ func (ln *lane) exec(batch []*command, inFull bool) {
 			why = err
 			ln.notSent(c, err)
 		default:
+			if ln.dialed != nil {
+				err = ln.dialed
+			}
 			broken, why = true, err
 			switch {
 			case c.repeat:
