@@ -404,7 +404,7 @@ func (l *Locker) Close() error {
 		for _, ln := range in.lanes {
 			errs = append(errs, ln.client.Close())
 		}
-		l.subscriptions[i].close()
+		errs = append(errs, l.subscriptions[i].close())
 	}
 	l.running.Wait()
 	close(l.over)

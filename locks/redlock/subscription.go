@@ -21,14 +21,10 @@ type subscription struct {
 	locker *Locker
 	addr   string
 
-	up      atomic.Bool
-	mu      sync.Mutex
-	started bool
-	closed  bool
-	first   chan struct{} // closed at the first subscription, or when it is refused
-	conn    net.Conn
-	client  *redis.Client
-	pubsub  *redis.PubSub
+	up     atomic.Bool
+	mu     sync.Mutex
+	first  chan struct{} // closed at the first subscription, or when it is refused
+	client *redis.Client // nil until it begins
 }
 
 // pulse is how often a quiet subscription is checked.
@@ -40,9 +36,12 @@ func (s *subscription) listen(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	s.mu.Lock()
-	if !s.started && !s.closed {
-		s.started = true
-		s.first = make(chan struct{})
+	if s.client == nil && !signals.Closed(s.locker.closed) {
+		o := clientOptions(s.addr, s.locker.timeout)
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return s.locker.dialer(ctx, s.addr, s.locker.timeout)
+		}
+		s.client, s.first = redis.NewClient(o), make(chan struct{})
 		s.locker.running.Go(s.run)
 	}
 	first := s.first
@@ -67,17 +66,12 @@ func (s *subscription) run() {
 
 // subscribe listens until the connection breaks. It says whether it ever heard.
 func (s *subscription) subscribe() bool {
-	ctx := context.Background() // close ends it by closing the connection
-	conn, err := s.locker.dialer(ctx, s.addr, s.locker.timeout)
-	if err != nil {
-		return false
-	}
-	pubsub := s.open(conn)
-	if pubsub == nil {
-		_ = conn.Close()
-		return false
-	}
-	defer s.shut()
+	ctx := context.Background()       // close ends it by closing the connection
+	pubsub := s.client.Subscribe(ctx) // connects when a channel is named
+	defer func() {
+		s.up.Store(false)
+		_ = pubsub.Close()
+	}()
 	subscribe, channel := pubsub.Subscribe, s.locker.channel
 	if s.locker.single != nil {
 		subscribe, channel = pubsub.PSubscribe, ReleaseChannel+"*"
@@ -86,7 +80,7 @@ func (s *subscription) subscribe() bool {
 		return false
 	}
 	heard, asked := false, false
-	for {
+	for !signals.Closed(s.locker.closed) {
 		message, err := pubsub.ReceiveTimeout(ctx, pulse)
 		var netErr net.Error
 		switch {
@@ -121,6 +115,7 @@ func (s *subscription) subscribe() bool {
 			}
 		}
 	}
+	return heard
 }
 
 // heardOnce lets callers of listen go on. It is true the first time.
@@ -134,42 +129,12 @@ func (s *subscription) heardOnce() bool {
 	return true
 }
 
-// open subscribes through a connection that is there. It is nil after close.
-func (s *subscription) open(conn net.Conn) *redis.PubSub {
-	used := false
-	o := clientOptions(s.addr, s.locker.timeout)
-	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
-		if used {
-			return nil, errors.New("redlock: the subscription's connection is used up")
-		}
-		used = true
-		return conn, nil
-	}
+// close ends it.
+func (s *subscription) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.client == nil {
 		return nil
 	}
-	s.conn, s.client = conn, redis.NewClient(o)
-	s.pubsub = s.client.Subscribe(context.Background()) // connects when a channel is named
-	return s.pubsub
-}
-
-func (s *subscription) shut() {
-	s.up.Store(false)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.client != nil {
-		_ = s.conn.Close() // first: it ends what the other two may wait for
-		_ = s.pubsub.Close()
-		_ = s.client.Close()
-		s.conn, s.client, s.pubsub = nil, nil, nil
-	}
-}
-
-func (s *subscription) close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.shut()
+	return s.client.Close()
 }
