@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,34 +61,8 @@ func specs(names func() []string) cobra.CompletionFunc {
 	}
 }
 
-// onOff are the values of a flag of [catalog.OnOff].
+// onOff are the values of --fencing, and capacities those of --capacity, which names the measurement that
+// follows runs without a fault.
 func onOff() []string { return []string{"on", "off"} }
 
-// capacityFlag names the measurement that follows runs without a fault.
-type capacityFlag string
-
-// The values of --capacity.
-const (
-	capacityOn      capacityFlag = "on"
-	capacityOff     capacityFlag = "off"
-	capacityMatches capacityFlag = "matches"
-)
-
-func capacities() []string {
-	return []string{string(capacityOn), string(capacityOff), string(capacityMatches)}
-}
-
-// String implements [pflag.Value].
-func (c *capacityFlag) String() string { return cmp.Or(string(*c), string(capacityOn)) }
-
-// Set implements [pflag.Value].
-func (c *capacityFlag) Set(text string) error {
-	if !slices.Contains(capacities(), text) {
-		return errors.New("want on, off or matches")
-	}
-	*c = capacityFlag(text)
-	return nil
-}
-
-// Type implements [pflag.Value].
-func (*capacityFlag) Type() string { return strings.Join(capacities(), "|") }
+func capacities() []string { return append(onOff(), "matches") }

@@ -46,7 +46,7 @@ type runFlags struct {
 	baseline           string
 	failOn, external   []string
 	suite, resume      string
-	capacity           capacityFlag
+	capacity           string
 	redo               []string
 	args               []string // of a run that goes on
 	lockCmds           []string
@@ -114,7 +114,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
 	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn)")
 	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults")
-	fl.Var(&f.capacity, "capacity", "on, off, or matches: matches per second too")
+	fl.StringVar(&f.capacity, "capacity", "on", "on, off, or matches: matches per second too")
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
 	fl.BoolVar(&f.full, "full", false, "print every figure")
 	langFlag(fl, &f.lang, ofSummary)
@@ -332,8 +332,11 @@ func (f *runFlags) checkPatience() error {
 
 // setUp checks what every lab is made of: the load, the topology and the locks.
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
-	c.Capacity = f.capacity != capacityOff && !c.Suite && (!f.quick || f.set.Changed("capacity"))
-	c.Throughput = f.capacity == capacityMatches
+	if !slices.Contains(capacities(), f.capacity) {
+		return fmt.Errorf("--capacity %s: want on, off or matches", f.capacity)
+	}
+	c.Capacity = f.capacity != "off" && !c.Suite && (!f.quick || f.set.Changed("capacity"))
+	c.Throughput = f.capacity == "matches"
 	c.Args = f.args
 	if c.Args == nil {
 		c.Args = os.Args[1:]

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/nodes/etcdnode"
-	"locklab/nodes/role"
 )
 
 // TestOptionsTravel: a master gets every option of every lock as the controller has read it.
@@ -61,20 +59,6 @@ func (e Entry) travels(spec locks.Spec) error {
 		err = fmt.Errorf("%+v was read, %s written, and %+v read again", l.options, settings.Options, got)
 	}
 	return err
-}
-
-// TestServersWithoutSettings: a role that nothing gives settings to is an error.
-func TestServersWithoutSettings(t *testing.T) {
-	settings := func(struct{}, []Member, time.Duration) any { return nil }
-	for name, s := range map[string]server[struct{}]{
-		"no settings": {role: role.Role{Name: "etcd", ClientPort: "client"}},
-		"no port":     {role: role.Role{Name: "etcd"}, settings: settings},
-	} {
-		e := binding[struct{}]{name: "x", parse: noOptions, servers: []server[struct{}]{s}}.entry()
-		if _, err := e.bind(locks.Spec{Name: "x"}); err == nil || !strings.Contains(err.Error(), "lock x: nothing gives settings to its servers of the role etcd") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }
 
 // TestLimitsOfLocksFollowTheRoundTrips: a lock waits longer for a server that is far, unless the

@@ -36,8 +36,7 @@ type Entry struct {
 	bind    func(locks.Spec) (Lock, error)
 	decode  func(jsontext.Value) (options any, err error)
 	client  func(options any, env Env) (locks.Locker, error)
-	servers []role.Role    // of all variants
-	missing []func() error // of the servers of the lock without a variant
+	servers []role.Role // of all variants
 }
 
 // Lock is an entry with the options that the user asked for, read.
@@ -175,9 +174,6 @@ func (b binding[O]) entry() Entry {
 			l.Traits = b.traits(o)
 		}
 		for _, s := range b.servers {
-			if s.settings == nil || s.role.ClientPort == "" {
-				return Lock{}, fmt.Errorf("lock %s: nothing gives settings to its servers of the role %s, or nobody knows their port", b.name, s.role.Name)
-			}
 			nodes := 0
 			if s.nodes != nil {
 				nodes = s.nodes(o)
@@ -220,7 +216,6 @@ func (b binding[O]) entry() Entry {
 		e.Traits = plain.Traits
 		for _, s := range plain.Servers {
 			e.Needs = append(e.Needs, s.Name)
-			e.missing = append(e.missing, s.Missing)
 		}
 	}
 	return e
@@ -244,18 +239,15 @@ func optionsText(describe func(variant string) ([]locks.Option, []locks.Variant)
 	return strings.Join(all, "; ")
 }
 
-// Missing says which server of the lock, without a variant, is not installed on this
-// machine, and how to install it; nil if all are.
-func (e Entry) Missing() error {
-	for _, missing := range e.missing {
-		if missing == nil {
-			continue
-		}
-		if err := missing(); err != nil {
-			return err
+// Missing says which server of the lock is not installed on this machine, and how to install it; nil if
+// all are.
+func (e Entry) Missing() (err error) {
+	for _, s := range e.servers {
+		if s.Missing != nil && err == nil {
+			err = s.Missing()
 		}
 	}
-	return nil
+	return err
 }
 
 // Names lists the names of all locks.
@@ -310,12 +302,12 @@ func Bind(spec locks.Spec) (Lock, error) {
 }
 
 func find(name string) (Entry, bool) {
-	all := Entries()
-	i := slices.IndexFunc(all, func(e Entry) bool { return e.Name == name })
-	if i < 0 {
-		return Entry{}, false
+	for _, e := range entries() {
+		if e.Name == name {
+			return e, true
+		}
 	}
-	return all[i], true
+	return Entry{}, false
 }
 
 // ParsePeers reads the spec of a peer-to-peer lock, which has a Core.

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"locklab/locks"
@@ -28,7 +30,10 @@ import (
 )
 
 // Entries lists the locks in the order in which reports show them.
-func Entries() []Entry {
+func Entries() []Entry { return slices.Clone(entries()) }
+
+// entries are made once: each reads its own options, to list them.
+var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it never changes
 	return []Entry{
 		binding[struct{}]{
 			name: "none", control: true,
@@ -274,7 +279,7 @@ func Entries() []Entry {
 			disk:  func(o pglock.Options) bool { return o.Variant != pglock.Advisory }, // which writes nothing
 		}.entry(),
 	}
-}
+})
 
 // DefaultLocks are compared when the user names none.
 func DefaultLocks() []string {

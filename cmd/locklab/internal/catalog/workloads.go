@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -146,7 +147,7 @@ func Workloads() []Workload {
 			Flags: func(fl *pflag.FlagSet) Load {
 				l := clientsFlags(fl, fencedwrite.Path)
 				resourcesFlag(fl, l)
-				fl.Var(&l.fencing, "fencing", "fenced-write: holders show their tokens")
+				fl.StringVar(&l.fencing, "fencing", "on", "fenced-write: holders show their tokens")
 				return l
 			},
 			Serve: func(s Site) Service {
@@ -272,31 +273,8 @@ type clientsLoad struct {
 	clients, resources int
 	hold               time.Duration
 	set                func(flag string) bool // by the user
-	fencing            OnOff
+	fencing            string                 // on or off; "" is on
 }
-
-// OnOff is a flag of that value. Its zero value is on.
-type OnOff struct{ Off bool }
-
-// String implements [pflag.Value].
-func (o *OnOff) String() string {
-	if o.Off {
-		return "off"
-	}
-	return "on"
-}
-
-// Set implements [pflag.Value].
-func (o *OnOff) Set(text string) error {
-	if text != "on" && text != "off" {
-		return errors.New("want on or off")
-	}
-	o.Off = text == "off"
-	return nil
-}
-
-// Type implements [pflag.Value].
-func (*OnOff) Type() string { return "on|off" }
 
 // clientsFlags are those that all workloads of clients inside the masters have.
 func clientsFlags(fl *pflag.FlagSet, path string) *clientsLoad {
@@ -311,6 +289,9 @@ func resourcesFlag(fl *pflag.FlagSet, l *clientsLoad) {
 }
 
 func (l *clientsLoad) Check() error {
+	if !slices.Contains([]string{"", "on", "off"}, l.fencing) {
+		return fmt.Errorf("--fencing %s: want on or off", l.fencing)
+	}
 	return errors.Join(Within("--clients", l.clients, 1, mutex.MaxClients), Within("--resources", l.resources, 1, mutex.MaxResources),
 		Within("--hold", l.hold, 0, time.Hour))
 }
@@ -360,7 +341,7 @@ func wants[T comparable](l *clientsLoad, flag string, value *T, wanted T) {
 func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	plan := mutex.DefaultPlan()
 	plan.ID = fmt.Sprintf("run-%d", r.Repeat)
-	plan.Clients, plan.Hold, plan.Unfenced = l.clients, l.hold, l.fencing.Off
+	plan.Clients, plan.Hold, plan.Unfenced = l.clients, l.hold, l.fencing == "off"
 	wants(l, "hold", &plan.Hold, r.Wants.Hold)
 	wants(l, "clients", &plan.Clients, r.Wants.Clients)
 	plan.Resources, _ = l.Resources(r.Wants)
