@@ -81,7 +81,7 @@ interrupted, or 143 by SIGTERM.`,
   locklab run --quick                                  in 90 seconds
   locklab run --locks redlock:ttl=1s,raft --scenarios zone-failure
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
-  locklab run --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'
+  locklab run --workload fenced-write --fencing off --scenarios granted-pause
   locklab run --locks redlock --fail-on 'duplicates>0' --junit junit.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
