@@ -68,32 +68,28 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 	if row.Lock == "multiphase" {
 		return page.History{}, fs.ErrNotExist
 	}
-	names := []string{"", "master-a", "master-c", "group-1", "r1", "r2", "worker-a", "canary-master-c", "timeout"}
-	for i := range 60 {
-		names = append(names, fmt.Sprint("h", i))
-	}
 	const start = 1000 * ms
-	run := &record.Run{Names: names, Head: history.Run{Lock: row.Lock, Workload: row.Workload, OfferedPS: 100}, Measure: start, Drain: start + 6000*ms, End: start + 8000*ms}
-	run.Nodes = []record.Node{{Name: 2, Zone: "c"}}
+	run := &record.Run{Head: history.Run{Lock: row.Lock, Workload: row.Workload, OfferedPS: 100}, Measure: start, Drain: start + 6000*ms, End: start + 8000*ms}
+	run.Nodes = []record.Node{{Name: "master-c", Zone: "c"}}
 	for i := range int64(600) {
 		at := start + i*10*ms
-		q := record.Request{Op: record.Op{From: at, At: at + 12*ms, Node: 1, Resource: 3}, Room: 4}
+		q := record.Request{Op: record.Op{From: at, At: at + 12*ms, Node: "master-a", Resource: "group-1"}, Room: "r1"}
 		if len(row.Outages) > 0 && i >= 200 && i < 400 {
-			q.Outcome, q.ErrorKind, q.Room, q.At = record.Failed, 8, 0, at+500*ms
+			q.Outcome, q.ErrorKind, q.Room, q.At = record.Failed, "timeout", "", at+500*ms
 		}
 		run.Requests = append(run.Requests, q)
 	}
 	for i := range int64(60) {
 		at := start + i*100*ms
-		c := record.Acquire{Op: record.Op{From: at, At: at + ms, Node: 2, Resource: 7}, Hold: record.Name(9 + i), Until: at + 2*ms}
+		c := record.Acquire{Op: record.Op{From: at, At: at + ms, Node: "master-c", Resource: "canary-master-c"}, Hold: fmt.Sprint("h", i), Until: at + 2*ms}
 		if len(row.Outages) > 0 && i >= 20 && i < 40 {
-			c = record.Acquire{Op: record.Op{From: at, At: at + 90*ms, Node: 2, Resource: 7, Outcome: record.Failed, ErrorKind: 8}, Until: record.Never}
+			c = record.Acquire{Op: record.Op{From: at, At: at + 90*ms, Node: "master-c", Resource: "canary-master-c", Outcome: record.Failed, ErrorKind: "timeout"}, Until: record.Never}
 		}
 		run.Canaries = append(run.Canaries, c)
 	}
-	for i := range record.Name(2) {
+	for i := range 2 {
 		begins := [4]int64{start + int64(100+30*i)*ms, record.Never, record.Never, record.Never}
-		run.Rooms = append(run.Rooms, record.Room{ID: 4 + i, Worker: 6, Resource: 3, Master: 1 + i, At: begins})
+		run.Rooms = append(run.Rooms, record.Room{ID: fmt.Sprint("r", i+1), Worker: "worker-a", Resource: "group-1", Master: []string{"master-a", "master-c"}[i], At: begins})
 	}
 	h := page.History{Run: run}
 	for _, v := range row.Violations {

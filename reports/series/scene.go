@@ -51,7 +51,7 @@ func OfViolation(run *record.Run, v result.Violation) Scene {
 		}
 		hold := s.room(p, which[i])
 		for j := range run.Acquires {
-			if a := &run.Acquires[j]; a.Granted() && run.Text(a.Hold) == hold {
+			if a := &run.Acquires[j]; a.Granted() && a.Hold == hold {
 				s.hold(a, client)
 			}
 		}
@@ -62,8 +62,8 @@ func OfViolation(run *record.Run, v result.Violation) Scene {
 		from = min(from, step.FromMS)
 	}
 	for i := range run.Grants {
-		if g := &run.Grants[i]; run.Text(g.Resource) == v.Resource && s.at(g.At) >= from && s.at(g.At) <= 0 {
-			s.moment(run.Text(g.Node), lang.Key("write"), sentence.Of("the server grants it, token %d", g.Token), g.At)
+		if g := &run.Grants[i]; g.Resource == v.Resource && s.at(g.AtNS) >= from && s.at(g.AtNS) <= 0 {
+			s.moment(g.Node, lang.Key("write"), sentence.Of("the server grants it, token %d", g.Token), g.AtNS)
 		}
 	}
 	parties := []string{v.First.Node, v.Second.Node, v.First.Worker, v.Second.Worker}
@@ -79,11 +79,11 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 	if zone, is := strings.CutPrefix(o.Of, "zone "); is {
 		ours = func(a *record.Acquire) bool { n := run.Node(a.Node); return n != nil && n.Zone == zone }
 	} else if o.Of != "" {
-		asks, ours = run.Acquires, func(a *record.Acquire) bool { return run.Text(a.Resource) == o.Of }
+		asks, ours = run.Acquires, func(a *record.Acquire) bool { return a.Resource == o.Of }
 	}
 	const slack = 1e-3 // ms: the row's times are rounded
 	var before, after *record.Acquire
-	refused := map[record.Name][]*record.Acquire{}
+	refused := map[string][]*record.Acquire{}
 	for i := range asks {
 		a := &asks[i]
 		switch at := s.at(a.At); {
@@ -104,14 +104,14 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 	for node, all := range refused {
 		kinds, from, to := map[string]int{}, all[0].From, all[0].At
 		for _, a := range all {
-			kinds[cmp.Or(run.Text(a.ErrorKind), "unknown")]++
+			kinds[cmp.Or(a.ErrorKind, "unknown")]++
 			from, to = min(from, a.From), max(to, a.At)
 		}
 		var counts []string
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			counts = append(counts, kind+" x "+table.Count(float64(kinds[kind])))
 		}
-		s.add(run.Text(node), lang.Key("wait"), sentence.Of("does not get it: %s", strings.Join(counts, ", ")), sentence.Text{}, from, to)
+		s.add(node, lang.Key("wait"), sentence.Of("does not get it: %s", strings.Join(counts, ", ")), sentence.Text{}, from, to)
 	}
 	unasked := []string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}
 	s.causes(-1000, func(_, state string) bool { return slices.Contains(unasked, state) })
@@ -143,7 +143,7 @@ func (s *scene) moment(who, what string, is sentence.Text, at int64) {
 
 // hold adds one from its grant to its end. Of a canary's only the grant is on record.
 func (s *scene) hold(a *record.Acquire, client string) {
-	who, granted := s.run.Text(a.Node)+client, sentence.Of("gets the lock after %s", table.Duration(float64(a.At-a.From)/1e6))
+	who, granted := a.Node+client, sentence.Of("gets the lock after %s", table.Duration(float64(a.At-a.From)/1e6))
 	if a.Token > 0 {
 		granted = sentence.Of("%s, token %d", granted, a.Token)
 	}
@@ -167,35 +167,30 @@ func (s *scene) room(p result.Party, which sentence.Text) (hold string) {
 	if p.Room == "" {
 		return hold
 	}
-	text := s.run.Text
 	for i := range s.run.Orders {
 		o := &s.run.Orders[i]
-		if text(o.Room) != p.Room {
+		if o.Room != p.Room {
 			continue
 		}
-		looks, orders, until := sentence.Of("looks at the workers"), sentence.Text{}, o.At
+		looks, orders, until := sentence.Of("looks at the workers"), sentence.Text{}, o.AtNS
 		if len(o.Unreachable) > 0 {
-			var names []string
-			for _, n := range o.Unreachable {
-				names = append(names, text(n))
-			}
-			looks = sentence.Of("looks at the workers; cannot reach %s", strings.Join(names, ", "))
+			looks = sentence.Of("looks at the workers; cannot reach %s", strings.Join(o.Unreachable, ", "))
 		}
-		if o.Sent > 0 {
-			orders, until = sentence.Of("orders %s", which), o.Sent
+		if o.SentNS > 0 {
+			orders, until = sentence.Of("orders %s", which), o.SentNS
 		}
-		s.add(text(o.Node), lang.Key("order"), looks, orders, o.From, until)
-		hold = cmp.Or(hold, text(o.Hold))
+		s.add(o.Node, lang.Key("order"), looks, orders, o.FromNS, until)
+		hold = cmp.Or(hold, o.Hold)
 	}
 	for i := range s.run.Rooms {
 		r, ends := &s.run.Rooms[i], sentence.Of("%s is closed", which)
-		if text(r.ID) != p.Room || r.At[record.RoomStarting] == record.Never {
+		if r.ID != p.Room || r.At[record.RoomStarting] == record.Never {
 			continue
 		}
 		if r.At[record.RoomFull] <= r.At[record.RoomClosed] {
 			ends = sentence.Of("%s is full", which)
 		}
-		s.add(text(r.Worker), lang.Key("room"), sentence.Of("%s begins, ordered by %s", which, text(r.Master)), ends, r.At[record.RoomStarting], r.Over())
+		s.add(r.Worker, lang.Key("room"), sentence.Of("%s begins, ordered by %s", which, r.Master), ends, r.At[record.RoomStarting], r.Over())
 	}
 	return hold
 }
@@ -204,23 +199,21 @@ func (s *scene) room(p result.Party, which sentence.Text) (hold string) {
 func (s *scene) accesses(first, second string) {
 	for i := range s.run.Accesses {
 		a := &s.run.Accesses[i]
-		if hold := s.run.Text(a.Hold); hold == "" || hold != first && hold != second {
+		if hold := a.Hold; hold == "" || hold != first && hold != second {
 			continue
 		}
-		by, did := s.run.Text(a.By), sentence.Text{}
-		switch a.Kind {
-		case record.DidRead:
-			did = sentence.Of("%s reads version %d", by, a.Version)
-		case record.DidWrite:
-			did = sentence.Of("%s writes version %d, having read %d", by, a.Version, a.Base)
-		case record.RefusedWrite:
-			did = sentence.Of("%s may not write: refused by token %d", by, a.Token)
-		case record.RefusedRead:
-			did = sentence.Of("%s may not read: refused by token %d", by, a.Token)
-		case record.Untold:
-			did = sentence.Of("%s writes, and is not told whether", by)
+		did := sentence.Of("%s writes, and is not told whether", a.Client)
+		switch reads := a.Kind == history.KindRead; {
+		case reads && a.State == history.WriteRefused:
+			did = sentence.Of("%s may not read: refused by token %d", a.Client, a.Token)
+		case reads:
+			did = sentence.Of("%s reads version %d", a.Client, a.Version)
+		case a.State == history.WriteAccepted:
+			did = sentence.Of("%s writes version %d, having read %d", a.Client, a.Version, a.Base)
+		case a.State == history.WriteRefused:
+			did = sentence.Of("%s may not write: refused by token %d", a.Client, a.Token)
 		}
-		s.moment(s.run.Text(a.Node), lang.Key("write"), did, a.At)
+		s.moment(a.Node, lang.Key("write"), did, a.AtNS)
 	}
 }
 
@@ -241,8 +234,8 @@ func (s *scene) causes(from float64, told func(node, state string) bool) {
 	}
 	for _, n := range s.run.Nodes {
 		for _, e := range n.Events {
-			if at := s.at(e.AtNS); at >= from && at <= s.LastsMS && told(s.run.Text(n.Name), e.State) {
-				s.moment(s.run.Text(n.Name), lang.Key("node"), NodeText(e.State), e.AtNS)
+			if at := s.at(e.AtNS); at >= from && at <= s.LastsMS && told(n.Name, e.State) {
+				s.moment(n.Name, lang.Key("node"), NodeText(e.State), e.AtNS)
 			}
 		}
 	}

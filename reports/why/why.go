@@ -36,7 +36,7 @@ func Subjects(row *result.Row) int { return len(row.Violations) + len(row.Outage
 // Write explains a row. The record may be nil where the history is lost.
 func Write(w io.Writer, say *lang.Lang, row *result.Row, run *record.Run, o Options) error {
 	if run == nil {
-		run = &record.Run{Names: []string{""}}
+		run = &record.Run{}
 	}
 	t := telling{say: say, row: row, run: run, width: cmp.Or(o.Width, 80)}
 	t.title(say.Sprintf("%s under %s, %s", row.Lock, row.Scenario, row.Workload) + o.Of)

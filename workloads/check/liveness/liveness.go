@@ -31,7 +31,7 @@ func Judge(r *record.Run, row *result.Row) {
 	j := judge{
 		Run: r, row: row, measured: record.Span{From: r.Measure, To: r.Drain},
 		second: int64(r.Head.Limit(time.Second)), least: int64(r.Head.Limit(1500 * time.Millisecond)),
-		away: make([][]record.Span, len(r.Names)), deaf: make([][]record.Span, len(r.Names)), granted: map[record.Name][]int64{},
+		away: map[string][]record.Span{}, deaf: map[string][]record.Span{}, granted: map[string][]int64{},
 	}
 	for i := range r.Nodes {
 		j.away[r.Nodes[i].Name] = r.Nodes[i].Away
@@ -51,15 +51,15 @@ type judge struct {
 	row       *result.Row
 	measured  record.Span
 	second    int64
-	least     int64                   // that a fault lasts to show that the lock is down
-	away      [][]record.Span         // of each node, by its name
-	deaf      [][]record.Span         // that time, and when its canary was not granted for a second
-	granted   map[record.Name][]int64 // to the canary of each master, in the measured part; first comes its beginning
-	spells    []record.Span           // the faults' times
-	settling  []record.Span           // these, and until they settled
-	healed    bool                    // an order to heal came in the measured part
-	recovered int64                   // how long after it an outage went on, at most
-	rank      int                     // of the word
+	least     int64                    // that a fault lasts to show that the lock is down
+	away      map[string][]record.Span // of each node, by its name
+	deaf      map[string][]record.Span // that time, and when its canary was not granted for a second
+	granted   map[string][]int64       // to the canary of each master, in the measured part; first comes its beginning
+	spells    []record.Span            // the faults' times
+	settling  []record.Span            // these, and until they settled
+	healed    bool                     // an order to heal came in the measured part
+	recovered int64                    // how long after it an outage went on, at most
+	rank      int                      // of the word
 	decides   outage
 	outages   []outage // the longest of the lock, of one resource and of each zone
 }
@@ -110,7 +110,7 @@ func (j *judge) faults() {
 // the lock or its zone has the outage, and what its clients want says nothing of a resource. Otherwise a
 // resource that only a zone that is cut off wants for a while would be down.
 func (j *judge) masters() {
-	copy(j.deaf, j.away)
+	maps.Copy(j.deaf, j.away)
 	for _, a := range j.Canaries { // sorted by At
 		if j.granted[a.Node] == nil {
 			j.granted[a.Node] = []int64{j.Measure}
@@ -156,7 +156,7 @@ func (j *judge) resources() {
 			wanted = outside(wanted, j.deaf[a.Node], record.Span{From: a.From, To: until})
 		}
 		slices.Sort(grants)
-		o := j.between(j.Text(own[0].Resource), j.Head.LeaseNS+j.second, grants, without(union(wanted), union(held)))
+		o := j.between(own[0].Resource, j.Head.LeaseNS+j.second, grants, without(union(wanted), union(held)))
 		if o.Len() > worst.Len() {
 			worst = o
 		}
@@ -185,7 +185,7 @@ func (j *judge) canaries() {
 	}
 	zones, lock := map[string]*zone{}, zone{up: []record.Span{j.measured}}
 	for node, times := range j.granted {
-		name := j.Head.HostZones[j.Head.NodeHosts[j.Text(node)]]
+		name := j.Head.HostZones[j.Head.NodeHosts[node]]
 		if zones[name] == nil {
 			zones[name] = &zone{}
 		}

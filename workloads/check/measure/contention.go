@@ -24,7 +24,7 @@ func granted(own []record.Acquire) (grants []*record.Acquire) {
 // contention measures how each resource went from one client to the next.
 func (m *measures) contention() {
 	var took dist
-	peers := map[record.Name]*peer{}
+	peers := map[string]*peer{}
 	for own := range m.ByResource() {
 		grants := granted(own)
 		m.handoffs(own, grants, &took)
@@ -80,7 +80,7 @@ type peer struct {
 // peers measures how long the clients of each master waited, and how often they were passed
 // over. A wait that ended without the lock counts with its length, and one that was open when
 // the measured part ended with its length so far: a master that is never served is in no other.
-func (m *measures) peers(own []record.Acquire, grants []*record.Acquire, all map[record.Name]*peer) {
+func (m *measures) peers(own []record.Acquire, grants []*record.Acquire, all map[string]*peer) {
 	times := make([]int64, len(grants))
 	for i, g := range grants {
 		times[i] = g.At
@@ -93,7 +93,7 @@ func (m *measures) peers(own []record.Acquire, grants []*record.Acquire, all map
 		}
 		p := all[a.Node]
 		if p == nil {
-			p = &peer{Peer: result.Peer{Node: m.Text(a.Node), Zone: m.Head.HostZones[m.Head.NodeHosts[m.Text(a.Node)]]}}
+			p = &peer{Peer: result.Peer{Node: a.Node, Zone: m.Head.HostZones[m.Head.NodeHosts[a.Node]]}}
 			all[a.Node] = p
 		}
 		p.waits.add(to - from)
@@ -127,7 +127,7 @@ func before(times []int64, at int64) int {
 // fairness is Jain's index of the masters' grants (R. Jain, D. Chiu, W. Hawe, "A Quantitative
 // Measure of Fairness", DEC-TR-301, 1984). A master that asked and got none counts.
 func (m *measures) fairness() {
-	got := map[record.Name]float64{}
+	got := map[string]float64{}
 	for i := range m.Acquires {
 		if a := &m.Acquires[i]; a.At >= m.Measure && a.From < m.Drain {
 			n := 0.0

@@ -59,7 +59,7 @@ func (m *measures) requests() {
 			took.add(o.At - o.From)
 			continue
 		}
-		m.row.Errors[cmp.Or(m.Text(o.ErrorKind), "other")] += int64(o.Count)
+		m.row.Errors[cmp.Or(o.ErrorKind, "other")] += int64(o.Count)
 	}
 	if players {
 		m.row.Figures["rooms"] = 0
@@ -145,7 +145,11 @@ func (m *measures) messages() {
 // many acquisitions ended in it: each life of a process counts from 0. The totals are not known of
 // locks that count nothing.
 func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float64, known bool) {
-	totals := make([][][2]uint64, len(m.Names)) // by life: the highest before the measured part, and by its end
+	type life struct {
+		node string
+		n    int
+	}
+	totals := map[life]*[2]uint64{} // the highest before the measured part, and by its end
 	for _, list := range [][]record.Acquire{m.Acquires, m.Canaries} {
 		for i := range list {
 			a := &list[i]
@@ -155,21 +159,20 @@ func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float
 			if a.Outcome != record.Unsent && a.At >= m.Measure {
 				ended++
 			}
-			life := before(m.Kills(a.Node), a.At)
-			for len(totals[a.Node]) <= life {
-				totals[a.Node] = append(totals[a.Node], [2]uint64{})
+			of := life{a.Node, before(m.Kills(a.Node), a.At)}
+			seen := totals[of]
+			if seen == nil {
+				seen = &[2]uint64{}
+				totals[of] = seen
 			}
-			seen := &totals[a.Node][life]
 			seen[1] = max(seen[1], total(a))
 			if a.At < m.Measure {
 				seen[0] = max(seen[0], total(a))
 			}
 		}
 	}
-	for _, lives := range totals {
-		for _, seen := range lives {
-			sum, known = sum+float64(seen[1]-seen[0]), known || seen[1] > 0
-		}
+	for _, seen := range totals {
+		sum, known = sum+float64(seen[1]-seen[0]), known || seen[1] > 0
 	}
 	return sum, ended, known
 }

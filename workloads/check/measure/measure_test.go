@@ -98,7 +98,7 @@ func TestRunningTotals(t *testing.T) {
 // TestThroughput: the highest rate that passed is the figure.
 func TestThroughput(t *testing.T) {
 	const s, ms = int64(1e9), int64(1e6)
-	r := &record.Run{Head: history.Run{Workload: history.Matchmaking}, Names: []string{""}, Measure: 0, Drain: s}
+	r := &record.Run{Head: history.Run{Workload: history.Matchmaking}, Measure: 0, Drain: s}
 	step := func(at int64, n int, late, took int64, outcome record.Outcome) {
 		r.Capacities = append(r.Capacities, history.Event{FromNS: at - s, SentNS: at, AtNS: at + s, State: history.CapacityMatches, Count: uint64(n)})
 		for i := range n {

@@ -105,36 +105,22 @@ func (s *scribe) begin(e *history.Event) error {
 // scribe takes in the events of one history, one by one.
 type scribe struct {
 	run         *Run
-	names       map[string]Name
 	acquires    []*Acquire      // in the order of the file
 	ends        []history.Event // of holds whose acquisition comes later, or never
 	phases      map[string]int64
-	nodes       map[Name]*Node
+	nodes       map[string]*Node
 	faults      map[string]*Fault
 	points      []history.Event
-	rooms       map[Name]int // the place of each
-	numbers     [][]uint64   // that the events of each node bear, by its name; at 0 of the file's own lines
-	first, last int64        // operation; time of all
+	rooms       map[string]int      // the place of each
+	numbers     map[string][]uint64 // that the events of each node bear; of no node, the file's own lines
+	first, last int64               // operation; time of all
 }
 
 func newScribe() *scribe {
 	return &scribe{
-		run: &Run{Names: []string{""}, ErrNS: map[string]int64{}}, names: map[string]Name{}, phases: map[string]int64{},
-		nodes: map[Name]*Node{}, rooms: map[Name]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
+		run: &Run{ErrNS: map[string]int64{}, holds: map[string]*Acquire{}}, phases: map[string]int64{}, numbers: map[string][]uint64{},
+		nodes: map[string]*Node{}, rooms: map[string]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
 	}
-}
-
-// name numbers a string.
-func (s *scribe) name(text string) Name {
-	if text == "" {
-		return 0
-	}
-	n, known := s.names[text]
-	if !known {
-		n = Name(len(s.run.Names)) //nolint:gosec // far below
-		s.names[text], s.run.Names = n, append(s.run.Names, text)
-	}
-	return n
 }
 
 // add takes one event. It keeps nothing of e but strings and lists.
@@ -145,12 +131,11 @@ func (s *scribe) add(e *history.Event) error {
 			return err
 		}
 	}
-	node := s.name(e.Node)
 	switch {
 	case e.Seq > 0:
-		s.keep(node, e.Seq)
+		s.numbers[e.Node] = append(s.numbers[e.Node], e.Seq)
 	case e.Line > 0:
-		s.keep(0, e.Line)
+		s.numbers[""] = append(s.numbers[""], e.Line)
 	}
 	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // those are recorded after all was over
 		s.last = max(s.last, e.AtNS)
@@ -160,51 +145,41 @@ func (s *scribe) add(e *history.Event) error {
 	}
 	switch e.Kind {
 	case history.KindAcquire:
-		s.addAcquire(e, s.op(e, node))
+		s.addAcquire(e)
 	case history.KindReleasing, history.KindRelease, history.KindLost:
 		if e.Hold != "" && !s.addEnd(e) {
 			s.ends = append(s.ends, *e)
 		}
 	case history.KindMatch:
-		r.Requests = append(r.Requests, Request{s.op(e, node), s.name(e.Room), s.name(e.Worker)})
+		r.Requests = append(r.Requests, Request{s.op(e), e.Room, e.Worker})
 	case history.KindOrder:
-		o := Order{
-			From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Err: e.ErrNS, Node: node, Resource: s.name(e.Resource), Worker: s.name(e.Worker),
-			ID: s.name(e.Order), Room: s.name(e.Room), Hold: s.name(e.Hold), Outcome: outcomeOf(e),
-		}
-		for _, name := range e.Unreachable {
-			o.Unreachable = append(o.Unreachable, s.name(name))
-		}
-		r.Orders = append(r.Orders, o)
+		r.Orders = append(r.Orders, *e)
 	case history.KindRoom:
-		s.addRoom(e, node)
+		s.addRoom(e)
 	case history.KindRead, history.KindWrite:
-		r.Accesses = append(r.Accesses, Access{
-			At: e.AtNS, Err: e.ErrNS, Node: node, By: s.name(e.Client), Resource: s.name(e.Resource), Hold: s.name(e.Hold),
-			Token: e.Token, Version: e.Version, Base: e.Base, Kind: AccessKind(strings.TrimSpace(string(e.Kind) + " " + e.State)),
-		})
+		r.Accesses = append(r.Accesses, *e)
 	case history.KindGrant:
-		r.Grants = append(r.Grants, Grant{At: e.AtNS, Node: node, Resource: s.name(e.Resource), Token: e.Token})
+		r.Grants = append(r.Grants, *e)
+	case history.KindFault:
+		s.addFault(e)
 	default:
-		s.addRare(e, node)
+		s.addRare(e)
 	}
 	return nil
 }
 
 // addRare takes the events of which a history has few.
-func (s *scribe) addRare(e *history.Event, node Name) {
+func (s *scribe) addRare(e *history.Event) {
 	r := s.run
 	switch e.Kind { //nolint:exhaustive // add has taken the others
 	case history.KindPhase:
 		s.phases[e.State] = e.AtNS
 	case history.KindNode:
-		n := s.node(node)
+		n := s.node(e.Node)
 		n.Host = cmp.Or(n.Host, e.Host)
 		n.Events = append(n.Events, *e)
 	case history.KindPoint:
 		s.points = append(s.points, *e)
-	case history.KindFault:
-		s.addFault(e)
 	case history.KindClock:
 		r.ErrNS[e.Host] = max(r.ErrNS[e.Host], e.ErrNS)
 	case history.KindGivenUp:
@@ -226,14 +201,14 @@ func (s *scribe) addRare(e *history.Event, node Name) {
 	}
 }
 
-func (s *scribe) addRoom(e *history.Event, worker Name) {
-	r, id := s.run, s.name(e.Room)
-	n, known := s.rooms[id]
+func (s *scribe) addRoom(e *history.Event) {
+	r := s.run
+	n, known := s.rooms[e.Room]
 	if !known {
 		n = len(r.Rooms)
-		s.rooms[id] = n
+		s.rooms[e.Room] = n
 		r.Rooms = append(r.Rooms, Room{
-			ID: id, Order: s.name(e.Order), Worker: worker, Resource: s.name(e.Resource), Master: s.name(e.Client), At: [4]int64{Never, Never, Never, Never},
+			ID: e.Room, Order: e.Order, Worker: e.Node, Resource: e.Resource, Master: e.Client, At: [4]int64{Never, Never, Never, Never},
 		})
 	}
 	room := &r.Rooms[n]
@@ -245,10 +220,10 @@ func (s *scribe) addRoom(e *history.Event, worker Name) {
 	*at = min(*at, e.AtNS)
 }
 
-func (s *scribe) op(e *history.Event, node Name) Op {
+func (s *scribe) op(e *history.Event) Op {
 	s.first = min(s.first, e.FromNS)
 	return Op{
-		From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Node: node, Client: s.name(e.Client), Resource: s.name(e.Resource), ErrorKind: s.name(e.Error),
+		From: e.FromNS, Sent: e.SentNS, At: e.AtNS, Node: e.Node, Client: e.Client, Resource: e.Resource, ErrorKind: e.Error,
 		Count: uint32(min(max(e.Count, 1), math.MaxUint32)), Outcome: outcomeOf(e), //nolint:gosec // bounded
 	}
 }
@@ -267,9 +242,9 @@ func outcomeOf(e *history.Event) Outcome {
 	return Unknown // also what is not one of the three words
 }
 
-func (s *scribe) addAcquire(e *history.Event, op Op) {
+func (s *scribe) addAcquire(e *history.Event) {
 	a := &Acquire{
-		Op: op, Err: e.ErrNS, Token: e.Token, Messages: e.Messages, Wakeups: e.Wakeups, Hold: s.name(e.Hold),
+		Op: s.op(e), Err: e.ErrNS, Token: e.Token, Messages: e.Messages, Wakeups: e.Wakeups, Hold: e.Hold,
 		Stopped: Never, Lost: Never, Answered: Never, Killed: Never, Until: Never,
 	}
 	s.acquires = append(s.acquires, a)
@@ -277,9 +252,6 @@ func (s *scribe) addAcquire(e *history.Event, op Op) {
 	case a.Granted():
 		if s.run.Hold(a.Hold) != nil {
 			s.run.Contradictions.Add("the acquisition of hold %s, twice", e.Hold)
-		}
-		for len(s.run.holds) <= int(a.Hold) {
-			s.run.holds = append(s.run.holds, nil)
 		}
 		s.run.holds[a.Hold] = a
 	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
@@ -289,7 +261,7 @@ func (s *scribe) addAcquire(e *history.Event, op Op) {
 
 // addEnd notes the end of a hold, unless its beginning is not on record so far.
 func (s *scribe) addEnd(e *history.Event) bool {
-	a := s.run.Hold(s.name(e.Hold))
+	a := s.run.Hold(e.Hold)
 	if a == nil {
 		return false
 	}
@@ -309,21 +281,13 @@ func (s *scribe) addEnd(e *history.Event) bool {
 }
 
 // node has what is known of a node so far.
-func (s *scribe) node(name Name) *Node {
+func (s *scribe) node(name string) *Node {
 	n := s.nodes[name]
 	if n == nil {
 		n = &Node{Name: name}
 		s.nodes[name] = n
 	}
 	return n
-}
-
-// keep keeps a number that an event of the node bears.
-func (s *scribe) keep(node Name, n uint64) {
-	for len(s.numbers) <= int(node) {
-		s.numbers = append(s.numbers, nil)
-	}
-	s.numbers[node] = append(s.numbers[node], n)
 }
 
 // addFault collects the entries of one fault of the ledger.
@@ -380,12 +344,14 @@ func (s *scribe) settle() (*Run, error) {
 	s.settleAcquires()
 	s.widen()
 	slices.SortStableFunc(r.Canaries, func(a, b Acquire) int { return cmp.Compare(a.At, b.At) })
-	slices.SortStableFunc(r.Orders, func(a, b Order) int { return cmp.Compare(a.At, b.At) })
-	slices.SortStableFunc(r.Grants, func(a, b Grant) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(r.Orders, byTime)
+	slices.SortStableFunc(r.Grants, byTime)
 	s.settleFaults()
 	s.checkNumbers()
 	return r, nil
 }
+
+func byTime(a, b history.Event) int { return cmp.Compare(a.AtNS, b.AtNS) }
 
 func (s *scribe) settlePhases() {
 	r := s.run
@@ -415,12 +381,12 @@ func (s *scribe) settlePhases() {
 func (s *scribe) settleNodes() {
 	r := s.run
 	for name := range r.Head.NodeHosts {
-		s.node(s.name(name))
+		s.node(name)
 	}
-	delete(s.nodes, 0)
+	delete(s.nodes, "")
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
 		n := s.nodes[name]
-		n.Host = cmp.Or(r.Head.NodeHosts[r.Text(name)], n.Host, r.Text(name))
+		n.Host = cmp.Or(r.Head.NodeHosts[name], n.Host, name)
 		n.Zone = r.Head.HostZones[n.Host]
 		s.settleLife(n)
 		r.Nodes = append(r.Nodes, *n)
@@ -429,14 +395,14 @@ func (s *scribe) settleNodes() {
 
 func (s *scribe) settleLife(n *Node) {
 	const orderly = 5 * int64(time.Second) / 2 // is how long a process takes at most to end that records all
-	slices.SortStableFunc(n.Events, func(a, b history.Event) int { return cmp.Compare(a.AtNS, b.AtNS) })
+	slices.SortStableFunc(n.Events, byTime)
 	since, away, dead := int64(0), false, false
 	for _, e := range n.Events {
 		ends, back := history.NodeEnds(e.State), false
 		switch e.State {
 		case history.NodeStarted:
 			if n.Runs {
-				s.run.Missing.Add("the end of node %s before it was started again", s.run.Text(n.Name))
+				s.run.Missing.Add("the end of node %s before it was started again", n.Name)
 			}
 			n.Starts, n.Runs, dead, back = n.Starts+1, true, false, true
 		case history.NodeReady:
@@ -467,24 +433,23 @@ func (s *scribe) settleLife(n *Node) {
 // capacity is measured with none counts.
 func (s *scribe) settleAcquires() {
 	r := s.run
-	own := map[Name][]*Acquire{}
+	own := map[string][]*Acquire{}
 	for _, a := range s.acquires {
 		own[a.Resource] = append(own[a.Resource], a)
 	}
 	r.Acquires = make([]Acquire, 0, len(s.acquires))
 	for _, resource := range slices.Sorted(maps.Keys(own)) {
-		name := r.Text(resource)
 		slices.SortStableFunc(own[resource], func(a, b *Acquire) int { return cmp.Compare(a.From, b.From) })
 		for _, a := range own[resource] {
 			if a.Granted() {
-				r.holds[a.Hold] = nil
+				delete(r.holds, a.Hold)
 				a.Killed = max(a.At, s.nodes[a.Node].Next(a.At).Asked)
 				a.Until = min(a.Stopped, a.Lost, a.Killed)
 			}
 			switch {
-			case strings.HasPrefix(name, history.CanaryPrefix):
+			case strings.HasPrefix(resource, history.CanaryPrefix):
 				r.Canaries = append(r.Canaries, *a)
-			case !strings.Contains(name, history.CapacityResource):
+			case !strings.Contains(resource, history.CapacityResource):
 				r.Acquires = append(r.Acquires, *a)
 				if a.Granted() {
 					r.holds[a.Hold] = &r.Acquires[len(r.Acquires)-1]
@@ -498,7 +463,7 @@ func (s *scribe) settleAcquires() {
 // widen gives all times of a host the error bound that was known in the end.
 func (s *scribe) widen() {
 	r := s.run
-	bounds := make([]int64, len(r.Names))
+	bounds := make(map[string]int64, len(r.Nodes))
 	for i := range r.Nodes {
 		bounds[r.Nodes[i].Name] = r.ErrNS[r.Nodes[i].Host]
 	}
@@ -506,13 +471,13 @@ func (s *scribe) widen() {
 		r.Acquires[i].Err = max(r.Acquires[i].Err, bounds[r.Acquires[i].Node])
 	}
 	for i := range r.Orders {
-		r.Orders[i].Err = max(r.Orders[i].Err, bounds[r.Orders[i].Node])
+		r.Orders[i].ErrNS = max(r.Orders[i].ErrNS, bounds[r.Orders[i].Node])
 	}
 	for i := range r.Rooms {
 		r.Rooms[i].Err = max(r.Rooms[i].Err, bounds[r.Rooms[i].Worker])
 	}
 	for i := range r.Accesses {
-		r.Accesses[i].Err = max(r.Accesses[i].Err, bounds[r.Accesses[i].Node])
+		r.Accesses[i].ErrNS = max(r.Accesses[i].ErrNS, bounds[r.Accesses[i].Node])
 	}
 }
 
@@ -551,7 +516,7 @@ func (s *scribe) missed(f *Fault) bool {
 	for i := range r.Nodes {
 		n, hit := &r.Nodes[i], f.Began
 		switch {
-		case slices.Contains(f.Nodes, r.Text(n.Name)):
+		case slices.Contains(f.Nodes, n.Name):
 			stood := slices.IndexFunc(n.Away, func(away Span) bool { return away.From >= f.Asked })
 			if stood < 0 {
 				continue
@@ -561,10 +526,10 @@ func (s *scribe) missed(f *Fault) bool {
 			continue
 		}
 		came := func(p history.Event) bool {
-			return p.Node == r.Text(n.Name) && p.State == work && p.AtNS >= f.Asked && p.AtNS <= hit
+			return p.Node == n.Name && p.State == work && p.AtNS >= f.Asked && p.AtNS <= hit
 		}
 		held := func(a Acquire) bool {
-			return a.Node == n.Name && (resource == "" || r.Text(a.Resource) == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
+			return a.Node == n.Name && (resource == "" || a.Resource == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
 		}
 		if aimed && slices.ContainsFunc(s.points, came) || !aimed && slices.ContainsFunc(r.Acquires, held) {
 			return false
@@ -579,11 +544,11 @@ func (s *scribe) checkNumbers() {
 	r := s.run
 	for of, numbers := range s.numbers {
 		slices.Sort(numbers)
-		want, most := uint64(1), 1            // lives
-		if n := s.nodes[Name(of)]; n != nil { //nolint:gosec // a name
+		want, most := uint64(1), 1 // lives
+		if n := s.nodes[of]; n != nil {
 			most = max(n.Starts, 1)
 		}
-		name := cmp.Or(r.Names[of], history.TargetController)
+		name := cmp.Or(of, history.TargetController)
 		for len(numbers) > 0 {
 			n := 1
 			for n < len(numbers) && numbers[n] == numbers[0] {

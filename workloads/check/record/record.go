@@ -19,13 +19,9 @@ import (
 // Never is the time of what did not come.
 const Never = math.MaxInt64
 
-// Name is a string of the history, by its number in [Run.Names]; 0 is "".
-type Name uint32
-
 // Run is one history.
 type Run struct {
-	Head  history.Run
-	Names []string
+	Head history.Run
 
 	// From Measure on the run is measured, from Drain on nothing is due any more. Ended says that
 	// the run recorded its own End; else End is the latest time of the history. A run that was cut
@@ -40,13 +36,13 @@ type Run struct {
 	Acquires []Acquire // without canaries; sorted by Resource, then From
 	Canaries []Acquire // sorted by At
 	Requests []Request // of players, in the order of the file
-	Orders   []Order   // sorted by At
 	Rooms    []Room
-	Accesses []Access
-	Grants   []Grant // of lock servers that record them, sorted by At
+	Orders   []history.Event // sorted by their time
+	Accesses []history.Event // reads and writes of the store of fenced-write
+	Grants   []history.Event // of lock servers that record them, sorted by their time
 
 	Faults []Fault // sorted by Asked
-	Nodes  []Node  // sorted by their Name: its number
+	Nodes  []Node  // by name
 	// What is rare is as the file has it, in its order.
 	Machines, Usage, Capacities, Rates []history.Event
 
@@ -55,7 +51,7 @@ type Run struct {
 	// Missing and Contradictions are what the reading found, for package sound.
 	Missing, Contradictions Flaws
 
-	holds []*Acquire // by name; see [Run.Hold]
+	holds map[string]*Acquire
 }
 
 // MS is a time in milliseconds since the measured part began, as results have it.
@@ -66,9 +62,6 @@ func (r *Run) MS(at int64) float64 {
 	return float64(at-r.Measure) / 1e6
 }
 
-// Text is a name's string.
-func (r *Run) Text(n Name) string { return r.Names[n] }
-
 // Complete says that the history is one of the lab, which says what was expected and records
 // all that happens. One that was written by hand may lack most of that.
 func (r *Run) Complete() bool { return r.Head.Expect != nil }
@@ -77,7 +70,7 @@ func (r *Run) Complete() bool { return r.Head.Expect != nil }
 func (r *Run) Whole() bool { return r.Complete() && r.Ended && len(r.GivenUp) == 0 }
 
 // Groups are the parts of a sorted list that have a name in common.
-func Groups[T any](sorted []T, of func(*T) Name) iter.Seq[[]T] {
+func Groups[T any](sorted []T, of func(*T) string) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for from, to := 0, 1; from < len(sorted); to++ {
 			if to == len(sorted) || of(&sorted[to]) != of(&sorted[from]) {
@@ -92,7 +85,7 @@ func Groups[T any](sorted []T, of func(*T) Name) iter.Seq[[]T] {
 
 // ByResource are the acquisitions of each resource.
 func (r *Run) ByResource() iter.Seq[[]Acquire] {
-	return Groups(r.Acquires, func(a *Acquire) Name { return a.Resource })
+	return Groups(r.Acquires, func(a *Acquire) string { return a.Resource })
 }
 
 // Offered is how many operations were to be offered from a moment of the measured part on.
@@ -127,7 +120,7 @@ const (
 // Op is an operation: a player's request, or an acquisition.
 type Op struct {
 	From, Sent, At                    int64
-	Node, Client, Resource, ErrorKind Name
+	Node, Client, Resource, ErrorKind string
 	Count                             uint32 // operations that it stands for: more than 1 only where they were not sent
 	Outcome                           Outcome
 }
@@ -137,7 +130,7 @@ type Acquire struct {
 	Op
 	Err                      int64
 	Token, Messages, Wakeups uint64
-	Hold                     Name // 0 if none came of it
+	Hold                     string // empty if none came of it
 	// The end of the hold: when its client stopped acting to release it (the earlier of both
 	// records), when it noticed the loss, when the release was answered, when its process was
 	// killed. Never: not at all. Until is when the client stopped believing: the first of Stopped,
@@ -146,12 +139,12 @@ type Acquire struct {
 }
 
 // Granted says that a hold came of it.
-func (a *Acquire) Granted() bool { return a.Outcome == OK && a.Hold != 0 }
+func (a *Acquire) Granted() bool { return a.Outcome == OK && a.Hold != "" }
 
-// Request is one request of a player. Room is 0 if it got none.
+// Request is one request of a player. Room is empty if it got none.
 type Request struct {
 	Op
-	Room, Worker Name
+	Room, Worker string
 }
 
 // Due are the operations that were due in the measured part and were not called off: the requests
@@ -171,19 +164,10 @@ func (r *Run) Due(players bool) iter.Seq[*Op] {
 	}
 }
 
-// Order is a master's order of a room.
-type Order struct {
-	From, Sent, At, Err    int64
-	Node, Resource, Worker Name
-	ID, Room, Hold         Name
-	Outcome                Outcome
-	Unreachable            []Name // workers that did not answer the look
-}
-
 // Room is what the worker that hosted one recorded of it. Of At, by state, what did not come is [Never].
 type Room struct {
-	ID, Order, Worker, Resource Name
-	Master                      Name // that ordered it
+	ID, Order, Worker, Resource string
+	Master                      string // that ordered it
 	At                          [4]int64
 	Err                         int64
 }
@@ -201,34 +185,6 @@ func (r *Room) Begun() int64 { return slices.Min(r.At[:]) }
 
 // Over: see Begun.
 func (r *Room) Over() int64 { return min(r.At[RoomFull], r.At[RoomClosed]) }
-
-// Access is what the store of fenced-write did for a holder.
-type Access struct {
-	At, Err              int64
-	Node, By, Resource   Name // By is the holder's master
-	Hold                 Name
-	Token, Version, Base uint64
-	Kind                 AccessKind
-}
-
-// AccessKind is what a store did, in the words of package history.
-type AccessKind string
-
-// The kinds. Untold: the writer was not told what became of its write.
-const (
-	DidRead      AccessKind = "read"
-	DidWrite     AccessKind = "write accepted"
-	RefusedWrite AccessKind = "write refused"
-	RefusedRead  AccessKind = "read refused"
-	Untold       AccessKind = "write unknown"
-)
-
-// Grant is what a lock's server granted.
-type Grant struct {
-	At             int64
-	Node, Resource Name
-	Token          uint64
-}
 
 // Fault is one entry of the ledger, with its times; those that did not come are [Never]. Began is then
 // Never, and Proven false. Away says that what it ended did not come back in the run.
@@ -248,7 +204,7 @@ func (f *Fault) Cuts() bool { return len(f.From)+len(f.To) > 0 }
 
 // Node is the life of one node.
 type Node struct {
-	Name   Name
+	Name   string
 	Host   string
 	Zone   string
 	Events []history.Event // sorted
@@ -278,8 +234,8 @@ func (n *Node) Next(at int64) Death {
 }
 
 // Node finds one by name; nil if the history has none of it.
-func (r *Run) Node(name Name) *Node {
-	i, known := slices.BinarySearchFunc(r.Nodes, name, func(n Node, name Name) int { return cmp.Compare(n.Name, name) })
+func (r *Run) Node(name string) *Node {
+	i, known := slices.BinarySearchFunc(r.Nodes, name, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !known {
 		return nil
 	}
@@ -287,7 +243,7 @@ func (r *Run) Node(name Name) *Node {
 }
 
 // Kills are when a node's process was seen to have ended; sorted.
-func (r *Run) Kills(name Name) []int64 {
+func (r *Run) Kills(name string) []int64 {
 	if n := r.Node(name); n != nil {
 		return n.Killed
 	}
@@ -295,12 +251,7 @@ func (r *Run) Kills(name Name) []int64 {
 }
 
 // Hold finds the acquisition of a hold; nil if the history has none of it.
-func (r *Run) Hold(hold Name) *Acquire {
-	if int(hold) >= len(r.holds) {
-		return nil
-	}
-	return r.holds[hold]
-}
+func (r *Run) Hold(hold string) *Acquire { return r.holds[hold] }
 
 // Flaws counts one sort of flaws of the records.
 type Flaws struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/workloads/check/record"
+	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
@@ -13,13 +14,13 @@ import (
 type room struct {
 	*record.Room
 	start, until int64
-	order        *record.Order // nil: not on record
+	order        *history.Event // nil: not on record
 }
 
 // rooms finds the duplicates: rooms whose creation began while another one of their group was
 // starting or had a free seat.
 func (j *judge) rooms() {
-	for group := range record.Groups(j.buildRooms(), func(r *room) record.Name { return r.Resource }) {
+	for group := range record.Groups(j.buildRooms(), func(r *room) string { return r.Resource }) {
 		free := make([]*room, 0, len(group))
 		for i := range group {
 			free = append(j.compare(&group[i], free), &group[i])
@@ -29,11 +30,11 @@ func (j *judge) rooms() {
 
 // buildRooms sorts rooms by group and creation.
 func (j *judge) buildRooms() (rooms []room) {
-	orders := make([]*record.Order, len(j.Names)) // by name
+	orders := make(map[string]*history.Event, len(j.Orders))
 	for i := range j.Orders {
-		orders[j.Orders[i].ID] = &j.Orders[i]
+		orders[j.Orders[i].Order] = &j.Orders[i]
 	}
-	orders[0] = nil
+	delete(orders, "")
 	for i := range j.Rooms {
 		r := &j.Rooms[i]
 		start, until, kills := r.Begun(), r.Over(), j.Kills(r.Worker)
@@ -59,7 +60,7 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		keep--
 		earlier[keep] = o
 		switch {
-		case j.arrivedLate(r) || j.arrivedLate(o) && r.order != nil && r.order.From < o.start || j.apart(r, o):
+		case j.arrivedLate(r) || j.arrivedLate(o) && r.order != nil && r.order.FromNS < o.start || j.apart(r, o):
 			excused = cmp.Or(excused, o)
 		case o.until-o.Err <= r.start+r.Err:
 			doubt = true
@@ -91,7 +92,7 @@ func (j *judge) apart(r, o *room) bool {
 	if r.order == nil || !slices.Contains(r.order.Unreachable, o.Worker) {
 		return false
 	}
-	if o.order != nil && o.order.From < r.order.At && r.order.From < o.order.At {
+	if o.order != nil && o.order.FromNS < r.order.AtNS && r.order.FromNS < o.order.AtNS {
 		return false
 	}
 	after := int64(j.Head.Limit(time.Second)) // the look was before the heal
@@ -103,9 +104,9 @@ func (j *judge) apart(r, o *room) bool {
 // ordered is a room as results have it.
 func (j *judge) ordered(r *room) party {
 	return func() result.Party {
-		p := result.Party{Node: j.Text(r.Master), Room: j.Text(r.ID), Worker: j.Text(r.Worker), FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
+		p := result.Party{Node: r.Master, Room: r.ID, Worker: r.Worker, FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
 		if r.order != nil {
-			p.Hold = j.Text(r.order.Hold)
+			p.Hold = r.order.Hold
 		}
 		return p
 	}

@@ -41,7 +41,7 @@ type judge struct {
 type found struct {
 	code      result.Code
 	at        int64
-	resource  record.Name
+	resource  string
 	excused   bool
 	was, came party
 }
@@ -87,7 +87,7 @@ func (j *judge) statement() result.Statement {
 }
 
 // violation counts one.
-func (j *judge) violation(code result.Code, at int64, resource record.Name, was, came party) {
+func (j *judge) violation(code result.Code, at int64, resource string, was, came party) {
 	j.row.Figures[figure(code)]++
 	j.found = append(j.found, found{code, at, resource, false, was, came})
 }
@@ -109,7 +109,7 @@ func (j *judge) first(most int) {
 			}
 			told[f.code]++
 			*list = append(*list, result.Violation{
-				Code: f.code, AtMS: j.MS(f.at), Resource: j.Text(f.resource), First: f.was(), Second: f.came(), Excused: excused,
+				Code: f.code, AtMS: j.MS(f.at), Resource: f.resource, First: f.was(), Second: f.came(), Excused: excused,
 			})
 		}
 	}
@@ -118,7 +118,7 @@ func (j *judge) first(most int) {
 // holder is a hold as results have it.
 func (j *judge) holder(a *record.Acquire) party {
 	return func() result.Party {
-		return result.Party{Node: j.Text(a.Node), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.Until)}
+		return result.Party{Node: a.Node, Hold: a.Hold, Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.Until)}
 	}
 }
 

@@ -6,20 +6,23 @@ import (
 	"slices"
 
 	"locklab/workloads/check/record"
+	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
 // access is what the store of fenced-write did, with the hold that it was done under; nil if
 // that is not on record.
 type access struct {
-	*record.Access
+	*history.Event
 	hold *record.Acquire
 }
+
+func (a access) wrote() bool { return a.Kind == history.KindWrite && a.State == history.WriteAccepted }
 
 // position orders what a store did, without any clock: a write lies between its version and the
 // one before, all else at the version that it met.
 func (a access) position() uint64 {
-	if a.Kind == record.DidWrite {
+	if a.wrote() {
 		return 2 * a.Version
 	}
 	return 2*a.Version + 1
@@ -27,22 +30,19 @@ func (a access) position() uint64 {
 
 // writes looks at what the store did for each resource.
 func (j *judge) writes() {
-	if len(j.Accesses) == 0 {
-		return
-	}
 	all := make([]access, len(j.Accesses))
 	for i := range j.Accesses {
 		a := &j.Accesses[i]
 		all[i] = access{a, j.Hold(a.Hold)}
-		if a.Kind == record.RefusedWrite {
+		if a.Kind == history.KindWrite && a.State == history.WriteRefused {
 			j.row.Figures["fenced_writes"]++
 		}
-		j.checked = j.checked || (a.Kind == record.DidWrite || a.Kind == record.RefusedWrite) && a.Token > 0
+		j.checked = j.checked || a.Kind == history.KindWrite && a.State != history.WriteUnknown && a.Token > 0
 	}
 	slices.SortFunc(all, func(a, b access) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.position(), b.position()), cmp.Compare(a.At, b.At))
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.position(), b.position()), cmp.Compare(a.AtNS, b.AtNS))
 	})
-	for own := range record.Groups(all, func(a *access) record.Name { return a.Resource }) {
+	for own := range record.Groups(all, func(a *access) string { return a.Resource }) {
 		j.stale(own)
 		j.lost(own)
 	}
@@ -52,11 +52,11 @@ func (j *judge) writes() {
 func (j *judge) stale(own []access) {
 	var newest access
 	for _, a := range own {
-		if a.hold == nil || a.Kind != record.DidRead && a.Kind != record.DidWrite {
+		if a.hold == nil || a.State == history.WriteRefused || a.State == history.WriteUnknown {
 			continue
 		}
-		if a.Kind == record.DidWrite && newest.hold != nil && later(newest.hold, a.hold) {
-			j.late(result.StaleWrites, a.At, newest, a)
+		if a.wrote() && newest.hold != nil && later(newest.hold, a.hold) {
+			j.late(result.StaleWrites, newest, a)
 		}
 		if newest.hold == nil || later(a.hold, newest.hold) {
 			newest = a
@@ -78,11 +78,11 @@ func (j *judge) lost(own []access) {
 	var by access
 	read := uint64(math.MaxUint64) // the oldest version that a later writer had read
 	for _, a := range slices.Backward(own) {
-		if a.Kind != record.DidWrite {
+		if !a.wrote() {
 			continue
 		}
 		if read < a.Version {
-			j.late(result.LostUpdates, by.At, a, by)
+			j.late(result.LostUpdates, a, by)
 		}
 		if a.Base < read {
 			read, by = a.Base, a
@@ -91,9 +91,9 @@ func (j *judge) lost(own []access) {
 }
 
 // late counts a write that came too late; it is a violation if the store checked tokens.
-func (j *judge) late(code result.Code, at int64, was, came access) {
+func (j *judge) late(code result.Code, was, came access) {
 	if j.checked {
-		j.violation(code, at, came.Resource, j.writer(was), j.writer(came))
+		j.violation(code, came.AtNS, came.Resource, j.writer(was), j.writer(came))
 	} else {
 		j.row.Figures[figure(code)]++
 	}
@@ -104,6 +104,6 @@ func (j *judge) writer(a access) party {
 		return j.holder(a.hold)
 	}
 	return func() result.Party {
-		return result.Party{Node: j.Text(a.By), Hold: j.Text(a.Hold), Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.At)}
+		return result.Party{Node: a.Client, Hold: a.Hold, Token: a.Token, FromMS: j.MS(a.AtNS), ToMS: j.MS(a.AtNS)}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"locklab/locks"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
 )
@@ -24,7 +25,7 @@ func (j *judge) checkRecords() {
 	}
 	for i := range j.Acquires {
 		if a := &j.Acquires[i]; a.Granted() && a.Stopped == record.Never && j.Node(a.Node).Next(a.At).InOrder {
-			j.missing.Add("the release of hold %s", j.Text(a.Hold))
+			j.missing.Add("the release of hold %s", a.Hold)
 		}
 	}
 	if j.Whole() {
@@ -43,33 +44,33 @@ type room struct {
 }
 
 func (j *judge) checkRooms() {
-	rooms := make(map[record.Name]*room, len(j.Rooms))
+	rooms := make(map[string]*room, len(j.Rooms))
 	for i := range j.Rooms {
 		r := &j.Rooms[i]
 		rooms[r.ID] = &room{Room: r}
 		if r.At[record.RoomStarting] == record.Never {
-			j.missing.Add("the beginning of room %s", j.Text(r.ID))
+			j.missing.Add("the beginning of room %s", r.ID)
 		}
 		if came := slices.DeleteFunc(slices.Clone(r.At[:]), func(at int64) bool { return at == record.Never }); !slices.IsSorted(came) {
-			j.wrong.Add("the order of the states of room %s", j.Text(r.ID))
+			j.wrong.Add("the order of the states of room %s", r.ID)
 		}
 	}
 	for i := range j.Requests {
 		q := &j.Requests[i]
-		if q.Outcome != record.OK || q.Room == 0 {
+		if q.Outcome != record.OK || q.Room == "" {
 			continue
 		}
 		if r := rooms[q.Room]; r != nil {
 			r.seats, r.answered = r.seats+1, max(r.answered, q.At)
 		} else if !j.gone(q.Worker, q.At) {
-			j.missing.Add("the beginning of room %s", j.Text(q.Room))
+			j.missing.Add("the beginning of room %s", q.Room)
 		}
 	}
-	orders := make(map[record.Name]bool, len(j.Orders))
+	orders := make(map[string]bool, len(j.Orders))
 	for i := range j.Orders {
 		o := &j.Orders[i]
 		j.checkOrder(o, rooms[o.Room])
-		orders[o.ID] = true
+		orders[o.Order] = true
 	}
 	for _, r := range rooms {
 		if j.Complete() {
@@ -80,7 +81,7 @@ func (j *judge) checkRooms() {
 
 // gone says that a process, or the history, may have ended before it could record what it did
 // then, or its answer.
-func (j *judge) gone(node record.Name, at int64) bool {
+func (j *judge) gone(node string, at int64) bool {
 	n, soon := j.Node(node), at+j.limit(2*time.Second) // an order takes that at most until it is recorded
 	if !j.Ended && j.End <= soon {
 		return true
@@ -91,28 +92,28 @@ func (j *judge) gone(node record.Name, at int64) bool {
 }
 
 // checkOrder compares an order with its room, and with the hold that it was under.
-func (j *judge) checkOrder(o *record.Order, r *room) {
+func (j *judge) checkOrder(o *history.Event, r *room) {
 	switch h := j.Hold(o.Hold); {
 	case h == nil || h.Node != o.Node:
-		j.missing.Add("the acquisition of the hold of order %s", j.Text(o.ID))
-	case h.At > o.From || h.Stopped < o.At || h.Resource != o.Resource:
-		j.wrong.Add("the order %s was made without its hold", j.Text(o.ID))
+		j.missing.Add("the acquisition of the hold of order %s", o.Order)
+	case h.At > o.FromNS || h.Stopped < o.AtNS || h.Resource != o.Resource:
+		j.wrong.Add("the order %s was made without its hold", o.Order)
 	}
 	switch {
-	case o.Outcome != record.OK || o.Room == 0:
+	case o.Outcome != string(locks.OutcomeOK) || o.Room == "":
 	case r == nil:
-		if !j.gone(o.Worker, o.At) {
-			j.missing.Add("the beginning of room %s", j.Text(o.Room))
+		if !j.gone(o.Worker, o.AtNS) {
+			j.missing.Add("the beginning of room %s", o.Room)
 		}
 	case r.At[record.RoomStarting] == record.Never: // that is missing
-	case r.Resource != o.Resource || r.Begun()+o.Err+r.Err < cmp.Or(o.Sent, o.From) || r.Begun() > o.At+o.Err+r.Err:
-		j.wrong.Add("room %s does not fit its order", j.Text(o.Room))
+	case r.Resource != o.Resource || r.Begun()+o.ErrNS+r.Err < cmp.Or(o.SentNS, o.FromNS) || r.Begun() > o.AtNS+o.ErrNS+r.Err:
+		j.wrong.Add("room %s does not fit its order", o.Room)
 	}
 }
 
 // checkRoom wants the order of a room, that it was full if all its seats were taken, and its end.
 func (j *judge) checkRoom(r *room, ordered bool) {
-	name, worker, began := j.Text(r.ID), r.Worker, r.Begun()
+	name, worker, began := r.ID, r.Worker, r.Begun()
 	switch {
 	case r.At[record.RoomFull] == record.Never && j.Head.Seats > 0 && r.seats >= j.Head.Seats && !j.gone(worker, r.answered):
 		j.missing.Add("that room %s was full", name)
@@ -130,31 +131,31 @@ func (j *judge) checkRoom(r *room, ordered bool) {
 // come after the end of its hold, but not before the beginning.
 func (j *judge) checkAccesses() {
 	type version struct {
-		resource record.Name
+		resource string
 		n        uint64
 	}
 	written := map[version]bool{}
-	lowest, untold := map[record.Name]uint64{}, map[record.Name]bool{}
+	lowest, untold := map[string]uint64{}, map[string]bool{}
 	for i := range j.Accesses {
 		a := &j.Accesses[i]
 		switch h := j.Hold(a.Hold); {
-		case h == nil || h.Node != a.By:
-			j.missing.Add("the acquisition of hold %s, which read or wrote", j.Text(a.Hold))
-		case a.At+a.Err < h.At-h.Err || h.Resource != a.Resource || a.Token > 0 && a.Token != h.Token:
-			j.wrong.Add("hold %s read or wrote what it was not granted", j.Text(a.Hold))
+		case h == nil || h.Node != a.Client:
+			j.missing.Add("the acquisition of hold %s, which read or wrote", a.Hold)
+		case a.AtNS+a.ErrNS < h.At-h.Err || h.Resource != a.Resource || a.Token > 0 && a.Token != h.Token:
+			j.wrong.Add("hold %s read or wrote what it was not granted", a.Hold)
 		}
-		if v := (version{a.Resource, a.Version}); a.Kind == record.DidWrite {
+		if v := (version{a.Resource, a.Version}); a.Kind == history.KindWrite && a.State == history.WriteAccepted {
 			if written[v] || a.Base >= a.Version {
-				j.wrong.Add("version %d of %s, twice", a.Version, j.Text(a.Resource))
+				j.wrong.Add("version %d of %s, twice", a.Version, a.Resource)
 			}
 			written[v] = true
 			lowest[v.resource] = min(cmp.Or(lowest[v.resource], v.n), v.n)
 		}
-		untold[a.Resource] = untold[a.Resource] || a.Kind == record.Untold
+		untold[a.Resource] = untold[a.Resource] || a.State == history.WriteUnknown
 	}
 	for v := range written {
 		if before := (version{v.resource, v.n - 1}); v.n > lowest[v.resource] && !written[before] && !untold[v.resource] {
-			j.missing.Add("the write of version %d of %s", before.n, j.Text(v.resource))
+			j.missing.Add("the write of version %d of %s", before.n, v.resource)
 		}
 	}
 }
@@ -165,7 +166,7 @@ func (j *judge) checkPlayers() {
 	for i := range j.Requests {
 		q := &j.Requests[i]
 		known += int(q.Count)
-		if n, err := strconv.Atoi(strings.TrimPrefix(j.Text(q.Client), "p")); err == nil {
+		if n, err := strconv.Atoi(strings.TrimPrefix(q.Client, "p")); err == nil {
 			last = max(last, n)
 		}
 	}
@@ -177,19 +178,19 @@ func (j *judge) checkPlayers() {
 // checkNodes wants the beginning and the end of each node's life, where it ran, and the canaries of
 // each master: all masters have them.
 func (j *judge) checkNodes() {
-	canary := map[record.Name]bool{}
+	canary := map[string]bool{}
 	for i := range j.Canaries {
 		canary[j.Canaries[i].Node] = true
 	}
 	for i := range j.Acquires {
 		if master := j.Acquires[i].Node; !canary[master] {
 			canary[master] = true
-			j.missing.Add("the canaries of %s", j.Text(master))
+			j.missing.Add("the canaries of %s", master)
 		}
 	}
 	for i := range j.Nodes {
 		n := &j.Nodes[i]
-		name := j.Text(n.Name)
+		name := n.Name
 		switch {
 		case len(n.Events) == 0: // of the topology, but not of this lock
 		case j.Head.NodeHosts[name] == "" || n.Zone == "":
@@ -206,7 +207,7 @@ func (j *judge) checkNodes() {
 func (j *judge) checkFaults() {
 	away, worst := map[string][]record.Span{}, int64(0)
 	for i := range j.Nodes {
-		away[j.Text(j.Nodes[i].Name)] = j.Nodes[i].Away
+		away[j.Nodes[i].Name] = j.Nodes[i].Away
 	}
 	for _, err := range j.ErrNS {
 		worst = max(worst, err)

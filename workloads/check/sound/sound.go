@@ -79,7 +79,7 @@ func (j *judge) unasked() (list []record.Fault) {
 	}
 	for i := range j.Nodes {
 		n := &j.Nodes[i]
-		target := "node " + j.Text(n.Name)
+		target := "node " + n.Name
 		for k, e := range n.Events {
 			switch e.State {
 			case history.NodeExited:
@@ -135,7 +135,7 @@ func (j *judge) asked(n *record.Node, e history.Event) bool {
 		case to < record.Never:
 			to += j.limit(time.Second)
 		}
-		return slices.Contains(f.Nodes, j.Text(n.Name)) && min(f.Asked, f.Began) <= e.AtNS && e.AtNS <= to
+		return slices.Contains(f.Nodes, n.Name) && min(f.Asked, f.Began) <= e.AtNS && e.AtNS <= to
 	})
 }
 
@@ -226,8 +226,8 @@ func (j *judge) nothing() flaw {
 	}) {
 		f.Add("requests")
 	}
-	if granted > 0 && j.Head.Workload == history.FencedWrite && !slices.ContainsFunc(j.Accesses, func(a record.Access) bool {
-		return a.Kind == record.DidWrite || a.Kind == record.RefusedWrite
+	if granted > 0 && j.Head.Workload == history.FencedWrite && !slices.ContainsFunc(j.Accesses, func(e history.Event) bool {
+		return e.Kind == history.KindWrite && e.State != history.WriteUnknown
 	}) {
 		f.Add("writes")
 	}

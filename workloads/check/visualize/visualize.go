@@ -34,13 +34,13 @@ const acquire = "acquire"
 // Write draws a time of a resource, and says whether the beliefs fit one holder at a time.
 func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porcupine.CheckResult, error) {
 	var operations []porcupine.Operation
-	clients := map[[2]record.Name]int{}
+	clients := map[[2]string]int{}
 	for i := range r.Acquires {
 		a := &r.Acquires[i]
-		if r.Text(a.Resource) != resource || a.From > shown.To || max(a.At, a.Until) < shown.From {
+		if a.Resource != resource || a.From > shown.To || max(a.At, a.Until) < shown.From {
 			continue
 		}
-		client := [2]record.Name{a.Node, a.Client}
+		client := [2]string{a.Node, a.Client}
 		if _, known := clients[client]; !known {
 			clients[client] = len(clients)
 		}
@@ -63,11 +63,11 @@ func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porc
 
 // operationsOf are an acquisition and the end of its hold.
 func operationsOf(r *record.Run, a *record.Acquire) []porcupine.Operation {
-	s := step{verb: acquire, hold: r.Text(a.Node) + "/" + r.Text(a.Hold)}
+	s := step{verb: acquire, hold: a.Node + "/" + a.Hold}
 	asked := min(a.From, a.At) // porcupine draws nothing that ends before it begins
 	if a.Outcome == record.Unknown {
 		s.unknown = true
-		return []porcupine.Operation{{Input: s, Call: asked, Return: record.Never, Metadata: r.Text(a.ErrorKind)}}
+		return []porcupine.Operation{{Input: s, Call: asked, Return: record.Never, Metadata: a.ErrorKind}}
 	}
 	if !a.Granted() {
 		return nil
@@ -101,7 +101,7 @@ func annotations(r *record.Run, shown record.Span) (list []porcupine.Annotation)
 	}
 	for _, n := range r.Nodes {
 		for _, e := range n.Events {
-			note(e.AtNS, "node "+r.Text(n.Name), e.State, e.Error)
+			note(e.AtNS, "node "+n.Name, e.State, e.Error)
 		}
 	}
 	return list
