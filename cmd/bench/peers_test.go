@@ -78,7 +78,7 @@ type member struct {
 }
 
 // serve runs the lock and the bare mesh of one process.
-func (m member) serve(ctx context.Context, handler mesh.Handler) (*multiphase.Locker, *mesh.Mesh, error) {
+func (m member) serve(ctx context.Context, handler mesh.Handler) (multiphase.Locker, *mesh.Mesh, error) {
 	peers := func(addrs []string) (all []mesh.Peer) {
 		for rank, addr := range addrs {
 			if rank != m.Rank {
@@ -104,7 +104,7 @@ func (m member) serve(ctx context.Context, handler mesh.Handler) (*multiphase.Lo
 
 // group is n processes, this one included.
 type group struct {
-	lock   *multiphase.Locker
+	lock   multiphase.Locker
 	bare   *bareRounds
 	mesh   *mesh.Mesh
 	echoes []net.Conn // one to each other process
@@ -226,7 +226,7 @@ func (g *group) bareRate(ctx context.Context, d time.Duration) (float64, error) 
 		g.bare.mu.Lock()
 		g.bare.ask(uint32(w)) //nolint:gosec // not negative
 		g.bare.mu.Unlock()
-		g.mesh.FlushTogether(nil)
+		g.mesh.FlushTogether()
 		select {
 		case <-g.bare.wake[w]:
 			return nil
@@ -261,10 +261,8 @@ type answerAll struct{}
 func (answerAll) Connected(*mesh.Link)           {}
 func (answerAll) Disconnected(*mesh.Link, error) {}
 
-func (answerAll) Receive(link *mesh.Link, batch *mesh.Batch) error {
-	for payload, ok := batch.Next(); ok; payload, ok = batch.Next() {
-		link.Send(payload)
-	}
+func (answerAll) Receive(link *mesh.Link, payload []byte) error {
+	link.Send(payload)
 	return nil
 }
 
@@ -305,22 +303,20 @@ func (b *bareRounds) Connected(link *mesh.Link) {
 func (b *bareRounds) Disconnected(*mesh.Link, error) {}
 
 // Receive counts grants and wakes the worker that waits, or asks again.
-func (b *bareRounds) Receive(_ *mesh.Link, batch *mesh.Batch) error {
+func (b *bareRounds) Receive(_ *mesh.Link, payload []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for payload, ok := batch.Next(); ok; payload, ok = batch.Next() {
-		id := binary.BigEndian.Uint32(payload)
-		if binary.BigEndian.Uint32(payload[4:]) != b.run {
-			continue
-		}
-		switch b.grants[id]++; {
-		case b.grants[id] < b.peers:
-		case b.wake != nil:
-			b.wake[id] <- struct{}{}
-		case !b.over:
-			b.done++
-			b.ask(id)
-		}
+	id := binary.BigEndian.Uint32(payload)
+	if binary.BigEndian.Uint32(payload[4:]) != b.run {
+		return nil
+	}
+	switch b.grants[id]++; {
+	case b.grants[id] < b.peers:
+	case b.wake != nil:
+		b.wake[id] <- struct{}{}
+	case !b.over:
+		b.done++
+		b.ask(id)
 	}
 	return nil
 }

@@ -83,15 +83,6 @@ func (c *Conn) TryWrite(b []byte) (n int, err error) {
 	return w.n, w.err
 }
 
-// Unread is how many bytes the socket holds that nobody has read yet; 0 where that cannot
-// be told.
-func (c *Conn) Unread() (bytes int) {
-	if c.raw != nil {
-		_ = c.raw.Control(func(fd uintptr) { bytes = unread(fd) }) // fails if it was closed
-	}
-	return bytes
-}
-
 // Ended says whether the other end has hung up and all that it sent was read; false where
 // that cannot be told.
 func (c *Conn) Ended() (is bool) {
@@ -99,12 +90,4 @@ func (c *Conn) Ended() (is bool) {
 		_ = c.raw.Control(func(fd uintptr) { is = ended(fd) }) // fails if it was closed here
 	}
 	return is
-}
-
-// WakeFor has readers woken only once so many bytes have arrived, where Unread can tell
-// that there are some.
-func (c *Conn) WakeFor(bytes int) {
-	if c.raw != nil {
-		_ = c.raw.Control(func(fd uintptr) { lowWater(fd, bytes) }) // without it they are woken more often
-	}
 }

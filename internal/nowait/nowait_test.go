@@ -34,7 +34,6 @@ func pair(t *testing.T) (a, b net.Conn) {
 func TestConn(t *testing.T) {
 	a, b := pair(t)
 	from, to := nowait.New(a), nowait.New(b)
-	to.WakeFor(2)
 	piece := bytes.Repeat([]byte("0123456789"), 10_000)
 	var sent []byte
 	for n := len(piece); n == len(piece); sent = append(sent, piece[:n]...) {
@@ -43,8 +42,8 @@ func TestConn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if runtime.GOOS == "linux" && (len(sent) == 0 || to.Unread() == 0) {
-		t.Errorf("%d bytes were written, %d arrived", len(sent), to.Unread())
+	if runtime.GOOS == "linux" && (len(sent) == 0) {
+		t.Error("nothing was written")
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -78,9 +77,8 @@ func TestConnOfNoSocket(t *testing.T) {
 	if n, err := c.Read(buf); n != 3 || err != nil {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
-	c.WakeFor(10)
-	if n, err := c.TryWrite(buf); n != 0 || err != nil || c.Unread() != 0 {
-		t.Errorf("wrote %d bytes, %v; %d are unread", n, err, c.Unread())
+	if n, err := c.TryWrite(buf); n != 0 || err != nil {
+		t.Errorf("wrote %d bytes, %v", n, err)
 	}
 }
 

@@ -25,18 +25,8 @@ func call(what, fd uintptr, b []byte) (int, error) {
 	}
 }
 
-func unread(fd uintptr) int {
-	var n int32
-	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, fd, unix.TIOCINQ, uintptr(unsafe.Pointer(&n))) // 0 if it fails
-	return int(n)
-}
-
 func ended(fd uintptr) bool {
 	var b [1]byte
 	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&b[0])), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
 	return n == 0 && err == 0 || err == unix.ECONNRESET
-}
-
-func lowWater(fd uintptr, bytes int) {
-	_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, bytes)
 }

@@ -12,15 +12,12 @@ import (
 	"time"
 
 	"locklab/internal/seed"
-	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/peerlock/journal"
 	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
-// Config is what a [Locker] is made of. O is the options of the algorithm. Zero
-// fields with a default take it.
+// Config is what a [Locker] is made of. O is the options of the algorithm.
 type Config[O any] struct {
 	ID   string // unique in the cluster
 	Rank int    // unique in the cluster, 0 to mesh.MaxRank; breaks ties
@@ -38,79 +35,32 @@ type Config[O any] struct {
 
 	// StateFile is where algorithms that keep something on disk keep it; others do not use
 	// it. Each peer has its own, for one process at a time (on Unix a second one is refused),
-	// and never an older copy of it. A founding peer makes it; later the file must be there.
+	// and never an older copy of it. A peer that finds none, and is not founding, recovers as
+	// one that has lost its memory.
 	StateFile string
-	// Lost says that the peer has run before and that its StateFile, if it is missing, is gone
-	// for good: the peer recovers as one that has lost its memory, and then makes a new one.
-	Lost bool
 
 	sync func(*os.File) error // of the state file, in tests; nil: its method
 
-	Timing mesh.Timing
-	Limits mesh.Limits
-	// Resources bounds how many resources callers of this peer may want at once; default
-	// 1,048,576. Each sixteenth of all names, by a hash, has a sixteenth of it. Who asks
-	// for one more is refused with locks.ErrUnavailable. A peer keeps those as well that
-	// others want: as many as the bounds of all peers allow together.
-	Resources int
-
-	Clock clock.Clock
+	Clock clock.Clock // nil: the system's
 	Seed  seed.Seed
 	Log   *slog.Logger // nil discards
 }
 
-func (c Config[O]) withDefaults() Config[O] {
-	if c.Resources == 0 {
-		c.Resources = 1 << 20
-	}
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
-
-// journal says whose the state file is. Votes were given under these options and to
-// these peers: nobody else can make use of them.
-func (c Config[O]) journal(spec string) journal.Config {
+// owner says whose the state file is. Votes were given under these options and to these
+// peers: no other peer can make use of them.
+func (c Config[O]) owner(spec string) string {
 	var owner strings.Builder
 	fmt.Fprintf(&owner, "%q, rank %d, in cluster %q of %s with", c.ID, c.Rank, c.Cluster, spec)
 	for _, p := range slices.SortedFunc(slices.Values(c.Peers), func(a, b mesh.Peer) int { return a.Rank - b.Rank }) {
 		fmt.Fprintf(&owner, " %d %q", p.Rank, p.ID)
 	}
-	return journal.Config{Path: c.StateFile, Owner: owner.String(), Sync: c.sync}
-}
-
-// ranks is the set of all other peers.
-func (c Config[O]) ranks() (peercore.Set, error) {
-	if c.Rank < 0 || c.Rank > mesh.MaxRank {
-		return peercore.Set{}, fmt.Errorf("peer %q: Rank %d should be from 0 to %d: %w", c.ID, c.Rank, mesh.MaxRank, locks.ErrInvalid)
-	}
-	var peers peercore.Set
-	for _, p := range c.Peers {
-		if p.Rank < 0 || p.Rank > mesh.MaxRank {
-			return peercore.Set{}, fmt.Errorf("peer %q: rank %d should be from 0 to %d: %w", p.ID, p.Rank, mesh.MaxRank, locks.ErrInvalid)
-		}
-		peers = peers.With(p.Rank)
-	}
-	return peers, nil
-}
-
-// closeListener is for a New that fails before the mesh owns the listener.
-func (c Config[O]) closeListener(err error) error {
-	if c.Listener != nil {
-		return errors.Join(err, c.Listener.Close())
-	}
-	return err
+	return owner.String()
 }
 
 func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
 	return mesh.Config{
 		Self: mesh.Peer{ID: c.ID, Rank: c.Rank}, Peers: c.Peers,
-		Cluster: c.Cluster, Protocol: protocol,
-		Listener: c.Listener, Handler: handler, Timing: c.Timing, Limits: c.Limits,
+		Cluster: c.Cluster, Protocol: protocol, Listener: c.Listener, Handler: handler,
 		Clock: c.Clock, Seed: c.Seed.Child("mesh"), Log: c.Log,
 	}
 }
@@ -118,11 +68,9 @@ func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
 // Protocol is what the shell needs to know of an algorithm.
 type Protocol[S, M any] struct {
 	peercore.Algorithm[S, M]
-	// NeedsAll says that nothing is granted while a peer is missing. It only adds to
-	// what errors explain.
-	NeedsAll bool
-	// NeedsMost says that nothing is granted without a majority, likewise.
-	NeedsMost bool
+	// NeedsAll says that nothing is granted while a peer is missing, NeedsMost that nothing
+	// is without a majority. They only add to what errors explain.
+	NeedsAll, NeedsMost bool
 	// Pause is the mean time of the first pause; it doubles with every attempt, up
 	// to 64 times. Only needed by algorithms that pause.
 	Pause time.Duration
@@ -130,6 +78,48 @@ type Protocol[S, M any] struct {
 	Cohort Cohort
 	// Lease is how long the timers of an algorithm with leases run. Zero for others.
 	Lease Lease
+}
+
+// Cohort lets one acquisition among the peers serve several local waiters in turn.
+// The zero value lets each waiter make its own.
+type Cohort struct {
+	Size int           // at most so many
+	Time time.Duration // the last of them begins within this time of the first
+}
+
+// Lease is how long a holder may believe what its peers granted it.
+type Lease struct {
+	// TTL is the lease, counted at the holder from before it asked.
+	TTL time.Duration
+	// Renew is how long after it asked a holder asks again; zero never does.
+	Renew time.Duration
+	// Margin is how much longer a peer keeps its vote, counted from when it was asked.
+	// It makes up for clocks that do not run alike.
+	Margin time.Duration
+}
+
+// Takes is how long a timer runs, from [CountsFrom] on. One that takes nothing never goes off.
+func (l Lease) Takes(t peercore.Timer) time.Duration {
+	switch t {
+	case peercore.Lease:
+		return l.TTL
+	case peercore.Renew:
+		return l.Renew
+	default: // Vote and Recovery
+		return l.TTL + l.Margin
+	}
+}
+
+// CountsFrom is from when on a timer counts that starts now: Lease from when its holder asked,
+// at the last Start of Renew, which is noted.
+func CountsFrom[T any](t peercore.Timer, asked *T, now T) T {
+	if t == peercore.Renew {
+		*asked = now
+	}
+	if t == peercore.Lease {
+		return *asked
+	}
+	return now
 }
 
 // ErrMalformed says that a peer sent something that is no message.

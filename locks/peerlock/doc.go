@@ -7,16 +7,10 @@
 //	                    (order of arrival)       ▲  │
 //	                                   Wake, Receive └─► Hold: the first claim is served
 //
-// Resources are spread over shards with a lock each. A message is handled in the
-// goroutine that reads the connection; nothing waits and no goroutine is started
-// for a resource. What nobody wants any more is forgotten, save for one number per
-// shard that keeps rounds and timestamps growing, see [peercore.Machine], and, if the
-// algorithm has leases, the tokens of the names that were forgotten last.
+// One mutex guards all resources of a peer. A message is handled in the goroutine that reads
+// the connection; nothing waits and no goroutine is started for a resource.
 //
-// Of the names that nobody wants any more the 4096 that were used last are kept a while, and
-// told of each connection that comes or goes. Where the algorithm has something to say of them
-// then, as multiphase:quorum has (a vote may have been given for what is over), a connection
-// begins with a message for each: of names of 30 bytes some 150 kB each way, and with the ones
-// that come some 40 ms of CPU time for two peers together (BenchmarkReconnection in
-// locks/multiphase).
+// The 4096 names that were used last stay a while, because a name that was used is often used
+// again; they are told of each connection that comes or goes. Of older names one number is
+// left, which keeps rounds and timestamps growing, see [peercore.Machine].
 package peerlock

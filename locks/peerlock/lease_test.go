@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -19,9 +20,9 @@ import (
 // begins when it starts, though it could not be started.
 func TestNewThatFailsLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		options := multiphase.DefaultQuorum()
-		if _, err := multiphase.New(multiphase.Config{Options: options}); !errors.Is(err, locks.ErrInvalid) {
-			t.Fatalf("without an ID, want ErrInvalid, got %v", err)
+		options := locktest.Options(t, multiphase.ParseOptions, "multiphase:quorum")
+		if _, err := multiphase.New(multiphase.Config{ID: "p0", Options: options}); !errors.Is(err, locks.ErrInvalid) {
+			t.Fatalf("without a StateFile, want ErrInvalid, got %v", err)
 		}
 		time.Sleep(10 * options.Quorum.TTL)
 	})
@@ -40,45 +41,22 @@ func (l *late) Now() time.Time { return l.Clock.Now().Add(time.Duration(l.by.Loa
 // leases have run out, as after a pause of the process.
 func TestLeaseEndsLateWithTheLink(t *testing.T) {
 	const names, ttl = 50, time.Minute
-	options := multiphase.DefaultQuorum()
-	options.Quorum.TTL = ttl
-	cfgs := peertest.Configs(t, 3, options)
+	cfgs := peertest.Configs(t, 3, locktest.Options(t, multiphase.ParseOptions, "multiphase:quorum,store=memory,ttl=1m"))
 	stopped := &late{Clock: clock.System()}
 	cfgs[0].Clock = stopped
-	all := peertest.StartAll(t, cfgs, func(c multiphase.Config) (*multiphase.Locker, error) {
+	all := peertest.StartAll(t, cfgs, func(c multiphase.Config) (multiphase.Locker, error) {
 		c.Founding = true
 		return multiphase.New(c)
 	})
-	ctx := locktest.Within(t)
 	var held []locks.Lease
 	for i := range names {
-		lease, err := all[0].Acquire(ctx, fmt.Sprint(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, lease)
+		held = append(held, locktest.Acquire(t, all[0], fmt.Sprint(i)))
 	}
-	waits := make(chan error, 1)
-	go func() { // behind a holder that will have lost the lease
-		lease, err := all[0].Acquire(ctx, "0")
-		if err == nil {
-			err = lease.Release(ctx)
-		}
-		waits <- err
-	}()
-	locktest.Eventually(t, "somebody waits", func() bool { return all[0].Claims("0") == 2 })
+	next := locktest.Later(t, all[0], "0") // behind a holder that will have lost the lease
 	stopped.by.Store(int64(2 * ttl))
-	if err := all[2].Close(); err != nil {
-		t.Fatal(err)
+	must.Do(t, all[2].Close())
+	for _, lease := range held {
+		locktest.AwaitLost(t, lease)
 	}
-	for i, lease := range held {
-		select {
-		case <-lease.Lost():
-		case <-ctx.Done():
-			t.Fatalf("lease %d of %d is never lost", i, names)
-		}
-	}
-	if err := <-waits; err != nil {
-		t.Errorf("who waited: %v", err)
-	}
+	locktest.Release(t, <-next)
 }

@@ -2,7 +2,6 @@ package peerlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/signals"
-	"locklab/locks"
 	"locklab/locks/lamport"
 	"locklab/locks/locktest"
 	"locklab/locks/peerlock"
@@ -93,56 +91,15 @@ func TestPause(t *testing.T) {
 	})
 }
 
-func TestTooManyResources(t *testing.T) {
-	cfg := peertest.Configs(t, 1, lamport.Options{})[0]
-	cfg.Resources = 16
-	l := peertest.StartAll(t, []lamport.Config{cfg}, lamport.New)[0]
-	ctx := locktest.Within(t)
-	var held []locks.Lease
-	for i := range 17 {
-		lease, err := l.Acquire(ctx, fmt.Sprint(i))
-		if err == nil {
-			held = append(held, lease)
-			continue
-		}
-		if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
-			t.Fatalf("want ErrNotAcquired and ErrUnavailable, got %v", err)
-		}
-	}
-	if len(held) == 17 {
-		t.Fatal("17 resources are held where 16 are allowed")
-	}
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	for name, change := range map[string]func(*lamport.Config){
-		"rank":      func(c *lamport.Config) { c.Rank = 64 },
-		"peer":      func(c *lamport.Config) { c.Peers[0].Rank = -1 },
-		"resources": func(c *lamport.Config) { c.Resources = 3 },
-		"id":        func(c *lamport.Config) { c.ID = "" },
-	} {
-		cfg := peertest.Configs(t, 2, lamport.Options{})[0]
-		change(&cfg)
-		if _, err := lamport.New(cfg); !errors.Is(err, locks.ErrInvalid) {
-			t.Errorf("%s: want ErrInvalid, got %v", name, err)
-		}
-		if _, err := cfg.Listener.Accept(); err == nil {
-			t.Errorf("%s: the listener was left open", name)
-		}
-	}
-}
-
 // rogue sends one payload as soon as it is connected.
 type rogue struct {
 	payload []byte
 	gone    chan struct{}
 }
 
-func (r *rogue) Connected(link *mesh.Link)             { link.Send(r.payload) }
-func (r *rogue) Receive(*mesh.Link, *mesh.Batch) error { return nil }
-func (r *rogue) Disconnected(link *mesh.Link, cause error) {
-	signals.Wake(r.gone)
-}
+func (r *rogue) Connected(link *mesh.Link)        { link.Send(r.payload) }
+func (r *rogue) Receive(*mesh.Link, []byte) error { return nil }
+func (r *rogue) Disconnected(*mesh.Link, error)   { signals.Wake(r.gone) }
 
 func TestMalformedEndsTheLink(t *testing.T) {
 	for _, payload := range []string{"\x00\x01r", "\x01", "\x01\x01", "\x01\x01" + strings.Repeat("x", 256), "\x7f\x01r"} {

@@ -24,7 +24,7 @@ type Peer struct {
 	Addr string // host:port to dial; unused for oneself and for lower ranks
 }
 
-// Config is what a [Mesh] is made of. Zero fields with a default take it.
+// Config is what a [Mesh] is made of.
 type Config struct {
 	Self  Peer   // Addr is not used
 	Peers []Peer // all others
@@ -34,75 +34,54 @@ type Config struct {
 	Cluster  string
 	Protocol string
 
-	// Incarnation tells this process from an earlier one of the same peer; zero
-	// takes the clock's nanoseconds.
-	Incarnation uint64
-
 	// Listener accepts connections from peers of lower ranks. The Mesh owns it.
 	Listener net.Listener
 	Handler  Handler
 
-	Timing Timing
-	Limits Limits
-
-	Clock clock.Clock
+	Clock clock.Clock // nil: the system's
 	Seed  seed.Seed
 	Log   *slog.Logger // nil discards
 }
 
-// Timing says how fast the mesh notices and repairs.
-type Timing struct {
-	// Heartbeat is how long a connection carries nothing at most: a heartbeat is sent
-	// only where nothing else was. Default a quarter of SilenceMin; in large meshes up to
-	// a half, as long as 600 ms are left for a heartbeat that is late.
-	Heartbeat time.Duration
-	// A connection is given up after a silence of the usual gap between arrivals
-	// plus eight times its deviation, but at least SilenceMin; more while this process
-	// itself gets to run late; never more than SilenceMax. Defaults 400 ms, from nine
-	// peers on 48 ms for each, so that the heartbeats of a large mesh do not fill the
-	// machines; and 3 s.
-	SilenceMin, SilenceMax time.Duration
-	Handshake              time.Duration // for dialing, and again for Hello; default 1 s, or twice SilenceMin
-	// Pauses between attempts to dial double from the first to the second bound,
-	// with jitter; defaults 10 ms and 250 ms.
-	BackoffMin, BackoffMax time.Duration
+// Pauses between attempts to dial double from the first to the second, with jitter.
+const (
+	backoffMin = 10 * time.Millisecond
+	backoffMax = 250 * time.Millisecond
+)
+
+// timing says how fast a mesh notices and repairs.
+type timing struct {
+	tick  time.Duration // between two looks at all connections
+	beats int           // ticks between two heartbeats, each of one byte
+	// A connection is given up after a silence of the usual gap between arrivals plus eight
+	// times its deviation, but at least silenceMin; more while this process itself gets to
+	// run late; never more than silenceMax.
+	silenceMin, silenceMax time.Duration
+	handshake              time.Duration // for dialing, and again for hello
 }
 
-// Limits bounds what one peer can make this one hold in memory.
-type Limits struct {
-	Frame int // bytes of a payload; default 64 KiB
-	// Queue is how many bytes may wait to be sent to one peer before callers who have
-	// more to say should wait, see [Mesh.Full]; default 8 MiB. What comes all the same,
-	// such as answers, is queued too. A peer that reads nothing for SilenceMax while so
-	// many wait is disconnected.
-	Queue int
-}
-
-func orDefault[T comparable](v *T, byDefault T) {
-	var zero T
-	if *v == zero {
-		*v = byDefault
+// timingOf is that of a peer with so many others. From nine peers on everything slows down,
+// so that each peer sends at most 84 heartbeats in a second.
+func timingOf(others int) timing {
+	silence := max(400*time.Millisecond, time.Duration(others)*48*time.Millisecond)
+	t := timing{
+		tick: silence / 8, beats: 2,
+		silenceMin: silence, silenceMax: max(3*time.Second, silence), handshake: max(time.Second, 2*silence),
 	}
+	if silence > 1200*time.Millisecond { // 600 ms are left for a heartbeat that is late
+		t.beats = 4
+	}
+	return t
 }
 
-// withDefaults fills the zero fields.
+func (t timing) heartbeat() time.Duration { return time.Duration(t.beats) * t.tick }
+
 func (c Config) withDefaults() Config {
-	orDefault(&c.Timing.SilenceMin, max(400*time.Millisecond, time.Duration(len(c.Peers))*48*time.Millisecond, 4*c.Timing.Heartbeat))
-	orDefault(&c.Timing.SilenceMax, max(3*time.Second, c.Timing.SilenceMin))
-	orDefault(&c.Timing.Heartbeat, min(max(c.Timing.SilenceMin/4, c.Timing.SilenceMin-600*time.Millisecond), c.Timing.SilenceMin/2))
-	orDefault(&c.Timing.Handshake, max(time.Second, 2*c.Timing.SilenceMin))
-	orDefault(&c.Timing.BackoffMin, 10*time.Millisecond)
-	orDefault(&c.Timing.BackoffMax, 250*time.Millisecond)
-	orDefault(&c.Limits.Frame, 64<<10)
-	orDefault(&c.Limits.Queue, 8<<20)
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Incarnation == 0 {
-		c.Incarnation = uint64(c.Clock.Now().UnixNano())
 	}
 	return c
 }
@@ -111,15 +90,6 @@ func (c Config) validate() error {
 	switch {
 	case c.Listener == nil && len(c.Peers) > 0:
 		return fmt.Errorf("mesh: Listener is nil, want a listening socket: %w", locks.ErrInvalid)
-	case c.Handler == nil:
-		return fmt.Errorf("mesh: Handler is nil: %w", locks.ErrInvalid)
-	case c.Timing.Heartbeat <= 0 || c.Timing.SilenceMin < 2*c.Timing.Heartbeat || c.Timing.SilenceMax < c.Timing.SilenceMin:
-		return fmt.Errorf("mesh: Timing: want 0 < 2 x Heartbeat (%v) <= SilenceMin (%v) <= SilenceMax (%v): %w",
-			c.Timing.Heartbeat, c.Timing.SilenceMin, c.Timing.SilenceMax, locks.ErrInvalid)
-	case c.Timing.Handshake <= 0 || c.Timing.BackoffMin <= 0 || c.Timing.BackoffMax < c.Timing.BackoffMin:
-		return fmt.Errorf("mesh: Timing: want a positive Handshake and 0 < BackoffMin <= BackoffMax: %w", locks.ErrInvalid)
-	case c.Limits.Frame < 1 || c.Limits.Queue < c.Limits.Frame:
-		return fmt.Errorf("mesh: Limits: want 1 <= Frame (%d) <= Queue (%d): %w", c.Limits.Frame, c.Limits.Queue, locks.ErrInvalid)
 	case len(c.Cluster) > maxName || len(c.Protocol) > maxName:
 		return fmt.Errorf("mesh: Cluster and Protocol are at most %d bytes: %w", maxName, locks.ErrInvalid)
 	}

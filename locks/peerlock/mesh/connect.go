@@ -2,63 +2,110 @@ package mesh
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"time"
 
-	"locklab/locks/clock"
+	json "github.com/go-json-experiment/json/v1"
 )
+
+// version of the wire format. Peers with different versions refuse each other.
+const version = 4
+
+// ErrRefused says that a peer does not fit: another version, cluster or protocol,
+// or an identity that is not the configured one.
+var ErrRefused = errors.New("mesh: refused")
+
+// hello is what each side says of itself first, as the JSON of a frame.
+type hello struct {
+	Version     int    `json:"version"`
+	Cluster     string `json:"cluster"`
+	Protocol    string `json:"protocol"`
+	ID          string `json:"id"`
+	Rank        int    `json:"rank"`
+	Incarnation uint64 `json:"incarnation"`
+	Attempt     uint64 `json:"attempt"`           // counts the dials of one incarnation to this peer
+	Refused     string `json:"refused,omitempty"` // why the other side does not fit
+}
+
+func (m *Mesh) hello(attempt uint64, refused string) hello {
+	return hello{
+		Version: version, Cluster: m.cfg.Cluster, Protocol: m.cfg.Protocol,
+		ID: m.cfg.Self.ID, Rank: m.cfg.Self.Rank, Incarnation: m.incarnation, Attempt: attempt, Refused: refused,
+	}
+}
+
+// check finds the peer that says h, or says what is wrong with it.
+func (m *Mesh) check(h hello) (*peer, string) {
+	switch {
+	case h.Refused != "":
+		return nil, fmt.Sprintf("by the other side: %.512q", h.Refused)
+	case h.Version != version:
+		return nil, fmt.Sprintf("wire version %d is not %d", h.Version, version)
+	case h.Cluster != m.cfg.Cluster:
+		return nil, fmt.Sprintf("cluster %q is not %q", h.Cluster, m.cfg.Cluster)
+	case h.Protocol != m.cfg.Protocol:
+		return nil, fmt.Sprintf("protocol %q is not %q", h.Protocol, m.cfg.Protocol)
+	}
+	for _, p := range m.peers {
+		if p.ID == h.ID && p.Rank == h.Rank {
+			return p, ""
+		}
+	}
+	return nil, fmt.Sprintf("%q of rank %d is not configured as a peer of %q", h.ID, h.Rank, m.cfg.Self.ID)
+}
 
 // dial keeps one peer of a higher rank number connected.
 func (m *Mesh) dial(ctx context.Context, p *peer) {
 	rand := m.cfg.Seed.Child(m.cfg.Self.ID + " dials " + p.ID).Rand()
-	backoff := m.cfg.Timing.BackoffMin
-	said := ""
+	backoff := backoffMin
 	for attempt := uint64(1); !m.closed(); attempt++ {
 		link, err := m.dialOnce(ctx, p, attempt)
 		if err == nil {
-			backoff, said = m.cfg.Timing.BackoffMin, ""
-			m.run(p, link)
+			backoff = backoffMin
+			m.run(link)
 		} else if !m.closed() {
 			err = fmt.Errorf("dial %s: %w", p.Addr, err)
 			p.setProblem(err)
-			if text := err.Error(); text != said { // once, not at every attempt
-				said = text
+			if backoff == backoffMin { // not at every attempt
 				m.cfg.Log.Warn("cannot connect to peer", "peer", p.ID, "rank", p.Rank, "err", err)
 			}
 		}
 		// Half of the pause is random, so that peers that lost each other at the
 		// same moment do not stay in step.
 		m.pause(backoff/2 + time.Duration(rand.Int64N(int64(backoff))))
-		backoff = min(2*backoff, m.cfg.Timing.BackoffMax)
+		backoff = min(2*backoff, backoffMax)
 		if errors.Is(err, ErrRefused) { // a person has to change something first
 			const patience = 8
-			backoff = patience * m.cfg.Timing.BackoffMax
+			backoff = patience * backoffMax
 		}
 	}
 }
 
 func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	late := m.cfg.Clock.AfterFunc(m.cfg.Timing.Handshake, cancel)
+	late := m.cfg.Clock.AfterFunc(m.timing.handshake, cancel)
 	defer late.Stop()
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", p.Addr)
+	conn, err := dialer.DialContext(limited, "tcp", p.Addr)
 	if err != nil {
 		return nil, err
 	}
-	var h hello
-	err = m.handshake(conn, func() error {
-		if err := writeFrame(conn, m.hello(attempt).encode()); err != nil {
+	l := newLink(m, conn)
+	l.peer, l.attempt = p, attempt
+	return l, m.handshake(ctx, conn, func() error {
+		if err := l.say(m.hello(attempt, "")); err != nil {
 			return err
 		}
-		var err error
-		if h, err = readHello(conn); err != nil {
+		h, err := l.hear()
+		if err != nil {
 			return err
 		}
+		l.incarnation = h.Incarnation
 		got, why := m.check(h)
 		if why == "" && got != p {
 			why = fmt.Sprintf("%q of rank %d answers, not %q", h.ID, h.Rank, p.ID)
@@ -69,17 +116,12 @@ func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, er
 		// The first heartbeat tells the other side that this end is alive and took
 		// its hello: a connection that was held up on its way and given up here
 		// must not count there.
-		return writeFrame(conn, nil)
+		return l.writeFrame(nil)
 	})
-	if err != nil {
-		return nil, err
-	}
-	h.Attempt = attempt
-	return newLink(m, p, conn, h), nil
 }
 
 // accept takes connections from peers of lower rank numbers.
-func (m *Mesh) accept() {
+func (m *Mesh) accept(ctx context.Context) {
 	for {
 		conn, err := m.cfg.Listener.Accept()
 		if err != nil {
@@ -87,103 +129,86 @@ func (m *Mesh) accept() {
 				return
 			}
 			m.cfg.Log.Warn("cannot accept", "err", err) // such as too many open files: it may pass
-			m.pause(m.cfg.Timing.BackoffMax)
-			continue
-		}
-		select {
-		case m.handshakes <- struct{}{}:
-		default:
-			_ = conn.Close() // too many that say nothing; a peer dials again
+			m.pause(backoffMax)
 			continue
 		}
 		m.wg.Go(func() {
-			p, link, err := m.answer(conn)
-			<-m.handshakes
-			switch {
+			l := newLink(m, conn)
+			switch err := m.handshake(ctx, conn, l.answer); {
 			case err == nil:
-				m.run(p, link)
+				m.run(l)
 			case !m.closed() && !errors.Is(err, io.EOF):
-				m.complain(conn, err)
+				m.cfg.Log.Warn("refused a connection", "from", conn.RemoteAddr().String(), "err", err)
 			}
 		})
 	}
 }
 
-// complain logs why a connection was refused, once in a row: a peer that does not
-// fit goes on to dial.
-func (m *Mesh) complain(conn net.Conn, err error) {
-	m.mu.Lock()
-	again := m.complaint == err.Error()
-	m.complaint = err.Error()
-	m.mu.Unlock()
-	if !again {
-		m.cfg.Log.Warn("refused a connection", "from", conn.RemoteAddr().String(), "err", err)
-	}
-}
-
-func (m *Mesh) answer(conn net.Conn) (p *peer, link *Link, err error) {
-	var h hello
-	err = m.handshake(conn, func() error {
-		var why string
-		if h, err = readHello(conn); err != nil {
-			return err
-		}
-		if p, why = m.check(h); why == "" && p.Rank > m.cfg.Self.Rank {
-			why = fmt.Sprintf("%q should be dialed by %q, whose rank is lower", p.ID, m.cfg.Self.ID)
-		}
-		if why != "" {
-			_ = writeFrame(conn, encodeRefuse(why)) // a courtesy: the log here has it too
-			return fmt.Errorf("%s: %w", why, ErrRefused)
-		}
-		if err := writeFrame(conn, m.hello(h.Attempt).encode()); err != nil {
-			return err
-		}
-		if first, err := (byteReader{conn}).ReadByte(); err != nil || first != 0 {
-			return fmt.Errorf("no heartbeat after hello: %w", errors.Join(err, errMalformed))
-		}
-		return nil
-	})
+// answer takes the hello of a peer that has dialed.
+func (l *Link) answer() error {
+	m := l.mesh
+	h, err := l.hear()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return p, newLink(m, p, conn, h), nil
-}
-
-func (m *Mesh) hello(attempt uint64) hello {
-	return hello{
-		Version: version, Cluster: m.cfg.Cluster, Protocol: m.cfg.Protocol,
-		ID: m.cfg.Self.ID, Rank: uint64(m.cfg.Self.Rank), Incarnation: m.cfg.Incarnation, Attempt: attempt,
+	p, why := m.check(h)
+	if why == "" && p.Rank > m.cfg.Self.Rank {
+		why = fmt.Sprintf("%q should be dialed by %q, whose rank is lower", p.ID, m.cfg.Self.ID)
 	}
+	if err := l.say(m.hello(h.Attempt, why)); err != nil {
+		return err
+	}
+	if why != "" {
+		return fmt.Errorf("%s: %w", why, ErrRefused)
+	}
+	l.peer, l.incarnation, l.attempt = p, h.Incarnation, h.Attempt
+	if first, err := l.readFrame(); err != nil || len(first) > 0 {
+		return fmt.Errorf("no heartbeat after hello: %w", errors.Join(err, errMalformed))
+	}
+	return nil
 }
 
 // handshake runs talk and closes conn if it fails, takes too long or the mesh is
 // closed.
-func (m *Mesh) handshake(conn net.Conn, talk func() error) error {
-	m.mu.Lock()
-	if m.closed() {
-		m.mu.Unlock()
-		_ = conn.Close()
-		return ErrClosed
-	}
-	m.conns[conn] = struct{}{}
-	m.mu.Unlock()
-	late := m.cfg.Clock.AfterFunc(m.cfg.Timing.Handshake, func() { _ = conn.Close() })
+func (m *Mesh) handshake(ctx context.Context, conn net.Conn, talk func() error) error {
+	end := func() { _ = conn.Close() }
+	late := m.cfg.Clock.AfterFunc(m.timing.handshake, end)
+	open := context.AfterFunc(ctx, end)
 	err := talk()
-	if !late.Stop() && err == nil {
-		err = fmt.Errorf("no hello within %v: %w", m.cfg.Timing.Handshake, ErrSilent)
+	if !late.Stop() {
+		err = fmt.Errorf("no hello within %v: %w", m.timing.handshake, ErrSilent)
 	}
-	m.mu.Lock()
-	delete(m.conns, conn)
-	m.mu.Unlock()
-	if err == nil && m.closed() {
+	if !open() && err == nil {
 		err = ErrClosed
 	}
 	if err != nil {
-		_ = conn.Close()
+		end()
 	}
 	return err
 }
 
-func (m *Mesh) pause(d time.Duration) {
-	clock.Await(m.cfg.Clock, d, m.done)
+func (l *Link) say(h hello) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("write hello: %w", err)
+	}
+	return l.writeFrame(text)
+}
+
+func (l *Link) writeFrame(payload []byte) error {
+	if _, err := l.conn.Write(append(binary.AppendUvarint(nil, uint64(len(payload))), payload...)); err != nil {
+		return fmt.Errorf("write hello: %w", err)
+	}
+	return nil
+}
+
+func (l *Link) hear() (h hello, err error) {
+	text, err := l.readFrame()
+	if err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal(text, &h); err != nil {
+		return h, fmt.Errorf("hello: %w: %w", errMalformed, err)
+	}
+	return h, nil
 }

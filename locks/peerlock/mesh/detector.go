@@ -5,22 +5,13 @@ import "time"
 // detector decides from the gaps between arrivals when a connection is dead. Its
 // time is a [runClock], on which this process always had a chance to read.
 type detector struct {
-	timing    Timing
-	tick      time.Duration // how exactly times of arrivals are known
+	timing    timing
 	last      time.Duration // of the latest arrival
 	mean, dev float64       // of the gaps, moving averages in nanoseconds
 }
 
-func newDetector(timing Timing, tick, now time.Duration) detector {
-	return detector{timing: timing, tick: tick, last: now, mean: float64(timing.Heartbeat)}
-}
-
-// ticks is how often to look, and how often that is in a heartbeat: twice, and an eighth
-// of SilenceMin at most passes until a silence is noticed.
-func (t Timing) ticks() (each time.Duration, inHeartbeat int) {
-	eighth := max(t.SilenceMin/8, 1)
-	inHeartbeat = int(max(2, (t.Heartbeat+eighth-1)/eighth))
-	return t.Heartbeat / time.Duration(inHeartbeat), inHeartbeat
+func newDetector(t timing, now time.Duration) detector {
+	return detector{timing: t, last: now, mean: float64(t.heartbeat())}
 }
 
 // heard notes an arrival. The averages move by an eighth and a quarter, as in the
@@ -34,7 +25,7 @@ func (d *detector) heard(at time.Duration) {
 	d.last = at
 	off := gap - d.mean
 	d.mean += off / 8
-	off = max(0, max(off, -off)-float64(d.tick)) // heartbeats are seen at the next tick only
+	off = max(0, max(off, -off)-float64(d.timing.tick)) // the running clock moves once a tick
 	d.dev += (off - d.dev) / 4
 }
 
@@ -43,8 +34,8 @@ func (d *detector) heard(at time.Duration) {
 // do better.
 func (d *detector) limit(late time.Duration) time.Duration {
 	const deviations, latenesses = 8, 6
-	usual := max(time.Duration(d.mean+deviations*d.dev), d.timing.SilenceMin)
-	return min(usual+latenesses*late, d.timing.SilenceMax)
+	usual := max(time.Duration(d.mean+deviations*d.dev), d.timing.silenceMin)
+	return min(usual+latenesses*late, d.timing.silenceMax)
 }
 
 // dead says whether the silence has lasted too long.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"locklab/internal/signals"
+	"locklab/locks/clock"
 )
 
 // Handler is told what happens on the mesh. See the package comment for the order
@@ -18,30 +19,25 @@ import (
 type Handler interface {
 	// Connected says that a peer fits and can be sent to.
 	Connected(link *Link)
-	// Receive is called with every run of payloads that arrived together. An error
+	// Receive is called with every payload, which is valid until it returns. An error
 	// means that the peer breaks the protocol and ends the link.
-	Receive(link *Link, batch *Batch) error
+	Receive(link *Link, payload []byte) error
 	// Disconnected says that nothing more comes from the link, or goes to it.
 	Disconnected(link *Link, cause error)
 }
 
 // Mesh is one peer's end of all its connections.
 type Mesh struct {
-	cfg   Config
-	peers []*peer
-	ran   atomic.Int64 // the running clock, in nanoseconds
-
-	crowd crowd // decides how FlushTogether works
-	room  room  // in the queues of the links
+	cfg         Config
+	timing      timing
+	incarnation uint64 // of this process
+	peers       []*peer
+	ran         atomic.Int64 // the running clock, in nanoseconds
+	flushing    atomic.Bool  // a caller is about to flush for all
 
 	stop context.CancelFunc
 	done <-chan struct{} // closed by stop
 	wg   sync.WaitGroup
-
-	handshakes chan struct{} // slots for accepted connections that have not said hello
-	mu         sync.Mutex
-	conns      map[net.Conn]struct{} // in handshake, to be closed by Close
-	complaint  string                // the latest refusal that was logged
 }
 
 // peer is another member of the cluster and the connection to it.
@@ -50,9 +46,9 @@ type peer struct {
 	turn sync.Mutex // held from Connected to Disconnected
 	link atomic.Pointer[Link]
 
-	mu      sync.Mutex
-	newest  hello // of the links so far
-	problem error // why there is no link; nil while there is one
+	mu                   sync.Mutex
+	incarnation, attempt uint64 // of its newest link so far
+	problem              error  // why there is no link; nil while there is one
 }
 
 // New starts to listen, to dial and to send heartbeats. It owns cfg.Listener, also
@@ -65,15 +61,14 @@ func New(cfg Config) (*Mesh, error) {
 		}
 		return nil, err
 	}
-	const waiting = 64 // connections that may be in handshake at once
-	m := &Mesh{cfg: cfg, handshakes: make(chan struct{}, waiting), conns: map[net.Conn]struct{}{}}
+	m := &Mesh{cfg: cfg, timing: timingOf(len(cfg.Peers)), incarnation: uint64(cfg.Clock.Now().UnixNano())}
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop, m.done = stop, ctx.Done()
 	for _, p := range cfg.Peers {
 		m.peers = append(m.peers, &peer{Peer: p, problem: errors.New("not connected yet")})
 	}
 	if cfg.Listener != nil {
-		m.wg.Go(m.accept)
+		m.wg.Go(func() { m.accept(ctx) })
 	}
 	for _, p := range m.peers {
 		if p.Rank > cfg.Self.Rank {
@@ -91,11 +86,6 @@ func (m *Mesh) Close() error {
 	if m.cfg.Listener != nil {
 		_ = m.cfg.Listener.Close() // fails only if it was closed before
 	}
-	m.mu.Lock()
-	for conn := range m.conns {
-		_ = conn.Close()
-	}
-	m.mu.Unlock()
 	for _, p := range m.peers {
 		if l := p.link.Load(); l != nil {
 			l.fail(ErrClosed)
@@ -105,9 +95,7 @@ func (m *Mesh) Close() error {
 	return nil
 }
 
-func (m *Mesh) closed() bool {
-	return signals.Closed(m.done)
-}
+func (m *Mesh) closed() bool { return signals.Closed(m.done) }
 
 // Flush sends what is queued on all links. It does not block.
 func (m *Mesh) Flush() {
@@ -116,6 +104,18 @@ func (m *Mesh) Flush() {
 			l.Flush()
 		}
 	}
+}
+
+// FlushTogether is Flush for callers of whom many may be about to send: the first of them lets
+// all goroutines that can run go first, and then sends for all. On a process with one
+// processor, each would otherwise make a write of its own.
+func (m *Mesh) FlushTogether() {
+	if !m.flushing.CompareAndSwap(false, true) {
+		return // the flush to come takes along what was queued before this call
+	}
+	runtime.Gosched()
+	m.flushing.Store(false)
+	m.Flush()
 }
 
 // Status is how it stands with one peer.
@@ -137,7 +137,8 @@ func (m *Mesh) Status() []Status {
 }
 
 // run is the life of one link, in the goroutine that reads it.
-func (m *Mesh) run(p *peer, l *Link) {
+func (m *Mesh) run(l *Link) {
+	p := l.peer
 	if !p.admit(l) {
 		l.fail(ErrReplaced)
 		return
@@ -151,16 +152,17 @@ func (m *Mesh) run(p *peer, l *Link) {
 		l.fail(ErrReplaced)
 		return
 	}
+	l.heardAt.Store(m.ran.Load())
+	l.detector = newDetector(m.timing, time.Duration(m.ran.Load()))
 	p.link.Store(l)
 	p.setProblem(nil)
 	if m.closed() { // Close may have looked for links before this one was there
 		l.fail(ErrClosed)
 	}
-	m.wg.Go(l.writer)
-	m.cfg.Log.Info("peer connected", "peer", p.ID, "rank", p.Rank, "incarnation", l.from)
+	m.cfg.Log.Info("peer connected", "peer", p.ID, "rank", p.Rank, "incarnation", l.incarnation)
 	m.cfg.Handler.Connected(l)
-	m.Flush()
 	l.fail(l.read())
+	l.writers.Wait()
 	p.link.Store(nil)
 	p.setProblem(l.why())
 	m.cfg.Handler.Disconnected(l, l.why())
@@ -173,17 +175,17 @@ func (m *Mesh) run(p *peer, l *Link) {
 func (p *peer) admit(l *Link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.from == p.newest.Incarnation && l.attempt <= p.newest.Attempt {
+	if l.incarnation == p.incarnation && l.attempt <= p.attempt {
 		return false
 	}
-	p.newest.Incarnation, p.newest.Attempt = l.from, l.attempt
+	p.incarnation, p.attempt = l.incarnation, l.attempt
 	return true
 }
 
 func (p *peer) isNewest(l *Link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return l.from == p.newest.Incarnation && l.attempt == p.newest.Attempt
+	return l.incarnation == p.incarnation && l.attempt == p.attempt
 }
 
 func (p *peer) setProblem(err error) {
@@ -194,48 +196,32 @@ func (p *peer) setProblem(err error) {
 
 // beat sends heartbeats, advances the running clock and ends silent links.
 func (m *Mesh) beat() {
-	tick, ticks := m.cfg.Timing.ticks()
-	ran := runClock{tick: tick, at: m.cfg.Clock.Now()}
-	detectors := make(map[*Link]*detector, len(m.peers))
-	timer := m.cfg.Clock.NewTimer(tick)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C():
-		case <-m.done:
+	ran := runClock{tick: m.timing.tick, at: m.cfg.Clock.Now()}
+	for n := 1; ; n++ {
+		if m.pause(m.timing.tick) {
 			return
 		}
-		timer.Reset(tick)
 		now := ran.advance(m.cfg.Clock.Now())
 		m.ran.Store(int64(now))
-		for l := range detectors {
-			if l.peer.link.Load() != l {
-				delete(detectors, l)
-			}
-		}
 		for _, p := range m.peers {
 			l := p.link.Load()
 			if l == nil {
 				continue
 			}
-			if l.silentFor(ticks) {
-				l.queue(nil)
+			if n%m.timing.beats == 0 {
+				l.Send(nil)
 				l.Flush()
 			}
-			d := detectors[l]
-			if d == nil {
-				fresh := newDetector(m.cfg.Timing, tick, now)
-				d = &fresh
-				detectors[l] = d
+			l.detector.heard(time.Duration(l.heardAt.Load()))
+			if l.detector.dead(now, ran.late) {
+				l.fail(fmt.Errorf("nothing heard for %v: %w", (now - l.detector.last).Round(time.Millisecond), ErrSilent))
 			}
-			if now-time.Duration(l.heardAt.Load()) >= tick*time.Duration(ticks-1) { // silentFor is true no sooner
-				l.lookForUnread(now)
-			}
-			d.heard(time.Duration(l.heardAt.Load()))
-			if d.dead(now, ran.late) && l.waited < lowWater {
-				l.fail(fmt.Errorf("nothing heard for %v: %w", (now - d.last).Round(time.Millisecond), ErrSilent))
-			}
-			l.checkReads(now)
 		}
 	}
+}
+
+// pause waits. It says whether the mesh was closed meanwhile.
+func (m *Mesh) pause(d time.Duration) (closed bool) {
+	clock.Await(m.cfg.Clock, d, m.done)
+	return m.closed()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -67,48 +69,31 @@ func (r *recorder) Disconnected(l *mesh.Link, cause error) {
 	r.events <- event{kind: "down", rank: l.Rank(), link: l, cause: cause}
 }
 
-func (r *recorder) Receive(l *mesh.Link, batch *mesh.Batch) error {
+func (r *recorder) Receive(l *mesh.Link, payload []byte) error {
 	r.mu.Lock()
 	if r.links[l.Rank()] != l {
 		r.tb.Errorf("a payload of rank %d comes over a link that is not connected", l.Rank())
 	}
 	r.mu.Unlock()
-	for payload, ok := batch.Next(); ok; payload, ok = batch.Next() {
-		if string(payload) == "bad" {
-			return errors.New("bad payload")
-		}
-		if r.echo {
-			l.Send(payload)
-			continue
-		}
+	switch {
+	case string(payload) == "bad":
+		return errors.New("bad payload")
+	case r.echo:
+		l.Send(payload)
+	default:
 		r.events <- event{kind: string(payload), rank: l.Rank(), link: l}
 	}
 	return nil
 }
 
-// want waits for an event of the kind; others before it are an error, except for
-// those in skip.
-func (r *recorder) want(kind string, skip ...string) event {
+// want waits for the next event, which must be of the kind.
+func (r *recorder) want(kind string) event {
 	r.tb.Helper()
-	timer := clock.System().NewTimer(patience)
-	defer timer.Stop()
-	for {
-		select {
-		case e := <-r.events:
-			if e.kind == kind {
-				return e
-			}
-			skipped := false
-			for _, s := range skip {
-				skipped = skipped || e.kind == s
-			}
-			if !skipped {
-				r.tb.Fatalf("want %q, got %q (rank %d, %v)", kind, e.kind, e.rank, e.cause)
-			}
-		case <-timer.C():
-			r.tb.Fatalf("no %q within %v", kind, patience)
-		}
+	e, came := clock.Await(clock.System(), patience, r.events)
+	if !came || e.kind != kind {
+		r.tb.Fatalf("want %q, got %q (rank %d, %v)", kind, e.kind, e.rank, e.cause)
 	}
+	return e
 }
 
 func listen(tb testing.TB) net.Listener {
@@ -187,7 +172,7 @@ func TestManySendersLoseNothing(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				up.link.Send(fmt.Appendf(nil, "%d/%d", s, i))
-				p.mesh[0].FlushTogether(nil)
+				p.mesh[0].FlushTogether()
 			}
 		})
 	}
@@ -244,12 +229,13 @@ func TestResetIsRepaired(t *testing.T) {
 }
 
 func TestPeerThatSaysNothingIsDialedAgain(t *testing.T) {
-	p := newPair(t, func(cfg *[2]mesh.Config) {
-		cfg[0].Timing.Handshake = 50 * time.Millisecond
-	})
-	p.events[0].want("up", "down")
+	p := newPair(t, nil)
+	p.events[0].want("up")
 	p.link.Hold(true) // dials still succeed, but nobody says hello
 	p.events[0].want("down")
+	locktest.Eventually(t, "no hello in time", func() bool {
+		return strings.Contains(fmt.Sprint(p.mesh[0].Status()[0].Problem), "no hello")
+	})
 	p.link.Hold(false)
 	p.events[0].want("up")
 }
@@ -275,99 +261,75 @@ func TestRestartedPeerIsAnotherLink(t *testing.T) {
 	p.events[1].want("up")
 }
 
-// byHand is a peer that speaks the protocol by hand, and a mesh that it is connected to.
-func byHand(t *testing.T, change func(*mesh.Config)) (net.Conn, *mesh.Link, *recorder, *mesh.Mesh) {
+// byHand is a peer that speaks the protocol by hand, and the link of a mesh to it.
+func byHand(t *testing.T) (net.Conn, *mesh.Link, *recorder) {
 	t.Helper()
 	l, events := listen(t), newRecorder(t)
-	cfg := mesh.Config{Self: mesh.Peer{ID: "b", Rank: 1}, Peers: []mesh.Peer{{ID: "a", Rank: 0}}, Listener: l, Handler: events}
-	if change != nil {
-		change(&cfg)
-	}
-	m := start(t, cfg)
-	conn := helloFrom(t, l.Addr().String(), "a", 0)
+	start(t, mesh.Config{Self: mesh.Peer{ID: "b", Rank: 1}, Peers: []mesh.Peer{{ID: "a", Rank: 0}}, Listener: l, Handler: events})
+	conn, err := net.Dial("tcp", l.Addr().String())
+	must.Do(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	return conn, events.want("up").link, events, m
+	hello := `{"version":4,"id":"a","incarnation":9,"attempt":1}`
+	_, err = conn.Write(append([]byte{byte(len(hello))}, hello...))
+	must.Do(t, err)
+	answer := make([]byte, 1)
+	_, err = io.ReadFull(conn, answer)
+	must.Do(t, err)
+	_, err = io.ReadFull(conn, make([]byte, answer[0]))
+	must.Do(t, err)
+	_, err = conn.Write([]byte{0})
+	must.Do(t, err)
+	return conn, events.want("up").link, events
 }
 
-// reluctant is a peer that says it lives and reads nothing.
-func reluctant(t *testing.T, timing mesh.Timing) (conn net.Conn, link *mesh.Link, m *mesh.Mesh, events *recorder, logged *lockedBuffer) {
-	t.Helper()
-	logged = &lockedBuffer{}
-	conn, link, events, m = byHand(t, func(c *mesh.Config) {
-		c.Limits, c.Timing = mesh.Limits{Frame: 1 << 10, Queue: 1 << 20}, timing
-		c.Log = slog.New(slog.NewTextHandler(logged, nil))
-	})
-	var beats sync.WaitGroup
-	beats.Go(func() {
-		for {
-			if _, err := conn.Write([]byte{0}); err != nil {
-				return
-			}
-			<-clock.System().NewTimer(10 * time.Millisecond).C()
+// TestSlowReader sends far more than a socket holds to a peer that reads late, and says all the
+// while that it lives. It is not disconnected, no sender waits, and all arrives in order.
+func TestSlowReader(t *testing.T) {
+	conn, link, events := byHand(t)
+	const payloads, size = 1000, 60_000
+	for i := range payloads {
+		link.Send(binary.BigEndian.AppendUint32(make([]byte, size-4), uint32(i)))
+		link.Flush()
+		if i%100 == 0 {
+			_, err := conn.Write([]byte{0})
+			must.Do(t, err)
 		}
-	})
-	t.Cleanup(func() {
-		_ = conn.Close()
-		beats.Wait()
-	})
-	return conn, link, m, events, logged
-}
-
-// fill sends until the queue is full.
-func fill(m *mesh.Mesh, link *mesh.Link) (sent int) {
-	for ; m.Full() == nil; sent++ {
-		link.Send(make([]byte, 1<<10))
-		m.Flush()
 	}
-	return sent
-}
-
-func TestPeerThatDoesNotReadIsDropped(t *testing.T) {
-	_, link, m, events, logged := reluctant(t, mesh.Timing{SilenceMin: 400 * time.Millisecond, SilenceMax: 500 * time.Millisecond})
-	fill(m, link)
-	full := m.Full()
-	if e := events.want("down"); !errors.Is(e.cause, mesh.ErrSlow) {
-		t.Fatalf("want ErrSlow, got %+v", e)
-	}
-	logged.want(t, "does not read") // written right after the event
-	if full != nil {
-		<-full // who waited for room goes on
-	}
-}
-
-// TestFullQueueKeepsTheLink fills the queue to a peer that reads late. It is not
-// disconnected, what was queued arrives, and whoever waits for room hears of it.
-func TestFullQueueKeepsTheLink(t *testing.T) {
-	conn, link, m, events, _ := reluctant(t, mesh.Timing{SilenceMax: patience})
-	sent := fill(m, link)
-	full := m.Full()
-	link.Send([]byte("more")) // is taken all the same
-	var all sync.WaitGroup
-	all.Go(func() {
-		frames := bufio.NewReader(conn)
-		for got := 0; got < sent+1; {
-			size, err := binary.ReadUvarint(frames)
-			if err == nil {
-				_, err = frames.Discard(int(size))
-			}
-			if err != nil {
-				t.Errorf("after %d of %d: %v", got, sent, err)
-				return
-			}
-			if size > 0 { // otherwise a heartbeat
-				got++
-			}
+	frames, payload := bufio.NewReader(conn), make([]byte, size)
+	for i := 0; i < payloads; {
+		n, err := binary.ReadUvarint(frames)
+		must.Do(t, err)
+		if n == 0 { // a heartbeat
+			continue
 		}
-	})
-	<-full
-	all.Wait()
-	if m.Full() != nil {
-		t.Error("the queue is full though all was read")
+		_, err = io.ReadFull(frames, payload)
+		must.Do(t, err)
+		if got := binary.BigEndian.Uint32(payload[size-4:]); n != size || got != uint32(i) {
+			t.Fatalf("payload %d of %d bytes, want %d", got, n, i)
+		}
+		_, err = conn.Write([]byte{0})
+		must.Do(t, err)
+		i++
 	}
-	select {
-	case e := <-events.events:
-		t.Errorf("got %q, %v", e.kind, e.cause)
-	default:
+	if n := len(events.events); n > 0 {
+		t.Errorf("%d events: %q", n, (<-events.events).kind)
+	}
+}
+
+// TestChunks cuts frames anywhere, as TCP may.
+func TestChunks(t *testing.T) {
+	conn, _, events := byHand(t)
+	long := strings.Repeat("x", 40_000)
+	stream := append([]byte{1, 'a', 0, 2, 'b', 'b'}, binary.AppendUvarint(nil, uint64(len(long)))...)
+	stream = append(append(append(stream, long...), 0, 0, 1), 'c')
+	for size := 1; len(stream) > 0; size *= 2 {
+		n := min(size, len(stream))
+		_, err := conn.Write(stream[:n])
+		must.Do(t, err)
+		stream = stream[n:]
+	}
+	for _, want := range []string{"a", "bb", long, "c"} {
+		events.want(want)
 	}
 }
 
@@ -379,41 +341,15 @@ func TestBrokenProtocolEndsTheLink(t *testing.T) {
 		"ends within a frame": {200, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, _, events, _ := byHand(t, nil)
-			if _, err := conn.Write(append(bytes, make([]byte, 16)...)); err != nil { // wakes the reader
-				t.Fatal(err)
-			}
+			conn, _, events := byHand(t)
+			_, err := conn.Write(bytes)
+			must.Do(t, err)
 			if name == "ends within a frame" {
 				_ = conn.Close()
 			}
 			events.want("down")
 		})
 	}
-}
-
-// helloFrom connects as a peer would that speaks the protocol by hand.
-func helloFrom(tb testing.TB, addr, id string, rank byte) net.Conn {
-	tb.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	body := []byte{'H', 3, 0, 0, byte(len(id))}
-	body = append(append(body, id...), rank, 9, 1)
-	if _, err := conn.Write(append([]byte{byte(len(body))}, body...)); err != nil {
-		tb.Fatal(err)
-	}
-	answer := make([]byte, 1)
-	if _, err := conn.Read(answer); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := conn.Read(make([]byte, answer[0])); err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := conn.Write([]byte{0}); err != nil {
-		tb.Fatal(err)
-	}
-	return conn
 }
 
 func TestMismatchIsRefusedWithItsReason(t *testing.T) {
@@ -424,8 +360,7 @@ func TestMismatchIsRefusedWithItsReason(t *testing.T) {
 	}{
 		{"cluster", func(b *mesh.Config) { b.Cluster = "other" }, `cluster "" is not "other"`},
 		{"protocol", func(b *mesh.Config) { b.Protocol = "other" }, `protocol "" is not "other"`},
-		{"id", func(b *mesh.Config) { b.Peers[0].ID = "x" }, `id "a" of rank 0 is not "x"`},
-		{"rank", func(b *mesh.Config) { b.Self.Rank = 2; b.Peers[0].Rank = 1 }, `rank 0 of "a" is not 1`},
+		{"id", func(b *mesh.Config) { b.Peers[0].ID = "x" }, `"a" of rank 0 is not configured as a peer of "b"`},
 		{"unknown", func(b *mesh.Config) { b.Self.Rank = 7; b.Peers[0].ID, b.Peers[0].Rank = "x", 3 }, `"a" of rank 0 is not configured as a peer of "b"`},
 	}
 	for _, tt := range tests {
@@ -455,12 +390,6 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// want waits until the text has been written.
-func (l *lockedBuffer) want(tb testing.TB, text string) {
-	tb.Helper()
-	locktest.Eventually(tb, text+" is written", func() bool { return strings.Contains(l.String(), text) })
-}
-
 func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -478,14 +407,11 @@ func TestConfigIsChecked(t *testing.T) {
 		want   string
 		change func(c *mesh.Config)
 	}{
-		{"Handler", func(c *mesh.Config) { c.Handler = nil }},
 		{"Addr", func(c *mesh.Config) { c.Peers[0].Addr = "" }},
 		{"rank 0 is taken", func(c *mesh.Config) { c.Peers[0].Rank = 0 }},
 		{"listed twice", func(c *mesh.Config) { c.Peers[0].ID = "a" }},
 		{"rank 64", func(c *mesh.Config) { c.Peers[0].Rank = 64 }},
 		{"ID", func(c *mesh.Config) { c.Self.ID = "" }},
-		{"Timing", func(c *mesh.Config) { c.Timing.Heartbeat, c.Timing.SilenceMin = time.Second, time.Second }},
-		{"Limits", func(c *mesh.Config) { c.Limits.Queue = 1 }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {

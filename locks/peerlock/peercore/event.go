@@ -111,3 +111,11 @@ func (e Effect[M]) String() string {
 		return fmt.Sprintf("%v -> %v", e.Msg, e.To)
 	}
 }
+
+// SendTo appends a message to the peers of to, if there are any.
+func SendTo[M any](to Set, m M, out []Effect[M]) []Effect[M] {
+	if to.Empty() {
+		return out
+	}
+	return append(out, Effect[M]{Kind: Send, To: to, Msg: m})
+}

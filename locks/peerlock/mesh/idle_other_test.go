@@ -1,5 +1,0 @@
-//go:build !linux
-
-package mesh_test
-
-const wakesRarely = false
