@@ -3,14 +3,10 @@
 // peers, and that of Ricart and Agrawala ("An Optimal Algorithm for Mutual Exclusion in
 // Computer Networks", 1981), which saves its releases: no server and no lease time.
 //
-// # What they promise
-//
 // At most one peer holds a resource, also across partitions, lost connections and
 // restarts. Requests are served in the order of their timestamps: one that others
 // have seen is passed by nobody. An acquisition takes one round trip when nobody
 // else wants the lock, one delay after a release, and 3(N-1) messages, or 2(N-1).
-//
-// # What they do not
 //
 // They need every peer: one that is dead or cut off stops all others, until it is
 // back; [locks.Lease].Lost is closed by Close alone. With detect=on a peer whose
@@ -28,26 +24,21 @@
 //
 // Lamport: every peer keeps a queue of the requests of all, ordered by timestamp, and by
 // rank where timestamps are equal. A request is acknowledged at once, whatever the phase.
-// Who is first in its own queue and has heard from every peer something that is
-// later than its request knows that nobody can still come before it. What counts as heard
-// is narrower here than in the original, at no cost in messages: an Ack that names the very
-// request, or a Release of a clock that is not behind it. Another peer's later Request does
-// not count, nor does an Ack of a request that was given up. With peers that restart both
-// can come from one that already holds.
+// A peer that is first in its own queue, and has heard something later than its request from
+// every other one, holds. Only an Ack that names the very request counts as heard, or a
+// Release of a clock that is not behind it: with peers that restart, the original's other
+// signs (a later Request, an Ack of a request that was given up) can come from a holder.
 //
 // Ricart and Agrawala ([Options].Defer): a request is answered at once, with a Reply,
 // unless the peer that is asked holds the lock, or wants it and asked earlier: then it
-// defers the answer until it has left. So there is no Release; the deferred Reply is it.
-// Whoever gives up sends what it deferred, as if it had held. A Reply names the request
-// that it answers, and one that answers no outstanding request is ignored. A new Request of
-// a peer takes the place of a deferred one.
+// defers the answer until it has left, or has given up. A Reply names the request that it
+// answers. A new Request of a peer takes the place of a deferred one.
 //
 // # Lost connections
 //
 // With the connection goes all that was known of the peer: its request, and that it
 // was heard. A new connection starts with the request that is outstanding, if any.
-// So nothing depends on what was lost, and a peer that has restarted and forgotten
-// everything fits in, with one exception: its clock starts at zero, and its request
-// may be earlier than that of a peer that already holds. The holder leaves such a
-// request unanswered, or deferred; what it sends on leaving answers it.
+// So a peer that has restarted and forgotten everything fits in, with one exception: its
+// clock starts at zero, and its request may be earlier than that of a peer that already
+// holds. The holder leaves such a request unanswered; what it sends on leaving answers it.
 package lamport

@@ -1,7 +1,6 @@
 package lamport_test
 
 import (
-	"fmt"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,36 +8,26 @@ import (
 	"locklab/locks"
 	"locklab/locks/lamport"
 	"locklab/locks/locktest"
-	"locklab/locks/peerlock"
-	"locklab/locks/ricartagrawala"
 	"locklab/verify/peertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestLamport(t *testing.T) {
-	testLock(t, lamport.Options{}, lamport.Options{Detect: true}, lamport.New, 3)
-	testOptions(t, lamport.Name, lamport.ParseOptions)
-}
+func TestLamport(t *testing.T) { testLock(t, lamport.Name, false, 3) }
 
-func TestRicartAgrawala(t *testing.T) {
-	testLock(t, ricartagrawala.Options{}, ricartagrawala.Options{Detect: true}, ricartagrawala.New, 2)
-	testOptions(t, ricartagrawala.Name, ricartagrawala.ParseOptions)
-}
+func TestRicartAgrawala(t *testing.T) { testLock(t, lamport.RicartAgrawala, true, 2) }
 
 // testLock is told how many messages an acquisition takes for each other peer.
-func testLock[O any](t *testing.T, plain, detect O, start func(peerlock.Config[O]) (*lamport.Locker, error), messages int) {
-	peertest.NeedsEveryPeer(t, plain, start, messages)
+func testLock(t *testing.T, name string, defers bool, messages int) {
+	peertest.NeedsEveryPeer(t, lamport.Options{Defer: defers}, lamport.New, messages)
+	detect := lamport.Options{Defer: defers, Detect: true}
 	t.Run("conforms with detection", func(t *testing.T) {
 		locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
-			return peertest.Lockers(peertest.StartAll(tb, peertest.Configs(tb, 3, detect), start))
+			return peertest.Lockers(peertest.StartAll(tb, peertest.Configs(tb, 3, detect), lamport.New))
 		}})
 	})
-	t.Run("a dead peer is left out", func(t *testing.T) { peertest.DeadPeerIsLeftOut(t, detect, start) })
-}
-
-func testOptions[O fmt.Stringer](t *testing.T, name string, parse func(locks.Spec) (O, error)) {
-	peertest.Options(t, parse, map[string]string{
+	t.Run("a dead peer is left out", func(t *testing.T) { peertest.DeadPeerIsLeftOut(t, detect, lamport.New) })
+	peertest.Options(t, lamport.ParseOptions, map[string]string{
 		name: name + ":detect=off", name + ":detect=on": name + ":detect=on",
 		"other": "", name + ":detect=maybe": "", name + ":fair=on": "", name + ":quick": "",
 	})

@@ -29,7 +29,7 @@ func (s *State) request(out []Effect) []Effect {
 	s.at = s.clock
 	s.heard = peercore.Set{}
 	s.phase = Waiting
-	return s.advance(send(s.connected, Message{Request, s.at}, out))
+	return s.advance(peercore.SendTo(s.connected, Message{Request, s.at}, out))
 }
 
 // leave releases the lock, or gives up waiting for it.
@@ -39,10 +39,10 @@ func (s *State) leave(out []Effect) []Effect {
 	}
 	s.phase = None
 	if !s.cfg.Defer {
-		return send(s.connected, Message{Release, s.clock}, out)
+		return peercore.SendTo(s.connected, Message{Release, s.clock}, out)
 	}
 	for _, r := range s.queue {
-		out = send(peercore.SetOf(r.from), Message{Reply, r.at}, out)
+		out = peercore.SendTo(peercore.SetOf(r.from), Message{Reply, r.at}, out)
 	}
 	s.queue = s.queue[:0]
 	return out
@@ -82,7 +82,7 @@ func (s *State) receive(from int, m Message, out []Effect) []Effect {
 		if s.phase == Holding && r.before(s.own()) {
 			return out // from a peer that lost its memory: it must wait for the Release
 		}
-		return send(peercore.SetOf(from), Message{Ack, m.At}, out)
+		return peercore.SendTo(peercore.SetOf(from), Message{Ack, m.At}, out)
 	case Ack, Reply:
 		if s.phase == Waiting && m.At == s.at {
 			s.heard = s.heard.With(from)
@@ -103,7 +103,7 @@ func (s *State) replyOrDefer(r request, out []Effect) []Effect {
 		return out
 	}
 	s.dequeue(r.from) // what it asked before is no more
-	return send(peercore.SetOf(r.from), Message{Reply, r.at}, out)
+	return peercore.SendTo(peercore.SetOf(r.from), Message{Reply, r.at}, out)
 }
 
 func (s *State) connect(peer int, out []Effect) []Effect {
@@ -113,7 +113,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 	s.connected = s.connected.With(peer)
 	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
 	if s.phase == Waiting || (s.phase == Holding && !s.cfg.Defer) {
-		out = send(peercore.SetOf(peer), Message{Request, s.at}, out)
+		out = peercore.SendTo(peercore.SetOf(peer), Message{Request, s.at}, out)
 	}
 	return out
 }
@@ -123,12 +123,4 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 	s.heard = s.heard.Without(peer)
 	s.dequeue(peer)
 	return s.advance(out)
-}
-
-// send appends a message to the peers of to, if there are any.
-func send(to peercore.Set, m Message, out []Effect) []Effect {
-	if to.Empty() {
-		return out
-	}
-	return append(out, Effect{Kind: peercore.Send, To: to, Msg: m})
 }

@@ -1,32 +1,24 @@
 // Package twophase is a lock by two-phase commit for a small cluster of peers, each
-// of which is a coordinator of its own acquisitions and a participant of all. Who
+// of which is a coordinator of its own acquisitions and a participant of all. A peer that
 // wants a resource prepares a reservation everywhere, holds when all peers voted yes,
 // and aborts and tries again after a random time when one did not (J. Gray, "Notes on Data
 // Base Operating Systems", 1978).
-//
-// # What it promises
 //
 // At most one peer holds a resource, also across partitions, lost connections and
 // restarts. An acquisition takes one round trip when nobody else wants the lock, and
 // 4(N-1) messages: Prepare, Yes, Commit, Release. Every attempt that is refused costs
 // up to 3(N-1)-1 more: Prepare, the votes, Abort.
 //
-// # What it does not
-//
-// It needs every peer. A participant that voted yes and lost its coordinator is
-// blocked until that one is back, because it cannot know what was decided; a
-// coordinator that comes back without its memory aborts what it had prepared or
-// held. The undo log is in memory: it outlives connections, not the process.
-// [locks.Lease].Lost is closed by Close alone. Waiters of different peers are not
-// served in any order, and nothing bounds how often one of them is passed; with
-// fair=on (the default) a peer that held while others waited at least pauses as they
-// do before it asks again, and with fair=off it can keep them out for as long as it has
-// waiters of its own. There is no fencing token.
+// It needs every peer, and a participant that voted yes and lost its coordinator is
+// blocked until that one is back. [locks.Lease].Lost is closed by Close alone. Waiters of
+// different peers are not served in any order, and nothing bounds how often one of them is
+// passed. There is no fencing token.
 //
 // # The state machine
 //
 // One [State] is what one peer knows of one resource, and [State.Step] is the whole
-// algorithm. Every peer plays two parts:
+// algorithm. Every peer plays two parts. Messages between two peers must arrive in the
+// order in which they were sent.
 //
 //	coordinator   NONE ─ request ─► WAITING ─ Prepare(r) to all ─► PREPARING
 //	               ▲                   ▲                            │    │
@@ -38,33 +30,28 @@
 //	               └────── Abort ────────────┴───── Release ──────┘
 //
 // The peer that wants the lock prepares a reservation at every participant, itself
-// included, and holds when all of them voted Yes. Before it votes, a participant
-// writes to its undo log what was there before; since it votes Yes only where nothing
-// was, that log is one fact, "was free", and it is kept as long as the reservation is
-// not committed. Abort applies it.
+// included. A participant votes Yes only where nothing was reserved, so its undo log is one
+// fact, "was free", and a reservation that is committed is kept just as one in doubt.
 //
 // A coordinator that gets a No aborts, once all have voted, and tries again after a
-// random time, which grows with every attempt ([peercore.Pause]). It does not start, and sends nothing,
-// while its own participant is reserved for somebody else or while a peer is missing.
+// random time, which grows with every attempt ([peercore.Pause]). It does not start, and
+// sends nothing, while its own participant is reserved for another peer or while a peer is
+// missing.
 //
 // A coordinator that asks again right after its release would nearly always win
-// against those who only then begin to pause. So a vote says whether its sender waits
-// itself (YesWaiting), and who held while others waited pauses as they do
-// ([Options].Greedy). Still there is no order among the waiting, and no bound on how often
-// one of them is passed.
+// against those that only then begin to pause. So a vote says whether its sender waits
+// itself (YesWaiting), and a peer that held while others waited pauses as they do, unless
+// fair=off ([Options].Greedy).
 //
 // # Lost connections
 //
 // A participant that has voted Yes and loses its coordinator cannot know what was
-// decided: it keeps the reservation and votes No to everybody else until the
+// decided: it keeps the reservation and votes No to all others until the
 // coordinator is back. Then it asks (Inquire). The coordinator answers Commit if that
 // round still holds and otherwise Abort, also if it has restarted and knows nothing
 // of it any more: what is not known to be committed is aborted. A coordinator that
 // loses a participant while it prepares aborts, and waits for all to be connected. One
 // that holds goes on holding; its own participant protects it against a peer that
-// comes back without its memory. It would do so against participants that do not wait
-// for a lost coordinator, too: where every peer is needed, being in doubt costs
-// availability and buys nothing. It is kept, for it is what two-phase commit does.
-//
-// Messages between two peers must arrive in the order in which they were sent.
+// comes back without its memory. So waiting for a lost coordinator buys nothing where every
+// peer is needed. It is kept, for it is what two-phase commit does.
 package twophase

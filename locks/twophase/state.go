@@ -31,15 +31,7 @@ type reservation struct {
 	taken bool
 	by    int
 	round uint64
-	// committed says that the undo log is empty: the reservation is no longer in
-	// doubt and ends by Release.
-	committed bool
 }
-
-// undo is what the undo log of every reservation says was there before.
-func (reservation) undo() reservation { return reservation{} }
-
-func (r reservation) of(by int, round uint64) bool { return r.taken && r.by == by && r.round == round }
 
 // NewState is a resource that nobody wants, at a peer that is connected to nobody. The
 // member is kept, not copied, and must not change.
@@ -77,7 +69,7 @@ func (s *State) Idle() bool { return s.phase == None && !s.reserved.taken }
 // encoding behave alike, but for the length of their pauses.
 func (s *State) AppendEncode(b []byte) []byte {
 	flags := byte(s.phase)
-	for i, set := range [...]bool{s.rivals, s.polite, s.boot, s.pausing, s.reserved.taken, s.reserved.committed} {
+	for i, set := range [...]bool{s.rivals, s.polite, s.boot, s.pausing, s.reserved.taken} {
 		if set {
 			flags |= 0x04 << i // the phase has two bits
 		}
@@ -102,7 +94,7 @@ func (s *State) Load(b []byte) []byte {
 	c := peercore.Cursor(b)
 	flags := c.Byte()
 	*s = State{cfg: s.cfg, phase: Phase(flags & 0x03), round: c.Uvarint(), connected: c.Set()}
-	for i, flag := range [...]*bool{&s.rivals, &s.polite, &s.boot, &s.pausing, &s.reserved.taken, &s.reserved.committed} {
+	for i, flag := range [...]*bool{&s.rivals, &s.polite, &s.boot, &s.pausing, &s.reserved.taken} {
 		*flag = flags&(0x04<<i) != 0
 	}
 	if s.phase == Preparing {
@@ -115,9 +107,7 @@ func (s *State) Load(b []byte) []byte {
 }
 
 // Renumber replaces every round by what f makes of it, given whose round it is: its
-// coordinator is the owner. An
-// exploration uses it to tell apart only which rounds are equal: nothing else about
-// them matters, as long as the coordinator's latest stays the highest.
+// coordinator is the owner.
 func (s *State) Renumber(f func(owner int, round uint64) uint64) {
 	s.round = f(s.cfg.Self, s.round)
 	if s.reserved.taken {

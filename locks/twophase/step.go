@@ -64,7 +64,6 @@ func (s *State) decide(out []Effect) []Effect {
 		return s.pause(out)
 	}
 	s.phase = Holding
-	s.reserved.committed = true
 	out = s.tell(s.cfg.Peers, Commit, out)
 	return append(out, Effect{Kind: peercore.Hold})
 }
@@ -72,7 +71,7 @@ func (s *State) decide(out []Effect) []Effect {
 // abandon takes the round back from all who have reserved, or may have.
 func (s *State) abandon(out []Effect) []Effect {
 	s.phase = Waiting
-	s.reserved = s.reserved.undo()
+	s.reserved = reservation{}
 	return s.tell(s.connected.Less(s.no), Abort, out)
 }
 
@@ -150,22 +149,15 @@ func (s *State) participate(from int, m Message, out []Effect) []Effect {
 			s.reserved = reservation{taken: true, by: from, round: m.Round}
 		}
 		return answer(from, vote, m.Round, out)
-	case Commit:
-		if s.reserved.of(from, m.Round) {
-			s.reserved.committed = true
-		}
-	case Abort:
-		if s.reserved.of(from, m.Round) {
-			s.reserved = s.reserved.undo()
-			return s.pause(out)
-		}
-	case Release:
-		if s.reserved.of(from, m.Round) {
+	case Abort, Release:
+		if s.reserved == (reservation{taken: true, by: from, round: m.Round}) {
 			s.reserved = reservation{}
-			s.attempt = 0 // all begin anew: who was refused before is not behind the others
+			if m.Kind == Release {
+				s.attempt = 0 // all begin anew: who was refused before is not behind the others
+			}
 			return s.pause(out)
 		}
-	case Yes, YesWaiting, No, Inquire: // not from a coordinator
+	default: // Commit changes nothing: a reservation ends by Release then
 	}
 	return out
 }
@@ -192,13 +184,10 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 
 // tell appends a message about the own round to the peers of to, if there are any.
 func (s *State) tell(to peercore.Set, kind MessageKind, out []Effect) []Effect {
-	if to.Empty() {
-		return out
-	}
-	return append(out, Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: kind, Round: s.round}})
+	return peercore.SendTo(to, Message{Kind: kind, Round: s.round}, out)
 }
 
 // answer appends a message about a round to one peer.
 func answer(to int, kind MessageKind, round uint64, out []Effect) []Effect {
-	return append(out, Effect{Kind: peercore.Send, To: peercore.SetOf(to), Msg: Message{Kind: kind, Round: round}})
+	return peercore.SendTo(peercore.SetOf(to), Message{Kind: kind, Round: round}, out)
 }

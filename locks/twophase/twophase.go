@@ -1,7 +1,6 @@
 package twophase
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,7 +44,7 @@ func (o Options) String() string {
 	if o.Greedy {
 		fair = "off"
 	}
-	return locks.Spec{Name: Name, Options: map[string]string{"delay": o.delay().String(), "fair": fair}}.String()
+	return Name + ":delay=" + o.delay().String() + ",fair=" + fair
 }
 
 func (o Options) delay() time.Duration {
@@ -63,9 +62,14 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		New: func(self int, peers peercore.Set, _ bool) State {
 			return NewState(&Member{Self: self, Peers: peers, Fair: !o.Greedy})
 		},
-		Opens:  func(m Message) bool { return m.Kind == Prepare || m.Kind == Inquire },
-		Append: appendMessage,
-		Decode: decodeMessage,
+		Opens: func(m Message) bool { return m.Kind == Prepare || m.Kind == Inquire },
+		Append: func(b []byte, m Message) []byte {
+			return peerlock.AppendNumbered(b, uint8(m.Kind), m.Round)
+		},
+		Decode: func(b []byte) (Message, []byte, error) {
+			kind, round, rest, err := peerlock.CutNumbered(b, uint8(YesWaiting))
+			return Message{Kind: MessageKind(kind), Round: round}, rest, err
+		},
 		Renumber: func(m *Message, from, to int, f func(owner int, number uint64) uint64) {
 			if !m.FromCoordinator() {
 				from = to
@@ -79,41 +83,13 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 type Config = peerlock.Config[Options]
 
 // Locker is one peer of a cluster.
-type Locker struct {
-	*peerlock.Locker[State, Message, *State]
-}
-
-var (
-	_ locks.Locker         = Locker{}
-	_ locks.MessageCounter = Locker{}
-)
+type Locker = peerlock.Locker[State, Message, *State]
 
 // New starts a peer, see [peerlock.New].
 func New(cfg Config) (*Locker, error) {
-	if cfg.Options.Delay < 0 {
-		err := fmt.Errorf("2pc: Delay is %v, want a positive one: %w", cfg.Options.Delay, locks.ErrInvalid)
-		if cfg.Listener != nil {
-			err = errors.Join(err, cfg.Listener.Close())
-		}
-		return nil, err
-	}
-	l, err := peerlock.New(cfg, peerlock.Protocol[State, Message]{
+	return peerlock.New(cfg, peerlock.Protocol[State, Message]{
 		Algorithm: cfg.Options.Algorithm(),
 		NeedsAll:  true,
 		Pause:     cfg.Options.delay(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Locker{l}, nil
-}
-
-// A message on the wire is its kind in one byte and the round as an unsigned varint.
-func appendMessage(b []byte, m Message) []byte {
-	return peerlock.AppendNumbered(b, uint8(m.Kind), m.Round)
-}
-
-func decodeMessage(b []byte) (Message, []byte, error) {
-	kind, round, rest, err := peerlock.CutNumbered(b, uint8(YesWaiting))
-	return Message{Kind: MessageKind(kind), Round: round}, rest, err
 }

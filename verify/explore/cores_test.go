@@ -21,7 +21,6 @@ import (
 	"locklab/locks/multiphase/core"
 	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/ricartagrawala"
 	"locklab/locks/twophase"
 	"locklab/verify/explore"
 )
@@ -49,7 +48,7 @@ func TestLoad(t *testing.T) {
 	t.Run("multiphase, quorum", func(t *testing.T) { loads(t, quorum.Options{}.Algorithm()) })
 	t.Run("multiphase, quorum, all must agree", func(t *testing.T) { loads(t, quorum.Options{View: true}.Algorithm()) })
 	t.Run("lamport", func(t *testing.T) { loads(t, lamport.Options{}.Algorithm()) })
-	t.Run("ricart-agrawala", func(t *testing.T) { loads(t, ricartagrawala.Options{Detect: true}.Algorithm()) })
+	t.Run("ricart-agrawala", func(t *testing.T) { loads(t, lamport.Options{Detect: true, Defer: true}.Algorithm()) })
 	t.Run("2pc", func(t *testing.T) { loads(t, twophase.Options{}.Algorithm()) })
 }
 
@@ -209,7 +208,7 @@ func wellFormed(t *testing.T, text string) {
 
 // ExampleOf explores the lock of two peers without faults.
 func ExampleOf() {
-	alg := ricartagrawala.Options{}.Algorithm()
+	alg := lamport.Options{Defer: true}.Algorithm()
 	subject := explore.Of(alg, nil)
 	r, err := subject.Explore(context.Background(), explore.Scope{Peers: 2, Rounds: 1}, nil)
 	if err != nil {

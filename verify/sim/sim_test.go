@@ -16,7 +16,6 @@ import (
 	"locklab/locks/lamport"
 	"locklab/locks/multiphase"
 	"locklab/locks/peerlock/peercore"
-	"locklab/locks/ricartagrawala"
 	"locklab/locks/twophase"
 	"locklab/verify/peers"
 	"locklab/verify/sim"
@@ -30,11 +29,8 @@ func simulator(tb testing.TB, text string) sim.Simulator {
 		tb.Fatal(err)
 	}
 	switch spec.Name {
-	case lamport.Name:
+	case lamport.Name, lamport.RicartAgrawala:
 		o, err := lamport.ParseOptions(spec)
-		return of(tb, o.Algorithm(), sim.Shell{}, err)
-	case ricartagrawala.Name:
-		o, err := ricartagrawala.ParseOptions(spec)
 		return of(tb, o.Algorithm(), sim.Shell{}, err)
 	case twophase.Name:
 		o, err := twophase.ParseOptions(spec)

@@ -116,9 +116,9 @@ func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error)) func
 		return start(peerlock.Config[O]{
 			ID: env.Name, Rank: env.Settings.Rank, Cluster: env.Settings.Cluster, Peers: peers,
 			Listener: listener, Options: options, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
-			// All peers of a run are new with it, so there is nothing to recover. Whoever is
+			// All peers of a run are new with it, so there is nothing to recover. A peer that is
 			// restarted without its folder has lost something.
-			StateFile: filepath.Join(env.Dir, "votes"), Founding: env.First, Lost: !env.First,
+			StateFile: filepath.Join(env.Dir, "votes"), Founding: env.First,
 		})
 	}
 }

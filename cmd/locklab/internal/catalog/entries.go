@@ -18,7 +18,6 @@ import (
 	"locklab/locks/redis"
 	"locklab/locks/redlock"
 	"locklab/locks/redsync"
-	"locklab/locks/ricartagrawala"
 	"locklab/locks/twophase"
 	"locklab/locks/zklock"
 	"locklab/nodes/etcdnode"
@@ -84,16 +83,14 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			client:  peer(lamport.New),
 			core:    func(o lamport.Options) Core { return core(o.Algorithm(), (*lamport.State).Phase, sim.Shell{}) },
 		}.entry(),
-		binding[ricartagrawala.Options]{
-			name:    ricartagrawala.Name,
+		binding[lamport.Options]{
+			name:    lamport.RicartAgrawala,
 			summary: "Ricart and Agrawala's deferred replies: the fewest messages; a dead peer blocks it",
 			source:  "G. Ricart, A. K. Agrawala, An Optimal Algorithm for Mutual Exclusion in Computer Networks, 1981",
-			parse:   ricartagrawala.ParseOptions,
-			traits:  func(o ricartagrawala.Options) locks.Traits { return allPeers(o.Detect) },
-			client:  peer(ricartagrawala.New),
-			core: func(o ricartagrawala.Options) Core {
-				return core(o.Algorithm(), (*lamport.State).Phase, sim.Shell{})
-			},
+			parse:   lamport.ParseOptions,
+			traits:  func(o lamport.Options) locks.Traits { return allPeers(o.Detect) },
+			client:  peer(lamport.New),
+			core:    func(o lamport.Options) Core { return core(o.Algorithm(), (*lamport.State).Phase, sim.Shell{}) },
 		}.entry(),
 		binding[twophase.Options]{
 			name:    twophase.Name,
