@@ -1,10 +1,7 @@
 package multiphase_test
 
 import (
-	"context"
 	"errors"
-	"io/fs"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks"
 	"locklab/locks/locktest"
@@ -47,10 +45,6 @@ func TestQuorumOnDiskConforms(t *testing.T) {
 	})
 }
 
-func TestQuorumOnDiskManyNames(t *testing.T) {
-	peertest.ManyNames(t, peertest.StartAll(t, onDisk(t, 3, time.Minute), multiphase.New))
-}
-
 // TestPowerCut ends all three peers at once, of which one never comes back. The others go
 // on, and tokens grow.
 func TestPowerCut(t *testing.T) {
@@ -64,7 +58,7 @@ func TestPowerCut(t *testing.T) {
 	for i := range all {
 		_ = all[i].Close()
 	}
-	var left []*multiphase.Locker
+	var left []multiphase.Locker
 	for _, cfg := range cfgs[:2] {
 		left = append(left, peertest.Start(t, peertest.Again(t, cfg), multiphase.New))
 	}
@@ -98,12 +92,10 @@ func TestVoteOutlivesProcess(t *testing.T) {
 
 func TestStateFile(t *testing.T) {
 	cfg := onDisk(t, 1, 100*time.Millisecond)[0]
-	cfg.Founding = false
+	_ = cfg.Listener.Close()
 	tryNew := func(change func(*multiphase.Config)) error {
 		cfg := peertest.Again(t, cfg)
-		if change != nil {
-			change(&cfg)
-		}
+		change(&cfg)
 		l, err := multiphase.New(cfg)
 		if err == nil {
 			locktest.Release(t, locktest.Acquire(t, l, "x"))
@@ -114,97 +106,46 @@ func TestStateFile(t *testing.T) {
 		}
 		return err
 	}
-	_ = cfg.Listener.Close()
-	names := func(err error, want error) {
-		t.Helper()
-		if !errors.Is(err, want) || !strings.Contains(err.Error(), cfg.StateFile) {
-			t.Errorf("want %v and the name of the file, got %v", want, err)
-		}
-	}
-	names(tryNew(nil), fs.ErrNotExist)
+	again := func(*multiphase.Config) {}
 	if err := tryNew(func(c *multiphase.Config) { c.StateFile = "" }); !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), "StateFile") {
 		t.Errorf("want ErrInvalid and the name of the field, got %v", err)
 	}
 	for _, start := range []func(*multiphase.Config){
-		func(c *multiphase.Config) { c.Lost = true }, // recovers
-		nil,
+		again, // recovers
+		again,
 		func(c *multiphase.Config) { c.Founding = true }, // says too much; the file is there all the same
 	} {
-		if err := tryNew(start); err != nil {
-			t.Error(err)
+		must.Do(t, tryNew(start))
+	}
+	corrupt := func(err error) {
+		t.Helper()
+		if !errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), cfg.StateFile) {
+			t.Errorf("want ErrCorrupt and the name of the file, got %v", err)
 		}
 	}
-	names(tryNew(func(c *multiphase.Config) { c.Cluster = "another" }), journal.ErrCorrupt)
+	corrupt(tryNew(func(c *multiphase.Config) { c.Cluster = "another" }))
 	file := testfile.Read(t, cfg.StateFile)
 	file[len(file)/2] ^= 1
 	testfile.Write(t, cfg.StateFile, file)
-	names(tryNew(func(c *multiphase.Config) { c.Lost = true }), journal.ErrCorrupt)
+	corrupt(tryNew(again))
 }
 
 // TestOneProcessForAFile starts a peer twice: while it takes part, and while it recovers
 // and there is no file yet. The second would give its own vote anew, and two would hold.
 func TestOneProcessForAFile(t *testing.T) {
-	cfgs := onDisk(t, 3, time.Minute)
-	first := cfgs[2]
+	cfg := onDisk(t, 1, time.Minute)[0]
 	for _, recovers := range []bool{false, true} {
-		first.Founding, first.Lost = !recovers, recovers
-		l, err := multiphase.New(first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		second := first
+		cfg.Founding = !recovers
+		l := peertest.Start(t, cfg, multiphase.New)
+		second := cfg
 		second.Listener = peertest.Listen(t, "127.0.0.1:0")
-		if twice, err := multiphase.New(second); !errors.Is(err, journal.ErrInUse) || !strings.Contains(err.Error(), first.StateFile) {
+		if _, err := multiphase.New(second); !errors.Is(err, journal.ErrInUse) || !strings.Contains(err.Error(), cfg.StateFile) {
 			t.Errorf("recovers: %v: want ErrInUse and the name of the file, got %v", recovers, err)
-			if err == nil {
-				_ = twice.Close()
-			}
 		}
 		_ = l.Close()
-		if err := os.Rename(first.StateFile, first.StateFile+" is lost"); err != nil && !recovers {
-			t.Fatal(err)
-		}
-		first = peertest.Again(t, first)
-	}
-	_ = first.Listener.Close()
-	for _, cfg := range cfgs[:2] {
-		_ = cfg.Listener.Close()
-	}
-}
-
-// TestWayOut has two peers that have lost their memory and never see the third again.
-// They can't recover, unless they are told to do without.
-func TestWayOut(t *testing.T) {
-	const floor = 1 << 40
-	for _, unaided := range []bool{false, true} {
-		options := quorum(200 * time.Millisecond)
-		options.Quorum.Rules.Unaided, options.Quorum.Rules.Floor = unaided, floor
-		cfgs := peertest.Configs(t, 3, options)
-		_ = cfgs[2].Listener.Close()
-		var all []*multiphase.Locker
-		told := &counting{text: "tokens may go back"}
-		for _, cfg := range cfgs[:2] {
-			cfg.Log = slog.New(told)
-			all = append(all, peertest.Start(t, cfg, multiphase.New))
-		}
-		peertest.AwaitLink(t, all[0], "p1", true)
-		if n := told.seen.Load(); (n > 0) != unaided {
-			t.Errorf("unaided: %v: the log says %d times that tokens may go back", unaided, n)
-		}
-		if !unaided {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*options.Quorum.TTL)
-			if err := all[0].Ready(ctx); !errors.Is(err, locks.ErrUnavailable) {
-				t.Errorf("want ErrUnavailable, got %v", err)
-			}
-			cancel()
-			continue
-		}
-		for _, l := range all {
-			lease := locktest.Acquire(t, l, "x")
-			if got := token(t, lease); got <= floor {
-				t.Errorf("token %d is not above the floor", got)
-			}
-			locktest.Release(t, lease)
+		if !recovers {
+			must.Do(t, os.Remove(cfg.StateFile))
+			cfg = peertest.Again(t, cfg)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package multiphase
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"locklab/locks"
@@ -12,15 +11,12 @@ import (
 	"locklab/locks/peerlock/mesh"
 )
 
-// Config is what a [Locker] is made of. Its Rank is the peer's priority. Zero
-// Options are DefaultOptions.
+// Config is what a [Locker] is made of. Its Rank is the peer's priority.
 type Config = peerlock.Config[Options]
 
-// Locker is one peer of a cluster.
-type Locker struct{ peer }
-
-// peer is the common shell around the core of one variant or the other.
-type peer interface {
+// Locker is one peer of a cluster: the common shell around the core of one variant or the
+// other.
+type Locker interface {
 	locks.Locker
 	locks.MessageCounter
 	locks.Failer
@@ -28,50 +24,19 @@ type peer interface {
 	Ready(ctx context.Context) error
 	// Peers says how it stands with every other peer.
 	Peers() []mesh.Status
-	// Claims is how many callers of this Locker hold the resource or wait for it.
-	Claims(resource string) int
 }
 
-var (
-	_ locks.Locker         = Locker{}
-	_ locks.MessageCounter = Locker{}
-)
-
 // New starts a peer, see [peerlock.New].
-func New(cfg Config) (*Locker, error) {
-	if cfg.Options == (Options{}) {
-		cfg.Options = DefaultOptions()
-	}
+func New(cfg Config) (Locker, error) {
 	o := cfg.Options
-	if err := o.validate(); err != nil {
-		if cfg.Listener != nil {
-			err = errors.Join(err, cfg.Listener.Close())
-		}
-		return nil, err
-	}
-	if o.Quorum != nil && o.Quorum.Rules.Unaided && cfg.Log != nil {
-		cfg.Log.Warn("takes part without what the other peers know of tokens, as told: tokens may go back",
-			"peer", cfg.ID, "floor", o.Quorum.Rules.Floor)
-	}
-	var p peer
-	var err error
-	if o.Quorum == nil {
-		p, err = peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
-			Algorithm: o.Algorithm(),
-			Cohort:    o.LocalWaiters(),
-		})
-	} else {
-		p, err = peerlock.New(cfg, peerlock.Protocol[quorum.State, quorum.Message]{
-			Algorithm: o.QuorumAlgorithm(),
-			NeedsMost: true,
-			Cohort:    o.LocalWaiters(),
-			Lease:     o.Lease(),
+	if o.Quorum != nil {
+		return peerlock.New(cfg, peerlock.Protocol[quorum.State, quorum.Message]{
+			Algorithm: o.QuorumAlgorithm(), NeedsMost: true, Cohort: o.LocalWaiters(), Lease: o.Lease(),
 		})
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Locker{p}, nil
+	return peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
+		Algorithm: o.Algorithm(), Cohort: o.LocalWaiters(),
+	})
 }
 
 // LocalWaiters is how several of them are served by one acquisition.

@@ -3,19 +3,17 @@ package multiphase_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/multiphase/core"
-	"locklab/locks/peerlock/mesh"
 	"locklab/verify/peertest"
 )
 
 // cluster starts n peers in this process, connected over loopback TCP. change may
 // be nil.
-func cluster(tb testing.TB, n int, change func(*multiphase.Config)) []*multiphase.Locker {
+func cluster(tb testing.TB, n int, change func(*multiphase.Config)) []multiphase.Locker {
 	tb.Helper()
 	cfgs := peertest.Configs(tb, n, multiphase.DefaultOptions())
 	for i := range cfgs {
@@ -29,8 +27,7 @@ func cluster(tb testing.TB, n int, change func(*multiphase.Config)) []*multiphas
 // TestConforms: in clusters of all sizes, and with all rules that need no fault.
 func TestConforms(t *testing.T) {
 	for text, sizes := range map[string][]int{
-		"multiphase": {1, 2, 3, 5}, "multiphase:fair=off": {3}, "multiphase:view=off": {3},
-		"multiphase:cohort": {3}, "multiphase:cohort,cohort=2": {3},
+		"multiphase": {1, 2, 3, 5}, "multiphase:fair=off": {3}, "multiphase:view=off": {3}, "multiphase:cohort,cohort=2": {3},
 	} {
 		for _, n := range sizes {
 			t.Run(fmt.Sprintf("%s, %d peers", text, n), func(t *testing.T) {
@@ -49,13 +46,7 @@ func TestMessagesPerAcquisition(t *testing.T) {
 	}
 }
 
-// TestNothingWaitsForAHeartbeat works hard on connections that carry no heartbeat:
-// a message that nobody flushed would never arrive.
-func TestNothingWaitsForAHeartbeat(t *testing.T) {
-	peertest.ManyNames(t, cluster(t, 3, func(c *multiphase.Config) {
-		c.Timing = mesh.Timing{Heartbeat: time.Hour, SilenceMin: 3 * time.Hour, SilenceMax: 3 * time.Hour}
-	}))
-}
+func TestManyNames(t *testing.T) { peertest.ManyNames(t, cluster(t, 3, nil)) }
 
 func TestOptions(t *testing.T) {
 	o := locktest.Options(t, multiphase.ParseOptions, "multiphase:rule=literal,fair=off,view=off,rounds=off")

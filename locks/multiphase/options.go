@@ -1,7 +1,6 @@
 package multiphase
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"locklab/locks/multiphase/core"
 	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
-	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
@@ -29,10 +27,6 @@ const (
 	storeMemory = "memory"
 )
 
-// Peer is another member of the cluster: its ID, its rank, which is its priority
-// (0 is the highest), and the address to dial it at.
-type Peer = mesh.Peer
-
 // Options chooses the rules and how local waiters are served.
 type Options struct {
 	Rules core.Options // the same at all peers of a cluster; not used with Quorum
@@ -41,10 +35,6 @@ type Options struct {
 	// each waiter does an acquisition of its own. With Quorum at most
 	// peerlock.CohortMost, which is what fits into a token.
 	Cohort int
-	// Alone lets this peer take locks before it has once been connected to every other
-	// peer at once, which a peer that was started again waits for too. Two peers that start so on the two sides of a
-	// cut split the lock from the beginning. Not used with Quorum.
-	Alone bool
 	// Quorum, if not nil, is another algorithm: a majority of all peers must vote for
 	// the holder, for a limited time. A minority waits, and there are fencing tokens.
 	Quorum *Quorum
@@ -75,11 +65,6 @@ const (
 // DefaultOptions has every rule in force.
 func DefaultOptions() Options { return Options{Rules: core.DefaultOptions()} }
 
-// DefaultQuorum is the options of multiphase:quorum,store=memory: without Rules.Disk, which
-// needs a file, tokens grow only while less than a majority loses its memory within one
-// recovery.
-func DefaultQuorum() Options { return Options{Quorum: &Quorum{TTL: ttlUsual, Extend: true}} }
-
 // ParseOptions reads the options of a spec such as multiphase:rule=literal,fair=off or
 // multiphase:cohort,cohort=8 or multiphase:quorum,ttl=5s.
 func ParseOptions(spec locks.Spec) (Options, error) {
@@ -95,13 +80,17 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	case cohortVariant:
 		o.Cohort = r.Int("cohort", "how many waiters of a master one acquisition among the peers serves at most", cohortUsual, 1, cohortMost)
 	case quorumVariant:
-		o = DefaultQuorum()
-		o.Quorum.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; a peer that has lost its memory waits as long before it takes part", o.Quorum.TTL)
-		o.Quorum.Extend = r.Bool("extend", "whether leases are extended, every third of the ttl, until they are released", o.Quorum.Extend)
-		o.Quorum.Rules.View = r.Bool("view", "whether a peer also needs the vote of everybody that it is connected to, not just of a majority", o.Quorum.Rules.View)
-		o.Quorum.Rules.Disk = r.Choice("store", "where peers keep their votes: on disk or in memory", storeDisk, storeMemory) == storeDisk
+		q := &Quorum{}
+		q.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; a peer that has lost its memory waits as long before it takes part", ttlUsual)
+		q.Extend = r.Bool("extend", "whether leases are extended, every third of the ttl, until they are released", true)
+		q.Rules.View = r.Bool("view", "whether a peer also needs the vote of everybody that it is connected to, not just of a majority", false)
+		q.Rules.Disk = r.Choice("store", "where peers keep their votes: on disk or in memory", storeDisk, storeMemory) == storeDisk
+		o = Options{Quorum: q}
 		o.Cohort = r.Int("cohort", "how many waiters of a master one acquisition among the peers serves at most; 0: each does its own", 0, 0, peerlock.CohortMost)
-		return o, errors.Join(r.Err(), o.validate())
+		if q.TTL < ttlLeast || q.TTL > ttlMost {
+			return o, fmt.Errorf("multiphase: ttl is %v, want %v to %v: %w", q.TTL, ttlLeast, ttlMost, locks.ErrInvalid)
+		}
+		return o, r.Err()
 	}
 	if r.Choice("rule", "flow: a peer asks again when all requests of others are reset; literal: at any LockReset, as the list of rules reads, which is unsafe", core.RuleFlow.String(), core.RuleLiteral.String()) == core.RuleLiteral.String() {
 		o.Rules.Rule = core.RuleLiteral
@@ -112,48 +101,29 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, r.Err()
 }
 
-func (o Options) validate() error {
-	most := cohortMost
-	if o.Quorum != nil {
-		most = peerlock.CohortMost
-		if o.Quorum.TTL < ttlLeast || o.Quorum.TTL > ttlMost {
-			return fmt.Errorf("multiphase: ttl is %v, want %v to %v: %w", o.Quorum.TTL, ttlLeast, ttlMost, locks.ErrInvalid)
-		}
-	}
-	if o.Cohort < 0 || o.Cohort > most {
-		return fmt.Errorf("multiphase: cohort is %d, want 0 to %d: %w", o.Cohort, most, locks.ErrInvalid)
-	}
-	return nil
-}
-
 // String is the spec that the options were read from, complete and canonical.
 func (o Options) String() string {
 	spec := locks.Spec{Name: Name, Options: map[string]string{}}
+	on := func(key string, is bool) {
+		spec.Options[key] = map[bool]string{false: "off", true: "on"}[is]
+	}
 	if o.Cohort > 0 {
-		spec.Options["cohort"] = strconv.Itoa(o.Cohort)
+		spec.Variant, spec.Options["cohort"] = cohortVariant, strconv.Itoa(o.Cohort)
 	}
 	if q := o.Quorum; q != nil {
-		spec.Variant = quorumVariant
-		spec.Options["ttl"], spec.Options["extend"], spec.Options["view"] = q.TTL.String(), onOff(q.Extend), onOff(q.Rules.View)
-		spec.Options["store"] = storeMemory
+		spec.Variant, spec.Options["ttl"], spec.Options["store"] = quorumVariant, q.TTL.String(), storeMemory
 		if q.Rules.Disk {
 			spec.Options["store"] = storeDisk
 		}
+		on("extend", q.Extend)
+		on("view", q.Rules.View)
 		return spec.String()
 	}
-	if o.Cohort > 0 {
-		spec.Variant = cohortVariant
-	}
-	spec.Options["rule"], spec.Options["fair"] = o.Rules.Rule.String(), onOff(o.Rules.Fair)
-	spec.Options["view"], spec.Options["rounds"] = onOff(o.Rules.View), onOff(o.Rules.Rounds)
+	spec.Options["rule"] = o.Rules.Rule.String()
+	on("fair", o.Rules.Fair)
+	on("view", o.Rules.View)
+	on("rounds", o.Rules.Rounds)
 	return spec.String()
-}
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
 }
 
 // shared is what the options of peers must agree on: all but the cohort.
@@ -165,7 +135,7 @@ func (o Options) shared() string {
 // Algorithm is how peers with these options are made, for explorations and
 // simulations. It is not the one with Quorum.
 func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
-	a := o.Rules.Algorithm(o.Alone)
+	a := o.Rules.Algorithm()
 	a.Spec = o.shared()
 	return a
 }

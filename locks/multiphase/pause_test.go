@@ -19,6 +19,7 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
@@ -42,13 +43,9 @@ func TestMain(m *testing.M) {
 type description struct {
 	ID, Cluster string
 	Rank        int
-	Peers       []multiphase.Peer
+	Peers       []mesh.Peer
 	TTL         time.Duration
 	Names       []string // that it takes and keeps
-}
-
-func timing() mesh.Timing {
-	return mesh.Timing{Heartbeat: 10 * time.Millisecond, SilenceMin: 50 * time.Millisecond, SilenceMax: 200 * time.Millisecond}
 }
 
 // beProcess takes its names, says "held", and begins again once it has lost them all. It
@@ -64,7 +61,7 @@ func beProcess(text string) error {
 	}
 	l, err := multiphase.New(multiphase.Config{
 		ID: d.ID, Cluster: d.Cluster, Rank: d.Rank, Peers: d.Peers, Listener: listener,
-		Options: quorum(d.TTL), Founding: true, Timing: timing(),
+		Options: quorum(d.TTL), Founding: true,
 	})
 	if err != nil {
 		return err
@@ -94,33 +91,21 @@ func beProcess(text string) error {
 func startProcess(t *testing.T, d description, listener net.Listener) (process *os.Process, held *atomic.Int64) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	file, err := listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = listener.Close() // the process has a copy
 	defer func() { _ = file.Close() }()
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), processEnv+"="+string(text))
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{file}, os.Stderr
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	held = &atomic.Int64{}
 	closed := make(chan struct{})
 	go func() {
@@ -149,7 +134,7 @@ func TestPausedHolder(t *testing.T) {
 				const ttl = 500 * time.Millisecond
 				cfgs := peertest.Configs(t, 3, quorum(ttl))
 				for i := range cfgs {
-					cfgs[i].Founding, cfgs[i].Timing = true, timing()
+					cfgs[i].Founding = true
 				}
 				paused := cfgs[rank]
 				d := description{ID: paused.ID, Cluster: paused.Cluster, Rank: rank, Peers: paused.Peers, TTL: ttl}
@@ -164,9 +149,7 @@ func TestPausedHolder(t *testing.T) {
 				}
 				signal := func(s os.Signal) {
 					t.Helper()
-					if err := process.Signal(s); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, process.Signal(s))
 				}
 				holds(0)
 				signal(syscall.SIGSTOP)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -16,9 +17,7 @@ import (
 
 // quorum is the options with long leases, so that a slow machine does not end them.
 func quorum(ttl time.Duration) multiphase.Options {
-	o := multiphase.DefaultQuorum()
-	o.Quorum.TTL = ttl
-	return o
+	return multiphase.Options{Quorum: &multiphase.Quorum{TTL: ttl, Extend: true}}
 }
 
 func TestQuorumConforms(t *testing.T) {
@@ -53,10 +52,10 @@ func TestQuorumConforms(t *testing.T) {
 }
 
 // founders starts peers. One that it has started before has lost its memory.
-func founders() func(multiphase.Config) (*multiphase.Locker, error) {
+func founders() func(multiphase.Config) (multiphase.Locker, error) {
 	var mu sync.Mutex
 	before := map[string]bool{}
-	return func(cfg multiphase.Config) (*multiphase.Locker, error) {
+	return func(cfg multiphase.Config) (multiphase.Locker, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		cfg.Founding = !before[cfg.ID]
@@ -121,9 +120,9 @@ func token(tb testing.TB, lease locks.Lease) locks.Token {
 }
 
 // growing takes a name with one peer after the other, and checks that tokens grow.
-func growing(tb testing.TB) (take func(l *multiphase.Locker)) {
+func growing(tb testing.TB) (take func(l multiphase.Locker)) {
 	var last locks.Token
-	return func(l *multiphase.Locker) {
+	return func(l multiphase.Locker) {
 		tb.Helper()
 		lease := locktest.Acquire(tb, l, "x")
 		if token(tb, lease) <= last {
@@ -147,9 +146,7 @@ func TestQuorumRecovers(t *testing.T) {
 			take(all[(i+1)%3])
 		}
 		began := clock.System().Now()
-		if err := all[i].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, all[i].Close())
 		all[i] = peertest.Start(t, peertest.Again(t, cfgs[i]), start)
 		take(all[i])
 		if took := clock.System().Now().Sub(began); took < ttl {

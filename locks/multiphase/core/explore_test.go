@@ -57,7 +57,7 @@ func TestExplore(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			peertest.Explore(t, tt.want, tt.options.Algorithm(false), tt.sc)
+			peertest.Explore(t, tt.want, tt.options.Algorithm(), tt.sc)
 		})
 	}
 }

@@ -60,7 +60,7 @@ func untold() map[string]mutation {
 
 // TestUntoldInOtherWorlds: random walks and simulations find these cores too.
 func TestUntoldInOtherWorlds(t *testing.T) {
-	alg := DefaultOptions().Algorithm(false)
+	alg := DefaultOptions().Algorithm()
 	for name, mutate := range untold() {
 		mutant := peertest.Mutate(alg, mutate)
 		if !peertest.WalksInto(t, explore.Untold, mutant, explore.Scope{
@@ -254,7 +254,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			t.Parallel()
-			alg := DefaultOptions().Algorithm(false)
+			alg := DefaultOptions().Algorithm()
 			peertest.Explore(t, tt.want, peertest.Mutate(alg, tt.mutate), tt.sc)
 			peertest.Explore(t, "", alg, tt.sc) // the core as it is passes
 		})

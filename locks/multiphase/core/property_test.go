@@ -33,7 +33,7 @@ func TestNeverTwoHolders(t *testing.T) {
 			sc.Mends = len(sc.Links)
 		}
 		type walk = explore.Walk[State, Message, *State]
-		peertest.Walk(t, DefaultOptions().Algorithm(false), sc, func(w *walk, m explore.Move) bool {
+		peertest.Walk(t, DefaultOptions().Algorithm(), sc, func(w *walk, m explore.Move) bool {
 			return m.Kind != explore.Cut || w.Healed()
 		})
 	})

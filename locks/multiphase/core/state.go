@@ -12,9 +12,7 @@ import (
 type State struct {
 	cfg   *Config
 	phase Phase
-	// boot says that the peer has once been connected to every configured peer at once,
-	// or was told to start alone.
-	boot  bool
+	boot  bool // has once been connected to every configured peer at once
 	round uint64
 
 	connected   peercore.Set // peers that can be reached
@@ -39,7 +37,7 @@ type ask struct {
 // New is a resource that nobody wants, at a peer that is connected to nobody. The
 // config is kept, not copied, and must not change.
 func New(cfg *Config) State {
-	return State{cfg: cfg, boot: cfg.Alone || cfg.Peers.Empty()}
+	return State{cfg: cfg, boot: cfg.Peers.Empty()}
 }
 
 // Reset makes s the state of a resource that nobody wants, with the connections
@@ -62,8 +60,8 @@ func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Solicitin
 // Holds says that the lock is held.
 func (s *State) Holds() bool { return s.phase == Acquired }
 
-// Bootstrapped says whether the peer has once been connected to every other one
-// or was told to start alone. Only then may it take the lock.
+// Bootstrapped says whether the peer has once been connected to every other one. Only then
+// may it take the lock.
 func (s *State) Bootstrapped() bool { return s.boot }
 
 // Idle says that nothing would be lost by forgetting the state: nobody wants the

@@ -53,7 +53,7 @@ func (s *State) solicit(out []Effect) []Effect {
 	s.phase = Soliciting
 	s.asked, s.consented, s.lurkers = s.connected, peercore.Set{}, peercore.Set{}
 	s.told = peercore.Set{} // the LockReset that ends this round goes to everybody
-	return append(out, s.myLock(s.connected))
+	return s.myLock(s.connected, out)
 }
 
 // leave releases the lock, or gives up waiting for it.
@@ -63,10 +63,8 @@ func (s *State) leave(out []Effect) []Effect {
 		return out
 	case Lurking:
 		s.phase = None
-		if !s.told.Empty() { // they may wait for this peer's turn, which will not come
-			out = append(out, s.lockReset(s.told))
-			s.told = peercore.Set{}
-		}
+		out = s.lockReset(s.told, out) // they may wait for this peer's turn, which will not come
+		s.told = peercore.Set{}
 		return out
 	case Acquired:
 		if s.cfg.Options.Fair {
@@ -77,10 +75,7 @@ func (s *State) leave(out []Effect) []Effect {
 	s.phase = None
 	s.asked, s.consented, s.lurkers = peercore.Set{}, peercore.Set{}, peercore.Set{}
 	out = s.lookAgain(out)
-	if !s.connected.Empty() {
-		out = append(out, s.lockReset(s.connected))
-	}
-	return out
+	return s.lockReset(s.connected, out)
 }
 
 func (s *State) receive(from int, m Message, out []Effect) []Effect {
@@ -149,9 +144,9 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		return s.advance(out)
 	case Soliciting: // the others learn of the wider view
 		s.asked = s.asked.With(peer)
-		return append(out, s.myLock(s.connected))
+		return s.myLock(s.connected, out)
 	case Acquired:
-		return append(out, s.myLock(peercore.SetOf(peer)))
+		return s.myLock(peercore.SetOf(peer), out)
 	}
 	return out
 }
@@ -193,7 +188,7 @@ func (s *State) lookAt(peer int, out []Effect) []Effect {
 	if lurks {
 		s.told = s.told.With(peer)
 	}
-	return append(out, Effect{Kind: peercore.Send, To: peercore.SetOf(peer), Msg: Message{Kind: YourLock, Round: a.round, Lurks: lurks}})
+	return peercore.SendTo(peercore.SetOf(peer), Message{Kind: YourLock, Round: a.round, Lurks: lurks}, out)
 }
 
 func (s *State) grantable(a *ask) bool {
@@ -207,10 +202,10 @@ func (s *State) grantable(a *ask) bool {
 	}
 }
 
-func (s *State) myLock(to peercore.Set) Effect {
-	return Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: MyLock, Round: s.round, View: s.connected}}
+func (s *State) myLock(to peercore.Set, out []Effect) []Effect {
+	return peercore.SendTo(to, Message{Kind: MyLock, Round: s.round, View: s.connected}, out)
 }
 
-func (s *State) lockReset(to peercore.Set) Effect {
-	return Effect{Kind: peercore.Send, To: to, Msg: Message{Kind: LockReset, Round: s.round}}
+func (s *State) lockReset(to peercore.Set, out []Effect) []Effect {
+	return peercore.SendTo(to, Message{Kind: LockReset, Round: s.round}, out)
 }

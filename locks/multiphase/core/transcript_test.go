@@ -33,7 +33,7 @@ func TestTranscripts(t *testing.T) {
 					return alg, sc, fmt.Errorf("unknown option %q", o)
 				}
 			}
-			return rules.Algorithm(false), sc, nil
+			return rules.Algorithm(), sc, nil
 		},
 		Show: func(s *State) string { return fmt.Sprintf("%v, connected to %v", s.Phase(), s.connected) },
 	}.Run(t, *rewrite)

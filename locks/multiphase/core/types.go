@@ -100,10 +100,7 @@ func DefaultOptions() Options { return Options{Rule: RuleFlow, Fair: true, View:
 
 // Config is what a peer is told once.
 type Config struct {
-	Self  int          // own rank
-	Peers peercore.Set // ranks of all others
-	// Alone lets the peer take the lock before it has been connected to every
-	// configured peer at once.
-	Alone   bool
+	Self    int          // own rank
+	Peers   peercore.Set // ranks of all others
 	Options Options
 }

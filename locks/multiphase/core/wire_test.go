@@ -8,7 +8,7 @@ import (
 )
 
 func FuzzDecode(f *testing.F) {
-	peertest.FuzzDecode(f, DefaultOptions().Algorithm(false),
+	peertest.FuzzDecode(f, DefaultOptions().Algorithm(),
 		Message{Kind: MyLock, Round: 1, View: peercore.SetOf(0, 63)},
 		Message{Kind: YourLock, Round: 1 << 40, Lurks: true},
 		Message{Kind: LockReset},

@@ -71,11 +71,8 @@ func (s *State) LoadStored(b []byte) error {
 // file for itself knows that the old process has ended, and its callers were told or ended
 // with it. Another process of the same peer, or an older copy of the file, would break that.
 func (s *State) restart() {
-	d, floor := s.disk, s.cfg.Options.Floor
-	*s = State{
-		cfg: s.cfg, waiting: s.waiting[:0], disk: d,
-		vote: d.vote, floor: max(d.floor, floor), seen: max(d.seen, floor),
-	}
+	d := s.disk
+	*s = State{cfg: s.cfg, waiting: s.waiting[:0], disk: d, vote: d.vote, floor: d.floor, seen: d.seen}
 	if s.votedFor(s.cfg.Self) {
 		s.floor, s.vote = max(s.floor, s.vote.token), request{}
 	}

@@ -80,10 +80,8 @@
 //
 // So exclusion outlives any loss of memory. That tokens grow does while less than a
 // majority loses its memory within one recovery. Beyond that they grow as far as any
-// peer that is left had heard of the last ones; if none is left they start again, above
-// [Options].Floor. Where more peers are gone for good than a recovery can do without, an
-// operator can say [Options].Unaided: the peer then waits only for what it gave itself to
-// be over. Exclusion stands, and tokens may go back.
+// peer that is left had heard of the last ones; if none is left they start again. Where more
+// peers are gone for good than a recovery can do without, it never ends.
 //
 // # Fairness
 //

@@ -17,7 +17,7 @@ func (s *State) expire(t peercore.Timer, out []Effect) []Effect {
 		return s.settle(s.free(true, out))
 	case peercore.Recovery:
 		s.waited = true
-		out = s.tell(s.connected, Message{Kind: Ask}, out)
+		out = peercore.SendTo(s.connected, Message{Kind: Ask}, out)
 		return s.finish(out)
 	default:
 		return out

@@ -22,8 +22,7 @@ func (s *State) receiveFloor(from int, m Message, out []Effect) []Effect {
 // for peers to come back. All at once may be recovering, as when a cluster starts: then
 // nobody else is left who could know more.
 func (s *State) finish(out []Effect) []Effect {
-	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard.Equal(s.cfg.Peers) ||
-		(s.cfg.Options.Unaided && s.connected.Within(s.heard))
+	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard.Equal(s.cfg.Peers)
 	if !s.waited || !enough {
 		return out
 	}
@@ -33,7 +32,7 @@ func (s *State) finish(out []Effect) []Effect {
 		out = append(out, Effect{Kind: peercore.Recovered, Token: s.floor})
 	}
 	// Others may still wait for one who is not recovering.
-	out = s.tell(s.connected, Message{Kind: Floor, Token: s.seen}, out)
+	out = peercore.SendTo(s.connected, Message{Kind: Floor, Token: s.seen}, out)
 	return s.settle(out)
 }
 

@@ -37,7 +37,7 @@ type State struct {
 // config is kept, not copied, and must not change. A recovering peer has lost its
 // memory, if it had one: its Recovery timer runs from now on.
 func New(cfg *Config, recovering bool) State {
-	return State{cfg: cfg, recovering: recovering, seen: cfg.Options.Floor, floor: cfg.Options.Floor}
+	return State{cfg: cfg, recovering: recovering}
 }
 
 // Reset makes s the state of a resource that nobody wants, with the connections

@@ -150,7 +150,7 @@ func (s *State) end(used bool, out []Effect) []Effect {
 	out = append(out,
 		Effect{Kind: peercore.Stop, Timer: peercore.Renew},
 		Effect{Kind: peercore.Stop, Timer: peercore.Lease})
-	return s.tell(s.connected, Message{Kind: LockReset, Used: used}, out)
+	return peercore.SendTo(s.connected, Message{Kind: LockReset, Used: used}, out)
 }
 
 // free takes the vote back. Used says that its token may have been used.
@@ -205,17 +205,9 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 }
 
 func (s *State) myLock(out []Effect) []Effect {
-	return s.tell(s.connected, Message{Kind: MyLock, Token: s.token, Seq: s.seq}, out)
-}
-
-// tell appends a message to the peers of to, if there are any.
-func (s *State) tell(to peercore.Set, m Message, out []Effect) []Effect {
-	if to.Empty() {
-		return out
-	}
-	return append(out, Effect{Kind: peercore.Send, To: to, Msg: m})
+	return peercore.SendTo(s.connected, Message{Kind: MyLock, Token: s.token, Seq: s.seq}, out)
 }
 
 func (s *State) send(to int, m Message, out []Effect) []Effect {
-	return append(out, Effect{Kind: peercore.Send, To: peercore.SetOf(to), Msg: m})
+	return peercore.SendTo(peercore.SetOf(to), m, out)
 }

@@ -108,15 +108,6 @@ type Options struct {
 	View bool
 	// Disk says that votes are kept on disk: a peer that crashes comes back with them.
 	Disk bool
-	// Unaided is an operator's way out for a peer that has lost its memory when too many
-	// others are gone for good to tell it which tokens were used: once nothing can be left of
-	// the votes that it gave, it takes part with what it could learn by then. Exclusion
-	// stands. Tokens may go back, so a resource that has seen greater ones refuses them,
-	// unless Floor is above all that were used. For one start of one peer only.
-	Unaided bool
-	// Floor is a number that no token from before the start of the cluster is above, if
-	// something outside of it knows one. Tokens start above it.
-	Floor uint64
 }
 
 // Config is what a peer is told once.
