@@ -47,7 +47,7 @@ type Difference struct {
 	Tested        bool    // both have repeats, and the same was asked of both
 }
 
-// Outcome is what is claimed of a difference.
+// Outcome is the claim about a difference.
 type Outcome string
 
 // The outcomes. Side by side: no difference is claimed.

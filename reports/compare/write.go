@@ -75,7 +75,7 @@ func change(say *lang.Lang, d *Difference) string {
 	return fmt.Sprintf("%+.0f%%", 100*by/math.Abs(d.Before.Median))
 }
 
-// Said is what a comparison comes to, in lines.
+// Said is the outcome of a comparison, in lines.
 func Said(say *lang.Lang, files []result.File, names []string, ds []Difference) (lines []string) {
 	differ := 0
 	for i := range ds {
@@ -114,10 +114,10 @@ const (
 // Schema is that of [JSONFile].
 const Schema = "locklab/comparison/v2"
 
-// File is what a comparison came to, for lists of reports and for scripts.
+// File is the outcome of a comparison, for lists of reports and for scripts.
 type File struct {
 	Schema      string              `json:"schema"`
-	Runs        []string            `json:"runs"` // the first is what the others are compared with
+	Runs        []string            `json:"runs"` // the others are compared with the first
 	Outcome     Outcome             `json:"outcome"`
 	Said        map[string][]string `json:"said"`        // by language
 	Differences []Claimed           `json:"differences"` // those that are claimed
@@ -196,7 +196,7 @@ func Write(dir string, files []result.File, names []string) error {
 	return atomicfile.Write(filepath.Join(dir, CSVFile), csv.Bytes())
 }
 
-// Read is what a comparison in a directory came to; false if there is none of this version.
+// Read reads the outcome of a comparison from its directory; false if there is none of this version.
 func Read(dir string) (f File, is bool) {
 	path := filepath.Join(dir, JSONFile)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > 4<<20 {

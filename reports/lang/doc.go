@@ -9,10 +9,9 @@
 //
 // ko.yaml has the same in Korean. A test takes all texts from the code and the templates,
 // and fails if one is missing there or left over, or takes other values. Texts are
-// sentences or clauses, never pieces that only English puts together so; what stands for a
-// name comes where no particle depends on its last sound.
+// sentences or clauses, never pieces that only English puts together so. In Korean no
+// particle follows a name, as particles depend on its last sound.
 //
-// What is said where no language is known, such as the reason of a verdict, is a
-// [sentence.Text]: a form of the same catalogue, and its values. See [Lang.Tell]. Errors are
-// in English only.
+// Packages that know no language make a [sentence.Text]: a form of the same catalogue, and
+// its values. See [Lang.Tell]. Errors are in English only.
 package lang

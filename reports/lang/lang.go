@@ -55,7 +55,7 @@ func Of(tag string) (*Lang, error) {
 // Tags are the tags of all languages.
 func Tags() []string { return []string{EnglishTag, KoreanTag} }
 
-// Text is a text of the program. What is missing stays English; a test finds it.
+// Text is a text of the program. A missing one stays English; a test finds it.
 func (l *Lang) Text(english string) string {
 	if text, found := l.texts[english]; found {
 		return text
@@ -63,8 +63,7 @@ func (l *Lang) Text(english string) string {
 	return english
 }
 
-// Sprintf is a text with what is put into it; a translation may take it in another order,
-// as in %[2]s.
+// Sprintf is a text with values; a translation may take them in another order, as in %[2]s.
 func (l *Lang) Sprintf(english string, args ...any) string {
 	if l.Tag == EnglishTag {
 		return fmt.Sprintf(english, args...)
@@ -72,8 +71,8 @@ func (l *Lang) Sprintf(english string, args ...any) string {
 	return fmt.Sprintf(l.Text(english), args...)
 }
 
-// Count is a text about a number of things, as in Count(n, "1 lock", "%s locks"). What else
-// is put into it comes before the number.
+// Count is a text about a number of things, as in Count(n, "1 lock", "%s locks"). Other values
+// come before the number.
 func (l *Lang) Count(n int64, one, many string, args ...any) string {
 	if n == 1 {
 		return l.Sprintf(one, args...)
@@ -85,7 +84,7 @@ func (l *Lang) Count(n int64, one, many string, args ...any) string {
 // such as the title of a figure.
 func (l *Lang) Term(english string) string { return l.Text(english) }
 
-// Tell is what somebody said without a language.
+// Tell is a text of a package that knows no language.
 func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
 
 // Lasting tells a length of time.

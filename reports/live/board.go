@@ -38,9 +38,9 @@ type Link struct {
 // Key is a combination.
 type Key struct{ Lock, Scenario, Workload string }
 
-// Info is what is known of a comparison before it begins.
+// Info describes a comparison before it begins.
 type Info struct {
-	Title string // what is compared, in the words of the command
+	Title string
 	Zones []Zone
 	Runs  int
 	Rooms bool // some workload has them
@@ -49,20 +49,20 @@ type Info struct {
 	// Duplicates judges the rooms of a history, whose first event is the run. It is the
 	// run's own checker: live has no rule of its own. nil judges nothing.
 	Duplicates func([]history.Event) []Duplicate
-	// Control lets viewers break what the page shows; nil does not.
+	// Control lets viewers break the lab; nil does not.
 	Control Control
 }
 
 // Duplicate is a room that should not have been created.
 type Duplicate struct {
 	AtNS        int64  // it began
-	Room, Group string // whose players it takes
+	Room, Group string // the group of its players
 	Worker      string
 	Free        string // the worker of the room that was free then
 	Unreachable bool   // it is not held against the lock
 }
 
-// Run is what a run is about when it begins. What its history's first event says comes later.
+// Run describes a run that begins.
 type Run struct {
 	Key
 	Hosts       []Host
@@ -73,7 +73,7 @@ type Run struct {
 	OfferedPerS float64 // 0 if nothing is offered at a rate
 }
 
-// Board takes what happens in a comparison and shows it. A nil Board takes everything and
+// Board takes the events of a comparison and shows them. A nil Board takes everything and
 // shows nothing. Its methods may be called from any goroutine and never wait for a viewer.
 type Board struct {
 	info    Info
@@ -83,7 +83,7 @@ type Board struct {
 	inboxMu sync.Mutex
 	inbox   []news
 
-	mu    sync.Mutex // of what follows; viewers render under it
+	mu    sync.Mutex // of the fields below; viewers render under it
 	model *model
 	next  chan struct{} // closed at the next frame
 	ended bool
@@ -112,7 +112,7 @@ func (b *Board) Record(e history.Event) {
 // Begin says that a run begins: its nodes are about to be started.
 func (b *Board) Begin(r Run) {
 	b.post(func(m *model) {
-		m.judge(clock.Mono()) // what the run before, if it failed, left to be judged
+		m.judge(clock.Mono()) // the last rooms of a run that failed
 		m.begin(r)
 	})
 }
@@ -137,7 +137,7 @@ func (b *Board) Kept(file result.File) {
 	})
 }
 
-// Waiting says how many callers wait for a lock in a node; -1 if it does not answer.
+// Waiting is the number of callers that wait for a lock in a node; -1 if it does not answer.
 func (b *Board) Waiting(node string, n int) { b.post(func(m *model) { m.waiting[node] = n }) }
 
 // Note takes a line that tells the user something.
@@ -158,11 +158,10 @@ func (b *Board) take(n news) {
 	b.inbox = append(b.inbox, n)
 }
 
-// Watched says whether there are viewers. Without any nothing need be measured for them.
+// Watched says whether there are viewers.
 func (b *Board) Watched() bool { return b != nil && b.viewers.Load() > 0 }
 
-// Show makes a frame of what happened every frameTime, until ctx ends. The last one ends the viewers'
-// streams.
+// Show makes a frame every frameTime, until ctx ends. The last frame ends the viewers' streams.
 func (b *Board) Show(ctx context.Context) {
 	for ctx.Err() == nil {
 		b.frame(false)

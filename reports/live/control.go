@@ -10,9 +10,8 @@ import (
 	"locklab/workloads/history"
 )
 
-// Control is what viewers may do to the comparison that the page shows. Its errors are for them:
-// they say what would be right. It may be called from any goroutine, and waits for nothing but a
-// file.
+// Control does what viewers ask for. Its errors are shown to them, and name the right value. It may be
+// called from any goroutine, and waits for nothing but a file.
 type Control interface {
 	// Begin begins a fault, as scenarios write it, in JSON.
 	Begin(fault []byte) error
@@ -22,11 +21,11 @@ type Control interface {
 	SetRate(perSecond uint32) error
 	// Switch ends the run and begins one of another lock, or of the same one again.
 	Switch(lock string) error
-	// State is how things are.
+	// State is the present state.
 	State() ControlState
 }
 
-// ControlState is what there is to control, and how it is.
+// ControlState has the choices of the page, and the present state.
 type ControlState struct {
 	Lock     string // of the run that goes on, or begins
 	Running  bool   // faults and switches are taken

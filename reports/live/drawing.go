@@ -29,7 +29,7 @@ func (m *model) drawing(say *lang.Lang) plots.Map {
 	return d
 }
 
-// rank has masters first and workers last: between them is what the lock needs.
+// rank has masters first and workers last; the lock's servers stand between them.
 func rank(role string) int {
 	switch role {
 	case "master":
@@ -72,7 +72,7 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 	return p
 }
 
-// roomWord is how a room is.
+// roomWord is the state of a room in words.
 func roomWord(say *lang.Lang, state string) string {
 	switch state {
 	case "starting":
@@ -99,7 +99,7 @@ func stateOf(say *lang.Lang, state string) (class, word string) {
 	return "up", say.Text("is up")
 }
 
-// traffic is that from one host to another, and what is wrong with it.
+// traffic is that from one host to another, with the faults that hit it.
 type traffic struct {
 	from, to string
 	rtt      time.Duration

@@ -15,7 +15,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// model is what the page shows, as far as it is known. One goroutine owns it.
+// model is the data of the page. The Board's mutex guards it.
 type model struct {
 	info  Info
 	file  result.File       // with the rows of the runs that are over
@@ -32,8 +32,8 @@ type model struct {
 	drainNS   int64 // nothing is due any more; 0 before
 	nodes     map[string]string
 	faults    []*fault
-	holds     map[holdKey]history.Event // grants that their clients believe in
-	ended     map[holdKey]bool          // whose end came before their beginning
+	holds     map[holdKey]history.Event // grants whose holders have not stopped
+	ended     map[holdKey]bool          // ends that came before their beginnings
 	waiting   map[string]int
 	ops       *series.Collector
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
@@ -44,14 +44,14 @@ type model struct {
 	tour  tour
 }
 
-// fault is one of the ledger: what its events say together. Its AtNS is when it was asked for.
+// fault is one of the ledger, from all its events. Its AtNS is the time of the order.
 type fault struct {
 	history.Event
 	beganNS, endedNS int64 // 0 until then
 	unproven         bool
 }
 
-// inForce says whether it was seen to have effects.
+// inForce says whether probes saw it begin and not yet end.
 func (f *fault) inForce() bool { return f.beganNS != 0 && f.endedNS == 0 && !f.unproven }
 
 // name is the fault in words.
@@ -120,7 +120,7 @@ func (m *model) note(text string) {
 
 func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
 
-// say tells something in its place by its time, as it may be heard of late.
+// say adds a line in its place by time: events may come late.
 func (m *model) say(atNS int64, class, shape string, text func(*lang.Lang) string) {
 	at := len(m.lines)
 	for at > 0 && m.lines[at-1].atNS > atNS {
@@ -180,7 +180,7 @@ func (m *model) duplicates(same []Duplicate) line {
 
 // add folds an event of the current run, in any order.
 func (m *model) add(e *history.Event) {
-	if m.run == nil || strings.HasPrefix(e.Resource, history.CanaryPrefix) { // a run that has not begun or is over; what counts in outages only
+	if m.run == nil || strings.HasPrefix(e.Resource, history.CanaryPrefix) { // no run goes on; or a canary, which counts in outages only
 		return
 	}
 	switch e.Kind {
@@ -261,7 +261,7 @@ func (m *model) endHold(e *history.Event) {
 
 func (m *model) addNode(e *history.Event) {
 	m.nodes[e.Node] = e.State
-	if history.NodeEnds(e.State) { // with its process goes what it believed
+	if history.NodeEnds(e.State) { // its holds end with the process
 		for key := range m.holds {
 			if key.node == e.Node {
 				delete(m.holds, key)

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// settleTime is how long after a room began its judgement may still change: its order is
-	// told later, at the latest when the order's time is up.
+	// settleTime is how long the judgement of a new room may still change: the event of its order
+	// comes later, at the latest when the order times out.
 	settleTime = 6 * time.Second
 	// keepTime is how long a room is remembered after it took its last player.
 	keepTime = settleTime + time.Second
 )
 
-// rooms are those of the last seconds, with all that they are judged by.
+// rooms are those of the last seconds, with the events that the checker needs.
 type rooms struct {
 	head    *history.Event  // the run
 	causes  []history.Event // faults and nodes, of the whole run
@@ -30,7 +30,7 @@ type rooms struct {
 	duplicates, unreachable int64       // how many of them
 }
 
-// room is what its worker said of it.
+// room has the events of its worker.
 type room struct {
 	events    []history.Event
 	state     string

@@ -32,7 +32,7 @@ const (
 	chartFrames = 4
 	// beatFrames are from one sign of life to the next, five seconds.
 	beatFrames = 20
-	// policy lets the page load what this server has, and nothing else.
+	// policy lets the page load files of this server only.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
@@ -83,8 +83,8 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 	return guard(mux, names), nil
 }
 
-// guard refuses requests of other sites, also under a name that a site made lead here, and sets
-// what the page may do.
+// guard refuses requests of other sites, also under a name that a site made lead here, and sets the
+// page's policy.
 func guard(next http.Handler, names []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

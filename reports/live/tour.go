@@ -8,8 +8,8 @@ import (
 	"locklab/workloads/history"
 )
 
-// tour shows what locks are for, one stop after the other: it breaks things itself, and claims
-// only what the run at hand has shown since it arrived at the stop.
+// tour is a guide in stops: it switches locks and breaks links itself, and claims only what the run has
+// shown since it arrived at the stop.
 type tour struct {
 	stops []stop
 	at    int // the stop; -1 before the first, len(stops) after the last
@@ -21,7 +21,7 @@ type tour struct {
 	base                    counts
 }
 
-// stop is a lock, whether the zones are parted, and what is to be seen then.
+// stop is a lock, with or without a cut between the zones, and the effect to be seen.
 type stop struct {
 	lock  string
 	cut   bool
@@ -37,7 +37,7 @@ const (
 	refusals                  // requests fail instead
 )
 
-// counts are what a run came to so far.
+// counts are those of a run so far.
 type counts struct{ matches, failed, duplicates, unreached int64 }
 
 func (m *model) counts() counts {
@@ -174,8 +174,7 @@ const (
 	enoughFailed, oneFailedIn = 10, 10
 )
 
-// judge is ok if the stop was seen to show what it is about, bad if it showed the contrary, and
-// none as long as it did neither.
+// judge is ok if the run showed the effect, bad if it showed the contrary, and none before either.
 func (s stop) judge(c counts) string {
 	switch {
 	case s.shows == duplicates && c.duplicates > 0,

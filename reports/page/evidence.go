@@ -22,7 +22,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// cell is one combination with what its histories show.
+// cell is one combination, with the series and the scene of its histories.
 type cell struct {
 	result.Cell
 	series.Series
@@ -79,7 +79,7 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 	return cells, group.Wait()
 }
 
-// sceneOf is what explains the row; nil if nothing went wrong.
+// sceneOf explains the row; nil if nothing went wrong.
 func sceneOf(h History, row *result.Row) *series.Scene {
 	var s series.Scene
 	switch v, o := row.Subject(); {
@@ -93,7 +93,8 @@ func sceneOf(h History, row *result.Row) *series.Scene {
 	return &s
 }
 
-// windowsOf is when faults were in force, as far as that is known, the first first.
+// windowsOf are the times of the faults, by their beginning. An unknown beginning is the order, an unknown
+// end the end of the run.
 func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
 	for _, f := range faults {
 		w := series.Window{Kind: f.Kind, Target: f.Target, FromMS: f.BeganMS, ToMS: f.EndedMS, Proven: f.Proven}
@@ -111,7 +112,7 @@ func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
 	return all
 }
 
-// evidence is what stands behind a cell.
+// evidence is the part of the page to which a cell links.
 type evidence struct {
 	ID, Lock, Scenario, Workload string
 	Verdicts                     []string // of each repeat
@@ -170,7 +171,7 @@ func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
 	return e
 }
 
-// verdict are the statements on a run, in labels.
+// verdict has the labels of the statements about a run.
 func verdict(say *lang.Lang, r *result.Row) string {
 	parts := []string{say.Term(string(r.Verdict.As))}
 	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {

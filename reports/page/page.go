@@ -80,7 +80,7 @@ func Write(ctx context.Context, dir string, f result.File, open Open) error {
 	return nil
 }
 
-// report is what the template of a run's page shows.
+// report is the data of the template of a run's page.
 type report struct {
 	*view.View
 	Title, Started  string

@@ -27,7 +27,7 @@ type figure struct {
 	SVG            template.HTML
 }
 
-// overTime draws what was served and how long it took, of the cells of one workload.
+// overTime draws the rate and the latency of the cells of one workload.
 func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (served, latency []sectionOf) {
 	var lines []plots.Line
 	var legend []legendEntry
@@ -92,10 +92,10 @@ func faultNote(say *lang.Lang, lines []plots.Line) string {
 	return strings.Join(names, ", ")
 }
 
-// tradeoff is the plot of what a lock lets happen against what it refuses.
+// tradeoff is the plot of violations against failed requests.
 type tradeoff struct {
 	SVG   template.HTML
-	Clean []string // what has no mark, because nothing went wrong
+	Clean []string // locks and scenarios without either, which have no mark
 }
 
 // tradeoffOf has no plot where nothing went wrong.

@@ -14,7 +14,7 @@ import (
 // simulations, a comparison, the list of reports. Its texts are in the language already.
 type Sheet struct {
 	Title, Lede string
-	Verdict     table.Cell // what was found; its mark decides the colour
+	Verdict     table.Cell // its mark decides the colour
 	Facts       []Fact
 	Sections    []Section
 	Made        string // the command that made it
@@ -27,7 +27,7 @@ type Fact struct {
 }
 
 // Section is a drawing and the same as a table, either of which may be missing. The drawing is an
-// SVG of ours and says in words what it shows.
+// SVG of ours, with a label in words.
 type Section struct {
 	Title   string
 	Notes   []string

@@ -30,7 +30,7 @@ const (
 	descent     = 2.2  // of the letters
 )
 
-// tick is a mark on an axis, and what it says.
+// tick is a mark on an axis with its label.
 type tick struct {
 	at    float64
 	label string
@@ -40,8 +40,8 @@ type tick struct {
 type frame struct {
 	svg
 	width               float64
-	left, right, bottom float64 // of the data, which begins at the top margin
-	high                float64 // what the right end of the axis, which begins at 0, stands for
+	left, right, bottom float64 // edges of the data, which begins at the top margin
+	high                float64 // value at the right end of the axis, which begins at 0
 }
 
 func newFrame(height, right, high float64, label string, ticks []tick) *frame {
@@ -66,8 +66,8 @@ func frameOf(width, left, height, right, high float64, label string, ticks []tic
 // x is where a value of the horizontal axis is.
 func (f *frame) x(v float64) float64 { return f.left + v/f.high*(f.right-f.left) }
 
-// across draws a line through the data at each tick of the vertical axis, whose places
-// are heights in the drawing.
+// across draws a line through the data at each tick of the vertical axis. Their places are heights in
+// the drawing.
 func (f *frame) across(ticks []tick) {
 	var lines [][]point
 	for _, t := range ticks {
@@ -84,7 +84,7 @@ func (f *frame) end(label string) []byte { return f.sized(f.width, f.bottom+axis
 type rows struct {
 	*frame
 	lines         []Line
-	height, below float64 // of a row, and what of it is free under the strip, for marks
+	height, below float64 // of a row, and of its free part under the strip, for marks
 }
 
 // place is a height in the i-th row, as a share of it from below.
@@ -167,7 +167,7 @@ func roundUp(v float64, choices ...float64) float64 {
 	return 10 * power
 }
 
-// mergeWindows joins what overlaps, so that it is shaded once.
+// mergeWindows joins windows that overlap, so that each time is shaded once.
 func mergeWindows(windows []series.Window, endMS float64) []series.Window {
 	var merged []series.Window
 	for _, w := range windows { // they are sorted by their beginning

@@ -23,7 +23,7 @@ type Peers struct {
 // and high.
 func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high float64) []byte {
 	low, high = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Floor(math.Log10(high))+1)
-	const few = 100 // up to so many, what is between powers of ten is marked too
+	const few = 100 // up to so many peers, 2 and 5 between powers of ten are marked too
 	var ticks []tick
 	for ten := 1; ten <= most; ten *= 10 {
 		for _, n := range []int{ten, 2 * ten, 5 * ten} {

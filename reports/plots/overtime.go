@@ -9,10 +9,9 @@ import (
 	"locklab/reports/series"
 )
 
-// Scale is what figures of the same kind share, so that they can be compared
-// across scenarios.
+// Scale has the limits of the axes. Figures of one kind share it, so that scenarios can be compared.
 type Scale struct {
-	RateMax     float64 // per second; what is above is cut off
+	RateMax     float64 // per second; higher values are cut off
 	LatencyLow  float64 // ms
 	LatencyHigh float64 // ms
 }
@@ -41,7 +40,7 @@ func ScaleOf(all []Line) Scale {
 		}
 	}
 	s := Scale{LatencyLow: 1, LatencyHigh: 10}
-	// After a stop all that had to wait is answered at once. An axis that shows
+	// After a stop all waiting requests are answered at once. An axis that shows
 	// such a burst in full would flatten everything else.
 	slices.Sort(rates)
 	if n := len(rates); n > 0 {
@@ -65,9 +64,9 @@ func decades(low, high float64) []float64 {
 	return all
 }
 
-// Rate draws what was achieved over time: one strip for each lock, the fault
-// shaded behind, failed operations on top of those that ended well, and a mark
-// below for every bin in which a violation began.
+// Rate draws operations per second over time: one strip for each lock, the fault
+// shaded behind, failed operations on top of successful ones, and a mark below
+// every bin in which a violation began.
 func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	r := overTime(say, lines, 54, 9, []tick{{0, "0"}, {1, number(scale.RateMax)}})
 	for i, l := range lines {
@@ -96,17 +95,17 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	return r.noted(say, say.Text("Served over time"), scenario, nil)
 }
 
-// Offered is how much was due per second from a moment on.
+// Offered is the load per second from a moment on.
 type Offered struct{ FromMS, PerS float64 }
 
-// Offer adds a rate. What was set before the measured part began holds from its beginning on.
+// Offer adds a rate. A rate that was set before the measured part counts from its beginning on.
 func Offer(all []Offered, atMS, perS float64) []Offered {
 	atMS = max(atMS, 0)
 	all = slices.DeleteFunc(all, func(o Offered) bool { return o.FromMS == atMS })
 	return append(all, Offered{FromMS: atMS, PerS: perS})
 }
 
-// offered are the rates that were due, in steps.
+// offered is the line of the load, in steps.
 func (r rows) offered(i int, l Line, high float64) (line []point) {
 	for j, o := range l.Offered {
 		until := r.right
@@ -158,8 +157,8 @@ func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte 
 	return r.noted(say, say.Text("Latency over time"), scenario, latencyNote)
 }
 
-// trace joins the bins that have a value; it breaks where there is none. A bin between two of
-// these is a dash that is long enough to be seen.
+// trace joins bins that have a value, and breaks where there is none. A lone bin becomes a dash that is
+// long enough to be seen.
 func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
 	dash := max(r.x(l.Series.BinMS/1000)-r.x(0), 3)
 	var pieces [][]point

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Ink is a class of the page's style sheet, which sets the colour of what is drawn with it.
+// Ink is a class of the page's style sheet, which sets the colour.
 type Ink string
 
 // The inks that are not those of a lock.
@@ -41,7 +41,7 @@ type pen struct {
 // svg is a drawing that grows.
 type svg struct{ bytes.Buffer }
 
-// sized ends the drawing. The label says in words what the figure shows.
+// sized ends the drawing. The label describes it in words.
 func (s *svg) sized(width, height float64, role, label string) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg class="plot" viewBox="0 0 %s %s" role="%s" aria-label="%s">%s</svg>`,
@@ -115,7 +115,7 @@ func escape(text string) string { return html.EscapeString(text) }
 // short writes a length with one digit after the point, and no more than needed.
 func short(v float64) string { return strconv.FormatFloat(tenths(v)+0, 'f', -1, 64) } // -0 is 0
 
-// tenths bounds what is far outside of any drawing, so that it stays a number.
+// tenths rounds to tenths and bounds values far outside of any drawing.
 func tenths(v float64) float64 {
 	if math.IsNaN(v) {
 		return 0

@@ -10,14 +10,14 @@ import (
 	"locklab/reports/lang"
 )
 
-// Point is one lock under one scenario. X is the percentage of failed requests, Y what it
-// let happen, Mark the number of the lock's shape.
+// Point is one lock under one scenario. X is the percentage of failed requests, Y the number of
+// violations, Mark the number of the lock's shape.
 type Point struct {
 	Lock, Scenario string
 	Ink            Ink
 	Mark           int
 	X, Y, P99MS    float64
-	Unsure, Unsafe bool // Unsafe by something else than what Y is of
+	Unsure, Unsafe bool // Unsafe: by violations of another kind than Y
 	Href, Words    string
 }
 
@@ -81,7 +81,7 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	return f.sized(figureWidth, f.bottom+axisHeight, "group", say.Sprintf("%s against failed requests, %d points", measure, len(points)))
 }
 
-// nameOf is what stands beside a mark.
+// nameOf is the text beside a mark.
 func nameOf(p Point) string {
 	name := Clip(p.Lock, 18) + " " + Clip(p.Scenario, 20)
 	if p.Unsafe {

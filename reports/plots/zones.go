@@ -22,11 +22,11 @@ type Node struct {
 	Name, Host, Role string
 	Class            string // away, starting, up, paused or dead
 	State            string // the same in words
-	Note             string // what it does, in a few words a line
+	Note             string // its activity, in a few words a line
 	Rooms            []Room
 }
 
-// Room is what a worker hosts.
+// Room is a room of a worker.
 type Room struct {
 	Class   string // starting, open or full, and duplicate, and unreachable
 	Crossed bool
@@ -41,7 +41,7 @@ type Way struct {
 	Note     string // in a few words, such as "0.5 ms"
 }
 
-// Map is the zones, what runs in them, and the ways between them.
+// Map has the zones, their nodes, and the ways between them.
 type Map struct {
 	Zones   []Zone
 	Between []Way // of zones, each direction once; From and To are their names
@@ -259,7 +259,7 @@ func edge(b box, to point) point {
 	return point{m.x + dx*scale, m.y + dy*scale}
 }
 
-// label says in words what the map shows.
+// label is the map in words: nodes that are up, and ways that are cut.
 func (m Map) label(say *lang.Lang) string {
 	up, all := 0, 0
 	for _, z := range m.Zones {

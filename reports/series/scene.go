@@ -34,13 +34,13 @@ type Step struct {
 // SelfHealing is how soon, in ns, the order to heal follows a fault that ends without one.
 const SelfHealing = 1e6
 
-// scene is one that is being put together.
+// scene is a Scene that grows.
 type scene struct {
 	Scene
 	run *record.Run
 }
 
-// OfViolation is how its two parties came to act at once.
+// OfViolation has the holds, orders, rooms and accesses of the two parties, and the causes.
 func OfViolation(run *record.Run, v result.Violation) Scene {
 	s := scene{run: run, Scene: Scene{What: string(v.Code), Of: v.Resource, AtMS: v.AtMS}}
 	which := []sentence.Text{sentence.Of("the first room"), sentence.Of("the second room")}
@@ -71,8 +71,8 @@ func OfViolation(run *record.Run, v result.Violation) Scene {
 	return s.sorted()
 }
 
-// OfOutage is who asked for the lock in vain, and what was broken: in the words of canaries, or of
-// the clients of the resource.
+// OfOutage has the grants before and after an outage, the refusals in it, and its causes. The clients are
+// canaries, or those of the resource.
 func OfOutage(run *record.Run, o result.Outage) Scene {
 	s := scene{run: run, Scene: Scene{What: "outage", Of: o.Of, AtMS: o.FromMS, LastsMS: o.MS()}}
 	asks, ours := run.Canaries, func(*record.Acquire) bool { return true }
@@ -195,7 +195,7 @@ func (s *scene) room(p result.Party, which sentence.Text) (hold string) {
 	return hold
 }
 
-// accesses adds what the store did for two holds.
+// accesses adds the reads and writes of two holds at the store.
 func (s *scene) accesses(first, second string) {
 	for i := range s.run.Accesses {
 		a := &s.run.Accesses[i]
@@ -241,7 +241,7 @@ func (s *scene) causes(from float64, told func(node, state string) bool) {
 	}
 }
 
-// NodeText is what became of a process.
+// NodeText is the new state of a process in words.
 func NodeText(state string) sentence.Text {
 	switch state {
 	case history.NodeStarted:

@@ -1,6 +1,6 @@
-// Package series turns the operations of histories into what is drawn over time: rates
-// and latencies in bins of 100 ms. What an operation is, how it ended, and what was violated,
-// the checkers say.
+// Package series sorts the operations of histories into bins of 100 ms, for plots of rates and latencies
+// over time, and explains violations and outages as scenes. It judges nothing: outcomes and violations
+// come from the checkers.
 //
 // Times are milliseconds since the measured part of the run began. Repeats are laid over each
 // other: rates are means, latencies pooled.
@@ -20,7 +20,7 @@ type Op struct {
 	Count        uint64 // operations that it stands for; 0 is one
 }
 
-// Series is what the histories of one lock under one scenario show over time.
+// Series is the rate and the latency of one lock under one scenario over time.
 type Series struct {
 	Repeats    int
 	DurationMS float64
@@ -94,8 +94,8 @@ func (c *Collector) Add(o Op) {
 	}
 }
 
-// AddRun adds what is drawn of a run: the requests of players, or in raw workloads the acquisitions, but
-// none that its caller called off; and the moments of its violations.
+// AddRun adds the requests of players, or in raw workloads the acquisitions, and the moments of
+// violations. An operation that its caller called off does not count.
 func (c *Collector) AddRun(run *record.Run, violationsMS []float64) {
 	c.runs++
 	add := func(o *record.Op) {

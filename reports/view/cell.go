@@ -9,7 +9,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// cell is all repeats of one combination, with the worst thing first that they show.
+// cell is all repeats of one combination, with the worst that they show.
 type cell struct {
 	result.Cell
 	mark       table.Mark
@@ -35,7 +35,7 @@ func undecided(r *result.Row) (result.Statement, bool) {
 	return v.Liveness, v.Liveness.State != result.OK && v.Liveness.State != result.Failed
 }
 
-// tell finds the worst thing of all repeats. Those that decide nothing count if all do.
+// tell finds the worst of all repeats. Undecided repeats count only if all are.
 func tell(all result.Cell) cell {
 	c := cell{Cell: all, mark: table.Unknown}
 	var lengths []float64
@@ -107,7 +107,7 @@ func (v *View) told(c *cell) string {
 	return v.say.Sprintf("an outage of %s", table.Duration(c.n))
 }
 
-// violations is how many of a kind there are.
+// violations is a number of violations with their kind.
 func (v *View) violations(code result.Code, n float64) string {
 	title := v.codeTitle(code)
 	if n == 1 {
@@ -124,7 +124,7 @@ func (v *View) codeTitle(code result.Code) string {
 	return v.say.Term(code.Title())
 }
 
-// unexpected are lines on the cells that are not as expected.
+// unexpected adds a line for each cell that is not as expected.
 func (v *View) unexpected() {
 	for i := range v.cells {
 		c := &v.cells[i]
@@ -151,7 +151,7 @@ func (v *View) unexpected() {
 	}
 }
 
-// Statement is one in words: its title, how much of it, and what it is about.
+// Statement is one in words: the title of its code, its number, and its subject.
 func Statement(say *lang.Lang, s result.Statement) string {
 	title := say.Term(s.Code.Title())
 	switch s.Code {
@@ -169,7 +169,7 @@ func Statement(say *lang.Lang, s result.Statement) string {
 	return title
 }
 
-// Expected is what a scenario expects of a lock.
+// Expected is an expectation in words.
 func Expected(say *lang.Lang, e result.Expected) string {
 	var parts []string
 	if e.Safety != "" {

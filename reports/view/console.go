@@ -11,7 +11,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// Lines that a first screen has at most of what may have many.
+// mostLines bounds each kind of warning on the first screen.
 const mostLines = 5
 
 // screen lays out text for a console. Paragraphs are set apart by an empty line.
@@ -82,7 +82,7 @@ func (v *View) begin(s *screen) {
 	s.paragraph(table.Pad(table.Clip("locklab: "+v.Head, room-2), room) + v.Seed)
 }
 
-// some are the first lines of several, and how many there are besides.
+// some are the first lines of several, and the number of the others.
 func (v *View) some(mark string, lines []string) (told []string) {
 	for i, text := range lines {
 		if i == mostLines {
@@ -93,7 +93,7 @@ func (v *View) some(mark string, lines []string) (told []string) {
 	return told
 }
 
-// end says how the lab did, and what to run next.
+// end has the last lines: lab, why, next and full.
 func (v *View) end(s *screen) {
 	lines := s.labelled(v.say.Text("lab"), 7, v.Lab)
 	line := func(label, text, note string, column int) {

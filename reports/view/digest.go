@@ -12,8 +12,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// Digest writes the result of a suite: of each workload a matrix of its locks and scenarios, of what
-// was repeated how often a violation was seen, and the claims.
+// Digest writes the result of a suite: a matrix of locks and scenarios for each workload, how often
+// repeated runs violated safety, and the claims.
 func Digest(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	return onScreen(w, o, func(s *screen) {
 		v := Of(say, f, o)
@@ -68,7 +68,7 @@ func (v *View) matrix(workload string) table.Table {
 	return t
 }
 
-// repeats are how often a violation was seen in what was run several times.
+// repeats counts the violated runs of each cell that was run several times.
 func (v *View) repeats() table.Table {
 	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), v.say.Text("expected"), v.say.Text("violated")+">", v.say.Text("decided")+">", v.say.Text("runs")+">")}
 	for _, c := range v.cells {

@@ -11,8 +11,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// grid is the table of a workload's locks and scenarios, with how long an acquisition takes where
-// nothing is broken, and how many grants a second a lock gives at most.
+// grid is the table of a workload's locks and scenarios, with the median time to acquire where nothing is
+// broken, and the capacity in grants per second.
 func (v *View) grid(workload string) table.Table {
 	t := table.Table{Columns: table.Heads("=" + v.say.Text("lock"))}
 	scenarios, locks := v.Scenarios(workload), v.Locks(workload)

@@ -15,7 +15,7 @@ import (
 
 // The elements of JUnit's XML that CI servers read. No standard defines the format: GitLab tells
 // tests apart by classname and name and shows an element's text, others its message, so both have
-// the reason. Jenkins' xUnit plugin refuses what its junit-10.xsd does not have.
+// the reason. Jenkins' xUnit plugin refuses files that do not follow its junit-10.xsd.
 type junitSuites struct {
 	XMLName xml.Name `xml:"testsuites"`
 	junitTotals

@@ -91,7 +91,7 @@ func (v *View) Latencies(title, workload, of string) table.Table {
 	return t
 }
 
-// compared are the figures that comparisons have, if any is not 0: a line for each cell.
+// compared has a line for each cell, and a column for each figure of comparisons that is not 0 throughout.
 func (v *View) compared() table.Table {
 	titles := []string{"=" + v.say.Text("lock"), "=" + v.say.Text("scenario"), "=" + v.say.Text("workload")}
 	keys := func(c *cell) []string { return []string{c.Lock, c.Scenario, c.Workload} }
@@ -120,8 +120,7 @@ func (v *View) compared() table.Table {
 	return t
 }
 
-// Faults are the ledger's: what was broken, how often, when, and whether it was proven. Faults that
-// are alike are one line.
+// Faults are those of the ledger. Faults of one kind, target and note are one line.
 func (v *View) Faults() table.Table {
 	t := table.Table{Columns: table.Heads("="+v.say.Text("scenario"), v.say.Text("fault"), v.say.Text("target"), v.say.Text("hit"),
 		v.say.Text("runs")+">", v.say.Text("proven")+">", v.say.Text("began")+">", v.say.Text("healed")+">", v.say.Text("note"))}
@@ -174,7 +173,7 @@ func (v *View) Faults() table.Table {
 	return t
 }
 
-// Machines are how busy each machine was in the busiest run.
+// Machines has the highest load of each machine in any run.
 func (v *View) Machines() table.Table {
 	t := table.Table{Columns: table.Heads("="+v.say.Text("machine"), v.say.Text("CPUs")+">", v.say.Text("busy")+">", v.say.Text("others")+">",
 		v.say.Text("slowdown")+">", v.say.Text("timers late")+">", v.say.Text("fsync")+">")}
@@ -199,7 +198,8 @@ func (v *View) Machines() table.Table {
 	return t
 }
 
-// Nodes are what the nodes of a role used together at most, and the memory of the largest.
+// Nodes has the highest use of CPU time and network by all nodes of a role together, and the memory of the
+// largest.
 func (v *View) Nodes() table.Table {
 	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("role"), v.say.Text("nodes")+">", v.say.Text("CPUs")+">",
 		v.say.Text("MiB each")+">", v.say.Text("kB/s in")+">", v.say.Text("kB/s out")+">")}
@@ -229,7 +229,7 @@ func (v *View) Nodes() table.Table {
 	return t
 }
 
-// Peers are how each master fared in each run.
+// Peers has the acquisitions and waits of each master in each run.
 func (v *View) Peers() table.Table {
 	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("master"), v.say.Text("zone"), v.say.Text("acquired")+">", v.say.Text("gave up")+">",
 		v.say.Text("wait p50")+">", v.say.Text("wait p99")+">", v.say.Text("longest")+">", v.say.Text("passed by")+">", v.say.Text("in a row")+">")}
@@ -244,7 +244,7 @@ func (v *View) Peers() table.Table {
 	return t
 }
 
-// Claims are those of a suite, as the rows decide them.
+// Claims are those of a suite, with their verdicts.
 func (v *View) Claims() table.Table {
 	t := table.Table{Columns: table.Heads(v.say.Text("verdict"), v.say.Text("claim"), v.say.Text("source"), v.say.Text("evidence"))}
 	marks := map[string]table.Mark{result.ClaimShown: table.OK, result.ClaimRefuted: table.Violation, result.ClaimPartly: table.Unknown, result.ClaimUndecided: table.Unknown}
@@ -264,7 +264,7 @@ func (v *View) Claims() table.Table {
 	return t
 }
 
-// Facts are lines about the run: where, when and with what.
+// Facts are the place, the time, the settings and the versions of the run.
 func (v *View) Facts() table.Table {
 	t := table.Table{Columns: table.Heads("="+v.say.Text("fact"), v.say.Text("value"))}
 	add := func(name, value string) {

@@ -1,5 +1,5 @@
-// Package view makes all that is told of a run once, from its result: the grid, four computed
-// lines, and the tables. The console, report.md, the page and CI's files are writers of it.
+// Package view makes the grid, the four computed lines and the tables of a run, once, from its result. The
+// console, report.md, the page and the files for CI servers are its writers.
 //
 //	result.File -> Of -> View -> Console, Full, Markdown, Digest, the page
 //	result.File -> CSV, JUnit
@@ -17,26 +17,25 @@ import (
 	"locklab/workloads/result"
 )
 
-// Options are what the result does not say.
+// Options are the choices of the caller.
 type Options struct {
 	Width int    // of the console; 0 is 80
 	Page  string // the path of the page
 	Exit  int    // the exit code, where it is not that of the rows
-	// Locks are all that will run, so that the grid of a run that goes on has its lines from the
-	// start.
+	// Locks are all that will run: the grid of an unfinished run has a line for each.
 	Locks []string
 	// Link is where the evidence of a cell is, for pages.
 	Link func(result.Key) string
 }
 
-// View is what is told of a result. What says nothing is empty.
+// View is a result in words. A field without content is empty.
 type View struct {
 	Head       string        // 6 locks x 4 scenarios, matchmaking 300/s, faults of 2.8 to 4 s
 	Seed       string        // seed 1
 	Grids      []table.Table // of each workload: its locks and scenarios
 	Legend     []string      // one line each
 	CutOff     string        // made while cut off, not counted: ...
-	Unexpected []string      // of each cell with a !: what was seen, and what was expected
+	Unexpected []string      // of each cell with a !: the statement, and the expectation
 	Warnings   []string
 	Answers    []Line // at most four; none where there are several workloads
 	Lab        string // 24 of 24 as expected, ...
@@ -52,7 +51,7 @@ type View struct {
 // Line is a line with a label.
 type Line struct{ Label, Text string }
 
-// Suggestion is a command, and what it is for.
+// Suggestion is a command and its purpose.
 type Suggestion struct{ Command, For string }
 
 // Of makes the view of a result.
@@ -90,8 +89,8 @@ func Of(say *lang.Lang, f result.File, o Options) *View {
 // took is minutes and seconds: 4:31.
 func took(ms int64) string { return fmt.Sprintf("%d:%02d", ms/60_000, ms/1000%60) }
 
-// ExitCode is that of all rows: what is not as expected before a control that did not fire, before
-// a run that is not sound. Nothing is expected where a person broke things.
+// ExitCode is that of all rows: 2 not as expected, before 3 a silent control, before 4 a run that is not
+// sound. Rows of locklab play do not count: they have no expectation.
 func ExitCode(f result.File) int {
 	code := 0
 	for i := range f.Rows {
@@ -162,7 +161,7 @@ func (v *View) Title(name string) string {
 	return title
 }
 
-// head says how much was run, and under which load.
+// head counts locks and scenarios, and has the load and the length of the faults.
 func (v *View) head() {
 	locks, scenarios := v.names(nil, "", (*cell).lock), v.names(nil, "", (*cell).scenario)
 	parts := []string{v.say.Count(int64(len(locks)), "1 lock", "%s locks") + " x " + v.say.Count(int64(len(scenarios)), "1 scenario", "%s scenarios")}
@@ -202,7 +201,7 @@ func (v *View) head() {
 	v.Head = strings.Join(parts, ", ")
 }
 
-// lab says whether the run did its own work.
+// lab counts expected rows, proven faults and silent controls.
 func (v *View) lab() {
 	of := map[result.Comparison]int{}
 	var judged, controls, faults, proven int
@@ -251,7 +250,7 @@ func (v *View) lab() {
 	v.Lab = strings.Join(parts, ", ")
 }
 
-// suggest names the cell to explain first, and what to run next.
+// suggest names the cell to explain first, and the next run.
 func (v *View) suggest() {
 	if c := v.first(); c != nil {
 		v.Why = Suggestion{Command: "locklab why " + c.Lock + " " + c.Scenario, For: v.told(c)}

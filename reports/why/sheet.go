@@ -15,7 +15,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// unsound tells what the run lacks.
+// unsound lists the flaws of the run.
 func (t *telling) unsound() {
 	say := t.say
 	t.title(say.Text("not sound, so it decides nothing"), view.Statement(say, t.row.Verdict.Sound))
@@ -55,7 +55,7 @@ func (t *telling) unsound() {
 	}
 }
 
-// nothing tells that there is nothing to explain, with the key figures.
+// nothing has the key figures of a row without a violation or an outage.
 func (t *telling) nothing() {
 	say, v := t.say, t.row.Verdict
 	if v.As == result.AsExpected {
@@ -81,8 +81,8 @@ func (t *telling) nothing() {
 	}
 }
 
-// Sheet writes what `locklab check` says of one history: the verdict, the figures, what was
-// broken, and the numbers by which --explain knows violations and outages.
+// Sheet writes the output of `locklab check`: the verdict, the figures, the faults, and the violations and
+// outages with their numbers for --explain.
 func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *record.Run, width int) error {
 	t := telling{say: say, row: row, run: run, width: width}
 	v := row.Verdict

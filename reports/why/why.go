@@ -18,7 +18,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// Options are what row and record do not say.
+// Options are the choices of the caller.
 type Options struct {
 	Number int    // of [Subjects]; 0 is the worst that there is to explain
 	Of     string // the repeat, such as ", run 2 of 3"; may be empty
@@ -29,8 +29,7 @@ type Options struct {
 // maxMoments leaves room for the other lines of the 25.
 const maxMoments = 12
 
-// Subjects are what can be explained of a row, in the order of their numbers: its violations,
-// then its outages.
+// Subjects counts the violations and outages of a row. Numbers count violations first.
 func Subjects(row *result.Row) int { return len(row.Violations) + len(row.Outages) }
 
 // Write explains a row. The record may be nil where the history is lost.
@@ -75,7 +74,7 @@ type moment struct {
 	first     bool // it is kept before others
 }
 
-// telling is an explanation that is being put together.
+// telling is an explanation that grows.
 type telling struct {
 	say     *lang.Lang
 	row     *result.Row
@@ -113,7 +112,7 @@ func (t *telling) violation(v *result.Violation) {
 	t.scene(series.OfViolation(t.run, *v))
 }
 
-// means is what happened, in a line.
+// means explains a code in a line.
 func (t *telling) means(code result.Code) string {
 	switch say := t.say; code {
 	case result.Duplicates:

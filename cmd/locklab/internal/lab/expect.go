@@ -8,7 +8,7 @@ import (
 	"locklab/workloads/history"
 )
 
-// expected is what the rules expect of a lock under a scenario.
+// expected converts an expectation of the rules into the form of histories.
 func expected(s scenario.Scenario, e scenario.Expectation) *history.Expect {
 	want := &history.Expect{Safety: e.Safety, Liveness: e.Liveness}
 	if len(s.Timeline) == 0 {
@@ -19,8 +19,8 @@ func expected(s scenario.Scenario, e scenario.Expectation) *history.Expect {
 	return want
 }
 
-// Expected is what is expected of a lock under a scenario in a topology, with the rules that say so;
-// unfit is why the scenario does not apply.
+// Expected is the expectation for a lock under a scenario in a topology, with its rules; unfit is why the
+// scenario does not apply.
 func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
 	c := Config{Duration: DefaultDuration}
 	if err := c.UseTopology(place, ""); err != nil {

@@ -50,7 +50,7 @@ func (t *results) keep(earlier result.File) {
 	}
 }
 
-// done says that a run has its row: one that was cut short does not count.
+// done says that a run has its row. A partial row does not count.
 func (t *results) done(key result.Key, repeat int) bool {
 	i := t.find(key, repeat)
 	return i >= 0 && !t.file.Rows[i].Partial
@@ -72,8 +72,8 @@ func (t *results) add(row result.Row) {
 	})
 }
 
-// drop takes out the row of a run that begins again. What it saw of a lock that is expected to be
-// safe stays on record.
+// drop takes out the row of a run that begins again. A violation of a lock that is expected to be safe
+// stays on record as a warning.
 func (t *results) drop(key result.Key, repeat int) error {
 	i := t.find(key, repeat)
 	if i < 0 {
@@ -93,8 +93,8 @@ func (t *results) put(row result.Row) error {
 
 func (t *results) save() error { return result.Write(t.path, *t.file) }
 
-// rowOf judges a history below the directory of the report. A run that was cut short and decides
-// nothing is partial.
+// rowOf judges a history below the directory of the report. An undecided row of a run that was cut short
+// is partial.
 func rowOf(ctx context.Context, dir, path string, cut bool) (result.Row, error) {
 	row, err := judge.File(ctx, filepath.Join(dir, filepath.FromSlash(path)))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package progress shows how far a comparison is: on a terminal one bar with what happens right
-// now, and below it the grid of the rows so far; elsewhere one line a run, when it ends.
+// Package progress shows the state of a comparison: on a terminal one bar with the present step, and
+// below it the grid of the rows so far; elsewhere one line a run, when it ends.
 package progress
 
 import (
@@ -22,7 +22,7 @@ import (
 type Display interface {
 	// Begin announces the next run, which takes about the given time.
 	Begin(name string, about time.Duration)
-	// Advance says how much of the current run's load is over, and what happens now.
+	// Advance says how much of the current run's load is over, and names the present step.
 	Advance(elapsed time.Duration, now string)
 	// End closes the current run with its row, which is in the file, too.
 	End(file result.File, row result.Row)
@@ -60,11 +60,11 @@ func size(w io.Writer) (width, height int, terminal bool) {
 	return Columns, 24, true
 }
 
-// Columns are what every terminal has.
+// Columns is the width of a terminal that does not tell.
 const Columns = 80
 
-// Tell prints a line that is broken as a terminal would, but between words. On a terminal it
-// stands where what was typed was echoed, such as ^C.
+// Tell prints a line, broken between words. On a terminal it replaces the echo of typed keys, such
+// as ^C.
 func Tell(w io.Writer, line string) {
 	width, terminal := Width(w)
 	if terminal {
@@ -75,8 +75,7 @@ func Tell(w io.Writer, line string) {
 	fmt.Fprintln(w, Wrap(line, width, 4))
 }
 
-// overEcho goes back to the begin of a line that has what was typed, and takes that away, and
-// what is below.
+// overEcho goes back to the beginning of the line and erases from there to the end of the screen.
 const overEcho = "\r\x1b[J"
 
 // Line tells of a row: the worst of it, the word of its liveness, and the share served.
@@ -108,7 +107,7 @@ func Line(row result.Row) string {
 	return text
 }
 
-// title is the code of a statement in words, and what it is about.
+// title is the code of a statement in words, and its subject.
 func title(s result.Statement) string {
 	if s.Code == "" {
 		return string(s.State)
