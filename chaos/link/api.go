@@ -73,7 +73,8 @@ type Client struct{ http *httpapi.Client }
 
 // NewClient controls the host whose agent has the URL and the token.
 func NewClient(agentURL, token string) *Client {
-	return &Client{httpapi.NewClient(agentURL, httpapi.ClientConfig{Name: "links of agent", Token: token, Kinds: kinds(), Repeatable: true})}
+	config := httpapi.ClientConfig{Name: "links of agent", Token: token, Kinds: kinds(), Repeatable: true}
+	return &Client{httpapi.NewClient(agentURL, config)}
 }
 
 // Disconnect frees the client's connections.

@@ -183,7 +183,8 @@ type stage struct {
 func (p *chain) put(id string, t toxics.Toxic, share float32) {
 	s := p.stage(id)
 	if s == nil {
-		s = &stage{chain: p, id: id, in: make(chan *stream.StreamChunk), out: make(chan *stream.StreamChunk), more: make(chan struct{}, 1)}
+		s = &stage{chain: p, id: id, more: make(chan struct{}, 1)}
+		s.in, s.out = make(chan *stream.StreamChunk), make(chan *stream.StreamChunk)
 		s.stub = toxics.NewToxicStub(s.in, s.out)
 		s.stub.State = toxic.State(t, p.conn.seed.Child(id+"/"+string(p.way)), p.conn.link.host.timer)
 		p.mu.Lock()

@@ -64,17 +64,15 @@ func NewMeter() (*Meter, error) {
 }
 
 // Path is one connection to the echo service.
-type Path struct {
-	conn net.Conn
-	buf  []byte
-}
+type Path struct{ conn net.Conn }
 
 // Direct opens a path without a link.
 func (m *Meter) Direct(ctx context.Context) (*Path, error) { return m.dial(ctx, m.host.EchoAddr()) }
 
 // Through opens a path through a link with these base delays.
 func (m *Meter) Through(ctx context.Context, up, down Delay) (*Path, error) {
-	addr, err := m.host.Open(Spec{Name: fmt.Sprintf("meter %d", len(m.paths)), ToHost: "meter", Upstream: m.host.EchoAddr(), Up: up, Down: down})
+	name := fmt.Sprintf("meter %d", len(m.paths))
+	addr, err := m.host.Open(Spec{Name: name, ToHost: "meter", Upstream: m.host.EchoAddr(), Up: up, Down: down})
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +84,10 @@ func (m *Meter) dial(ctx context.Context, addr string) (*Path, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial to measure: %w", err)
 	}
-	p := &Path{conn: conn, buf: make([]byte, frameBytes)}
+	p := &Path{conn}
 	m.paths = append(m.paths, p)
-	if err := writeHello(conn, "meter"); err != nil {
-		return nil, err
-	}
-	_, err = p.RoundTrip(ctx) // the handshake is not counted
+	_, _ = fmt.Fprintln(conn, "meter") // if it fails, so does the round trip
+	_, err = p.RoundTrip(ctx)          // the handshake is not counted
 	return p, err
 }
 
@@ -99,12 +95,11 @@ func (m *Meter) dial(ctx context.Context, addr string) (*Path, error) {
 func (p *Path) RoundTrip(ctx context.Context) (time.Duration, error) {
 	err := errors.Join(ctx.Err(), p.conn.SetDeadline(clock.System().Now().Add(10*time.Second)))
 	start := clock.Mono()
-	p.buf = putFrame(p.buf, 0, 0, start)
 	if err == nil {
-		_, err = p.conn.Write(p.buf)
+		err = frame{Sent: start}.write(p.conn)
 	}
 	if err == nil {
-		_, _, _, err = readFrame(p.conn, p.buf)
+		_, err = readFrame(p.conn)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("measure round trip: %w", err)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,13 +14,9 @@ import (
 	"locklab/locks/clock"
 )
 
-// The echo protocol. A connection starts with a hello: the magic number, one byte
-// with the length of the origin's name, the name. Then come frames, which the
-// echo service sends back with the time at which it had read them:
-//
-//	magic uint32 | padding uint32 | sequence uint64 | sent at uint64 | echoed at uint64 | padding
-//
-// Big-endian. "Sent at" is of the origin's clock, "echoed at" of the echo service's.
+// The echo protocol. A connection starts with a hello: the origin's name in a line. Then come
+// frames, each before as many bytes as its padding says, which the echo service sends back with
+// the time at which it had read them.
 const (
 	magic        = 0x6c6f636b
 	frameBytes   = 32
@@ -28,6 +25,14 @@ const (
 	maxOrigins   = 1024
 	maxEchoConns = 1024
 )
+
+// frame is one probe, or its answer, in big-endian.
+type frame struct {
+	Magic, Padding uint32
+	Sequence       uint64
+	Sent           int64 // by the origin's clock
+	Echoed         int64 // by the echo service's
+}
 
 var errProtocol = errors.New("link: not the echo protocol")
 
@@ -83,21 +88,21 @@ func (e *echo) take(c *net.TCPConn) {
 }
 
 func (e *echo) serve(c *net.TCPConn) error {
-	origin, err := readHello(c)
-	if err != nil {
-		return err
+	r := bufio.NewReader(c)
+	origin, err := r.ReadSlice('\n')
+	if err != nil || len(origin) > maxNameBytes+1 {
+		return errProtocol
 	}
-	frame := make([]byte, frameBytes, frameBytes+maxPadding)
+	from := string(origin[:len(origin)-1])
 	for {
-		var sequence uint64
-		frame, sequence, _, err = readFrame(c, frame)
+		f, err := readFrame(r)
 		if err != nil {
 			return err
 		}
-		e.remember(origin, sequence)
-		binary.BigEndian.PutUint64(frame[24:], uint64(clock.Mono())) //nolint:gosec // only carried
-		if _, err := c.Write(frame); err != nil {
-			return fmt.Errorf("answer probe: %w", err)
+		e.remember(from, f.Sequence)
+		f.Echoed = clock.Mono()
+		if err := f.write(c); err != nil {
+			return err
 		}
 	}
 }
@@ -133,57 +138,23 @@ func (e *echo) close() {
 	e.wg.Wait()
 }
 
-func writeHello(w io.Writer, name string) error {
-	b := binary.BigEndian.AppendUint32(nil, magic)
-	b = append(b, byte(len(name)))
-	if _, err := w.Write(append(b, name...)); err != nil {
-		return fmt.Errorf("write hello: %w", err)
+// write sends a frame and its padding, at once.
+func (f frame) write(w io.Writer) error {
+	f.Magic = magic
+	b, err := binary.Append(nil, binary.BigEndian, f)
+	if err == nil {
+		_, err = w.Write(append(b, make([]byte, f.Padding)...))
 	}
-	return nil
+	return err
 }
 
-func readHello(r io.Reader) (name string, err error) {
-	b := make([]byte, 5, 5+maxNameBytes)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return "", fmt.Errorf("read hello: %w", err)
+func readFrame(r io.Reader) (f frame, err error) {
+	if err := binary.Read(r, binary.BigEndian, &f); err != nil {
+		return f, err
 	}
-	size := int(b[4])
-	if binary.BigEndian.Uint32(b) != magic || size == 0 || size > maxNameBytes {
-		return "", errProtocol
+	if f.Magic != magic || f.Padding > maxPadding {
+		return f, errProtocol
 	}
-	b = b[:size]
-	if _, err := io.ReadFull(r, b); err != nil {
-		return "", fmt.Errorf("read hello: %w", err)
-	}
-	return string(b), nil
-}
-
-func putFrame(b []byte, padding int, sequence uint64, sent int64) []byte {
-	b = binary.BigEndian.AppendUint32(b[:0], magic)
-	b = binary.BigEndian.AppendUint32(b, uint32(padding)) //nolint:gosec // at most maxPadding
-	b = binary.BigEndian.AppendUint64(b, sequence)
-	b = binary.BigEndian.AppendUint64(b, uint64(sent)) //nolint:gosec // only carried
-	b = binary.BigEndian.AppendUint64(b, 0)
-	return append(b, make([]byte, padding)...)
-}
-
-// readFrame reads a frame into buf, grown as needed, and returns it whole.
-func readFrame(r io.Reader, buf []byte) (frame []byte, sequence uint64, sent int64, err error) {
-	buf = buf[:frameBytes]
-	if _, err := io.ReadFull(r, buf); err != nil {
-		return buf, 0, 0, fmt.Errorf("read frame: %w", err)
-	}
-	padding := binary.BigEndian.Uint32(buf[4:])
-	if binary.BigEndian.Uint32(buf) != magic || padding > maxPadding {
-		return buf, 0, 0, errProtocol
-	}
-	sequence = binary.BigEndian.Uint64(buf[8:])
-	sent = int64(binary.BigEndian.Uint64(buf[16:])) //nolint:gosec // only carried
-	if padding > 0 {
-		buf = append(buf, make([]byte, padding)...)
-		if _, err := io.ReadFull(r, buf[frameBytes:]); err != nil {
-			return buf, 0, 0, fmt.Errorf("read frame: %w", err)
-		}
-	}
-	return buf, sequence, sent, nil
+	_, err = io.CopyN(io.Discard, r, int64(f.Padding))
+	return f, err
 }

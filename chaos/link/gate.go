@@ -46,7 +46,8 @@ func (g *Gates) enter(l *link) (*gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		at = &gate{gates: g, ln: ln.(*net.TCPListener), addr: ln.Addr().String(), links: map[string]*link{}, done: make(chan struct{})}
+		at = &gate{gates: g, ln: ln.(*net.TCPListener), links: map[string]*link{}, done: make(chan struct{})}
+		at.addr = ln.Addr().String()
 		g.open[at.addr] = at
 		go func() {
 			defer close(at.done)
@@ -54,7 +55,8 @@ func (g *Gates) enter(l *link) (*gate, error) {
 		}()
 	}
 	if other := at.links[l.spec.Source]; other != nil {
-		return nil, fmt.Errorf("%s is taken for connections from %q by link %q: %w", at.addr, l.spec.Source, other.spec.Name, ErrInvalid)
+		return nil, fmt.Errorf("%s is taken for connections from %q by link %q: %w",
+			at.addr, l.spec.Source, other.spec.Name, ErrInvalid)
 	}
 	at.links[l.spec.Source] = l
 	return at, nil

@@ -183,7 +183,7 @@ func (h *Host) Apply(i Impairment) error {
 		return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
 	}
 	h.noteHand(i)
-	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Effect.Kind(), "to", i.ToHosts, "direction", i.Direction)
+	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Effect.Kind(), "to", i.ToHosts)
 	h.change(i, func(l *link) { l.apply(i) })
 	return nil
 }

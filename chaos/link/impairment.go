@@ -189,7 +189,8 @@ func (s Spec) validateListen() error {
 	}
 	at, err := netip.ParseAddrPort(s.Listen)
 	if err != nil || !at.Addr().IsLoopback() || at.Port() == 0 {
-		return fmt.Errorf("link %q: listen %q: want an IP address of the loopback network and a port: %w", s.Name, s.Listen, ErrInvalid)
+		return fmt.Errorf("link %q: listen %q: want an IP address of the loopback network and a port: %w",
+			s.Name, s.Listen, ErrInvalid)
 	}
 	if from, err := netip.ParseAddr(s.Source); err != nil || !from.IsLoopback() {
 		return fmt.Errorf("link %q: source %q: want an IP address of the loopback network: %w", s.Name, s.Source, ErrInvalid)

@@ -89,7 +89,8 @@ func (l *link) take(client *net.TCPConn) {
 
 // resets says whether the connection is to be reset. The caller holds mu.
 func (l *link) resets(c *conn) bool {
-	return l.closed || slices.ContainsFunc(l.active, func(i Impairment) bool { return i.resets() && i.hitsConnection(c.seed) })
+	hit := func(i Impairment) bool { return i.resets() && i.hitsConnection(c.seed) }
+	return l.closed || slices.ContainsFunc(l.active, hit)
 }
 
 // carry has the impairments of now hit a connection that the node took, unless it is to be reset.
@@ -142,7 +143,8 @@ func (l *link) without(id string) []Impairment {
 func (l *link) open(own seed.Seed) (yes bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !slices.ContainsFunc(l.active, func(i Impairment) bool { return i.blocks() && i.hitsConnection(own) }), l.changed
+	hit := func(i Impairment) bool { return i.blocks() && i.hitsConnection(own) }
+	return !slices.ContainsFunc(l.active, hit), l.changed
 }
 
 // delay is the one-way delay in force for a connection, without jitter.

@@ -27,15 +27,18 @@ func (h *Host) Collect(into chan<- prometheus.Metric) {
 }
 
 func (l *link) collect(into chan<- prometheus.Metric) {
-	names, values := []string{"link", "to_host", "to_node"}, []string{l.spec.Name, l.spec.ToHost, l.spec.ToNode}
-	put := func(kind prometheus.ValueType, name, help string, value float64, names, values []string) {
-		into <- prometheus.MustNewConstMetric(prometheus.NewDesc("locklab_link_"+name, help, names, nil), kind, value, values...)
+	put := func(name, help string, kind prometheus.ValueType, value float64, more ...string) { // a label, its value
+		labels := append([]string{"link", "to_host", "to_node"}, more[:len(more)/2]...)
+		values := append([]string{l.spec.Name, l.spec.ToHost, l.spec.ToNode}, more[len(more)/2:]...)
+		desc := prometheus.NewDesc("locklab_link_"+name, help, labels, nil)
+		into <- prometheus.MustNewConstMetric(desc, kind, value, values...)
 	}
-	byWay := append(slices.Clip(names), "direction")
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	for _, way := range ways() {
-		of := append(slices.Clip(values), string(way))
-		put(prometheus.CounterValue, "bytes_total", "Bytes that the link has handed on, up to the node and down from it.", float64(l.carried.of(way).Load()), byWay, of)
-		put(prometheus.GaugeValue, "delay_seconds", "One-way delay in force, without jitter: the topology's and what faults add at least.", l.delay(way, 0).Seconds(), byWay, of)
+		put("bytes_total", "Bytes that the link has handed on, up to the node and down from it.",
+			counter, float64(l.carried.of(way).Load()), "direction", string(way))
+		put("delay_seconds", "One-way delay in force, without jitter: the topology's and what faults add at least.",
+			gauge, l.delay(way, 0).Seconds(), "direction", string(way))
 	}
 	faults := map[string]int{}
 	for _, kind := range toxic.Kinds() {
@@ -47,10 +50,10 @@ func (l *link) collect(into chan<- prometheus.Metric) {
 		faults[i.Effect.Kind()]++
 	}
 	l.mu.Unlock()
-	put(prometheus.GaugeValue, "connections", "Connections of the link.", float64(conns), names, values)
-	put(prometheus.CounterValue, "connections_total", "Connections that programs have begun.", float64(begun), names, values)
+	put("connections", "Connections of the link.", gauge, float64(conns))
+	put("connections_total", "Connections that programs have begun.", counter, float64(begun))
 	for kind, n := range faults {
-		put(prometheus.GaugeValue, "faults", "Faults in force, by kind.", float64(n), append(slices.Clip(names), "kind"), append(slices.Clip(values), kind))
+		put("faults", "Faults in force, by kind.", gauge, float64(n), "kind", kind)
 	}
 }
 

@@ -1,9 +1,10 @@
 package link
 
 import (
+	"bufio"
 	"cmp"
 	"context"
-	"encoding/binary"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -36,12 +37,12 @@ const (
 // ProbeTime is how long a probe takes to cross a link that carries this much: under
 // a limit of the bandwidth probes grow, so that the limit can be seen.
 func ProbeTime(bytesPerS int64) time.Duration {
-	return time.Duration(int64(frameBytes+probePadding(bytesPerS)) * int64(time.Second) / max(bytesPerS, 1))
+	return time.Duration((frameBytes + int64(probePadding(bytesPerS))) * int64(time.Second) / max(bytesPerS, 1))
 }
 
 // probePadding makes a probe take two milliseconds, which leaves the link room.
-func probePadding(bytesPerS int64) int {
-	return int(min(max(bytesPerS/500-frameBytes, 0), maxPadding))
+func probePadding(bytesPerS int64) uint32 {
+	return uint32(min(max(bytesPerS/500-frameBytes, 0), maxPadding))
 }
 
 // Peer is another host to probe.
@@ -112,7 +113,7 @@ func (h *Host) Probe(peer Peer) error {
 // pad has probes grow where the bandwidth is limited. The caller holds mu.
 func (h *Host) pad() {
 	for host, p := range h.probes {
-		padding := 0
+		var padding uint32
 		for _, i := range h.active {
 			if limit, ok := i.Effect.(*toxic.Bandwidth); ok && i.hits(host) {
 				padding = probePadding(limit.BytesPerS)
@@ -153,7 +154,7 @@ type prober struct {
 
 	mu         sync.Mutex
 	pace       pace
-	padding    int
+	padding    uint32
 	sent       uint64
 	sentAt     int64
 	answered   uint64
@@ -231,7 +232,7 @@ func (p *pace) interval(now int64) time.Duration {
 	}
 }
 
-func (p *prober) pad(bytes int) {
+func (p *prober) pad(bytes uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.padding = bytes
@@ -239,11 +240,10 @@ func (p *prober) pad(bytes int) {
 
 // run sends one probe per interval, over a connection that it renews when it fails.
 func (p *prober) run() {
-	var frame []byte
 	for p.ctx.Err() == nil {
 		conn, err := p.connect()
 		if err != nil {
-			_, wait := p.next(frame)
+			_, wait := p.next()
 			p.pause(max(wait, redialInterval), nil)
 			continue
 		}
@@ -253,11 +253,9 @@ func (p *prober) run() {
 			p.read(conn)
 		})
 		for on := true; on; {
-			var wait time.Duration
-			frame, wait = p.next(frame)
+			probe, wait := p.next()
 			_ = conn.SetWriteDeadline(clock.System().Now().Add(time.Second)) // fails where the write does
-			_, err := conn.Write(frame)
-			on = err == nil && p.pause(wait, broken)
+			on = probe.write(conn) == nil && p.pause(wait, broken)
 		}
 		_ = conn.Close()
 		<-broken
@@ -282,49 +280,44 @@ func (p *prober) pause(d time.Duration, broken <-chan struct{}) bool {
 
 // next numbers a probe, and says when the one after it is due. One that cannot leave
 // counts as sent: it is an attempt.
-func (p *prober) next(frame []byte) ([]byte, time.Duration) {
+func (p *prober) next() (frame, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent++
 	p.sentAt = clock.Mono()
-	return putFrame(frame, p.padding, p.sent, p.sentAt), p.pace.interval(p.sentAt)
+	return frame{Padding: p.padding, Sequence: p.sent, Sent: p.sentAt}, p.pace.interval(p.sentAt)
 }
 
 // connect fails when the link does not take the connection.
 func (p *prober) connect() (net.Conn, error) {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(p.ctx, "tcp", p.addr)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, _ = fmt.Fprintln(conn, p.origin) // if it fails, so does all that is sent
 	}
-	if err := writeHello(conn, p.origin); err != nil {
-		_ = conn.Close() // of no use
-		return nil, err
-	}
-	return conn, nil
+	return conn, err
 }
 
 func (p *prober) read(conn net.Conn) {
-	buf := make([]byte, frameBytes, frameBytes+maxPadding)
+	r := bufio.NewReader(conn)
 	for {
-		frame, sequence, sent, err := readFrame(conn, buf)
+		f, err := readFrame(r)
 		if err != nil {
 			return
 		}
-		buf = frame
-		p.answer(sequence, sent, int64(binary.BigEndian.Uint64(frame[24:]))) //nolint:gosec // only carried
+		p.answer(f)
 	}
 }
 
-func (p *prober) answer(sequence uint64, sentAt, echoedAt int64) {
+func (p *prober) answer(f frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.answered = max(p.answered, sequence)
+	p.answered = max(p.answered, f.Sequence)
 	p.answeredAt = clock.Mono()
 	if len(p.rtts) == keptRTTs {
 		p.rtts = slices.Delete(p.rtts, 0, 1)
 	}
-	p.rtts = append(p.rtts, sample{sequence, sentAt, time.Duration(p.answeredAt - sentAt), time.Duration(echoedAt - sentAt)})
+	p.rtts = append(p.rtts, sample{f.Sequence, f.Sent, time.Duration(p.answeredAt - f.Sent), time.Duration(f.Echoed - f.Sent)})
 }
 
 func (p *prober) report() PeerReport {

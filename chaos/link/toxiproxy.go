@@ -159,7 +159,8 @@ func downID(link string) string       { return handID(link, "") }
 
 // show puts one direction of an impairment on the proxy.
 func (p proxy) show(i Impairment, way Direction) error {
-	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: toxic.TypeOf(i.Effect), Stream: string(way) + "stream", Toxicity: 1}
+	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: toxic.TypeOf(i.Effect), Toxicity: 1}
+	w.Stream = string(way) + "stream"
 	if i.Toxicity != nil {
 		w.Toxicity = *i.Toxicity
 	}
@@ -220,7 +221,8 @@ func (p proxy) toggle(r *http.Request) (err error) {
 	if p.Enabled = in.Enabled; p.Enabled {
 		_, err = p.host.Heal(r.Context(), downID(p.link))
 	} else {
-		err = p.host.Apply(r.Context(), Impairment{ID: downID(p.link), Link: p.link, ByHand: true, Direction: Both, Effect: new(toxic.Reset)})
+		down := Impairment{ID: downID(p.link), Link: p.link, ByHand: true, Direction: Both, Effect: new(toxic.Reset)}
+		err = p.host.Apply(r.Context(), down)
 	}
 	return err
 }
@@ -258,7 +260,8 @@ func (p proxy) apply(ctx context.Context, name string, w *toxics.ToxicWrapper) e
 	if strings.Contains(name, "/") {
 		return failed(http.StatusBadRequest, "toxic %q: want a name without a slash", name)
 	}
-	i := Impairment{ID: handID(p.link, name), Link: p.link, ByHand: true, Direction: Up, Effect: toxic.Of(w), Toxicity: &w.Toxicity}
+	i := Impairment{ID: handID(p.link, name), Link: p.link, ByHand: true, Direction: Up}
+	i.Effect, i.Toxicity = toxic.Of(w), &w.Toxicity
 	if w.Direction == stream.Downstream {
 		i.Direction = Down
 	}

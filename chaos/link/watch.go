@@ -27,9 +27,6 @@ func (i Impairment) least(bytes int) time.Duration {
 
 func margin(d time.Duration) time.Duration { return d - max(d/4, 200*time.Microsecond) }
 
-// improbable is what does not happen by chance, in any of a thousand links.
-const improbable = 1e-9
-
 // watch follows the bytes that arrive at one link from the moment at which an impairment
 // is in force there: none may leave sooner than it lets.
 type watch struct {
@@ -74,26 +71,29 @@ func (w *watch) contradicts(host string, spec Spec) string {
 	defer w.mu.Unlock()
 	effect := w.impairment.Effect
 	for _, way := range ways() {
-		from, to := "host "+host, spec.ToNode
+		route := "from host " + host + " to " + spec.ToNode
 		if way == Down {
-			from, to = to, from
+			route = "from " + spec.ToNode + " to host " + host
 		}
-		s := w.seen[way]
-		if s.early > 0 {
-			passed := fmt.Sprintf("%d bytes passed from %s to %s", s.early, from, to)
-			if toxic.Cuts(effect) {
-				return passed + " while the link was to be cut"
-			}
-			return fmt.Sprintf("%s sooner than with the %s that was to be there, one after %v", passed, effect.Kind(), s.quickest)
-		}
-		if random, is := effect.(toxic.Random); is {
-			if _, share := random.Late(); toxic.AtMost(s.late, s.all, share) < improbable {
-				return fmt.Sprintf("only %d of the %d times that bytes passed from %s to %s were late, which is too few for the %s that was to be there",
-					s.late, s.all, from, to, effect.Kind())
-			}
+		s, kind := w.seen[way], effect.Kind()
+		switch random, is := effect.(toxic.Random); {
+		case s.early > 0 && toxic.Cuts(effect):
+			return fmt.Sprintf("%d bytes passed %s while the link was to be cut", s.early, route)
+		case s.early > 0:
+			return fmt.Sprintf("%d bytes passed %s sooner than with the %s that was to be there, one after %v",
+				s.early, route, kind, s.quickest)
+		case is && improbable(s.late, s.all, random):
+			return fmt.Sprintf("only %d of the %d times that bytes passed %s were late, "+
+				"which is too few for the %s that was to be there", s.late, s.all, route, kind)
 		}
 	}
 	return ""
+}
+
+// improbable says whether that does not happen by chance, in any of a thousand links.
+func improbable(late, all int, effect toxic.Random) bool {
+	_, share := effect.Late()
+	return toxic.AtMost(late, all, share) < 1e-9
 }
 
 // watches are those of one link. Connections read them for every chunk, so without a lock.
