@@ -26,7 +26,6 @@ type (
 	healed struct {
 		Contradicted string `json:"contradicted"`
 	}
-	nothing struct{}
 )
 
 func kinds() []httpapi.Kind {
@@ -39,8 +38,6 @@ func kinds() []httpapi.Kind {
 //	GET  info     Info
 //	GET  probes   Report
 //	POST open     Spec -> {"addr": "127.0.0.1:40001"}
-//	POST close    {"name": ...}
-//	POST clear    {}
 //	POST probe    Peer
 //	POST apply    Impairment
 //	GET  open     []Opened: the links with what is in force on them
@@ -56,8 +53,6 @@ func (h *Host) Handler() http.Handler {
 		addr, err := h.Open(s)
 		return opened{addr}, err
 	})
-	post(a, "close", func(n named) (any, error) { h.CloseLink(n.Name); return nil, nil })
-	post(a, "clear", func(nothing) (any, error) { h.Clear(); return nil, nil })
 	post(a, "probe", func(p Peer) (any, error) { return nil, h.Probe(p) })
 	post(a, "apply", func(i Impairment) (any, error) { return nil, h.Apply(i) })
 	post(a, "heal", func(n named) (any, error) { return healed{h.Heal(n.Name)}, nil })
@@ -91,14 +86,6 @@ func (c *Client) Open(ctx context.Context, spec Spec) (addr string, err error) {
 	err = c.post(ctx, "open", spec, &out)
 	return out.Addr, err
 }
-
-// Close closes a link.
-func (c *Client) Close(ctx context.Context, name string) error {
-	return c.post(ctx, "close", named{name}, nil)
-}
-
-// Clear closes all links and ends all impairments and probes.
-func (c *Client) Clear(ctx context.Context) error { return c.post(ctx, "clear", nothing{}, nil) }
 
 // Apply puts an impairment on the host's links.
 func (c *Client) Apply(ctx context.Context, i Impairment) error { return c.post(ctx, "apply", i, nil) }

@@ -129,17 +129,6 @@ func (h *Host) on(spec Spec) []Impairment {
 	return slices.DeleteFunc(slices.Clone(h.active), func(i Impairment) bool { return !i.strikes(spec) })
 }
 
-// CloseLink resets the link's connections and closes it. An unknown name is fine.
-func (h *Host) CloseLink(name string) {
-	h.mu.Lock()
-	l := h.links[name]
-	delete(h.links, name)
-	h.mu.Unlock()
-	if l != nil {
-		l.close()
-	}
-}
-
 // Clear closes all links and ends all probing and impairments: the state of a
 // new host, for the next run.
 func (h *Host) Clear() {

@@ -100,21 +100,6 @@ func TestNewConnectionsSufferToo(t *testing.T) {
 	}
 }
 
-func TestHoldKeepsAndDelivers(t *testing.T) {
-	h := newHost(t, "a")
-	addr := open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Delay{Base: 300 * time.Microsecond}})
-	c := dial(t, addr)
-	say(t, c, "a")
-	hear(t, c, "a")
-	for _, way := range []link.Direction{link.Up, link.Down, link.Both} {
-		apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: way})
-		say(t, c, "held")
-		silent(t, c)
-		heal(t, h, "hold")
-		hear(t, c, "held")
-	}
-}
-
 func TestHoldIsOneWay(t *testing.T) {
 	h := newHost(t, "a")
 	heard := make(chan byte, 1)
@@ -314,52 +299,6 @@ func TestDeadConnectionsInAHoldEnd(t *testing.T) {
 		t.Fatalf("got %v, want a reset", err)
 	}
 	// Close must not wait for the heal; goleak sees whether it did its work.
-}
-
-// TestNearHostsAreNotEarly: bytes to a near host keep their base delay while the host also waits
-// to deliver bytes to a farther one.
-func TestNearHostsAreNotEarly(t *testing.T) {
-	h := newHost(t, "a")
-	const near, far = 20 * time.Millisecond, 100 * time.Millisecond
-	to := func(host string, delay time.Duration) net.Conn {
-		c := dial(t, open(t, h, link.Spec{Name: host, ToHost: host, Upstream: serve(t, echo), Up: link.Delay{Base: delay}}))
-		say(t, c, "hello")
-		hear(t, c, "hello")
-		return c
-	}
-	nearer, farther := to("near", near), to("far", far)
-	for range 5 {
-		say(t, farther, "far")
-		sent := clock.Mono()
-		say(t, nearer, "near")
-		hear(t, nearer, "near")
-		if took := time.Duration(clock.Mono() - sent); took < near/2 {
-			t.Errorf("bytes took %v over a link with a base delay of %v", took, near)
-		}
-		hear(t, farther, "far")
-	}
-}
-
-func TestDelayDoesNotLimitThroughput(t *testing.T) {
-	h := newHost(t, "a")
-	addr := open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Delay{Base: 10 * time.Millisecond}})
-	c := dial(t, addr)
-	say(t, c, "a")
-	hear(t, c, "a")
-	start := clock.Mono()
-	const messages = 500
-	go func() {
-		for range messages {
-			_, _ = c.Write(pattern(0, 100))
-		}
-	}()
-	if _, err := io.CopyN(io.Discard, c, 100*messages); err != nil {
-		t.Fatal(err)
-	}
-	// One after the other they would need five seconds.
-	if took := time.Duration(clock.Mono() - start); took > 2500*time.Millisecond {
-		t.Fatalf("%d messages behind a delay of 10 ms took %v", messages, took)
-	}
 }
 
 // TestWhatIsUnderWayIsHitToo has an impairment come while a byte waits for the base delay.

@@ -6,8 +6,6 @@
 package reference_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -21,7 +19,6 @@ import (
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
@@ -47,38 +44,21 @@ type side struct {
 	host               *link.Host // nil: toxiproxy
 }
 
-func (s side) call(t *rapid.T, verb, path, body string) (status int, answer map[string]any) {
+// call returns the status of the answer: the answers are toxiproxy's own.
+func (s side) call(t *rapid.T, verb, path, body string) int {
 	r, err := http.NewRequestWithContext(t.Context(), verb, s.api+"/proxies/"+s.proxy+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := http.Client{Timeout: patience}
 	response, err := client.Do(r)
-	if err != nil {
-		if s.host == nil {
-			t.Skipf("toxiproxy hangs: %v", err)
-		}
+	if err != nil && s.host == nil {
+		t.Skipf("toxiproxy hangs: %v", err)
+	} else if err != nil {
 		t.Fatalf("%s %s %s: %v", verb, path, body, err)
 	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text = bytes.TrimSpace(text); len(text) > 0 {
-		if text[0] == '[' {
-			text = fmt.Appendf(nil, `{"list":%s}`, text)
-		}
-		if err := json.Unmarshal(text, &answer); err != nil {
-			t.Fatalf("%s %s %s: %s: %v", verb, path, body, text, err)
-		}
-	}
-	for _, own := range []string{"name", "listen", "upstream", "Logger"} {
-		if _, isProxy := answer["enabled"]; isProxy {
-			delete(answer, own)
-		}
-	}
-	return response.StatusCode, answer
+	_ = response.Body.Close()
+	return response.StatusCode
 }
 
 // client is a connection through one of them, and what came back.
@@ -134,8 +114,8 @@ func (c *client) String() string {
 }
 
 // TestLinksDoAsToxiproxyDoes: every type of toxic, added, changed and removed, with every
-// toxicity, on live and on new connections, and a proxy that is disabled and enabled. Answers
-// are the same, and clients see the same bytes and ends.
+// toxicity, on live and on new connections, and a proxy that is disabled and enabled. Clients
+// see the same bytes and ends.
 func TestLinksDoAsToxiproxyDoes(t *testing.T) {
 	echo := echoServer(t)
 	reference := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
@@ -167,10 +147,7 @@ func TestLinksDoAsToxiproxyDoes(t *testing.T) {
 		}
 		both := []side{{theirs.URL, name, proxy.Listen, nil}, {ours.URL, "a:" + name, listen, host}}
 		compare(t, both)
-		for _, i := range host.Opened()[0].Active {
-			host.Heal(i.ID)
-		}
-		host.CloseLink(name)
+		host.Clear()
 		go proxy.Stop() // it may hang
 	})
 }
@@ -188,9 +165,9 @@ func compare(t *rapid.T, both []side) {
 		}
 	}()
 	call := func(verb, path, body string) {
-		status, answer := both[0].call(t, verb, path, body)
-		if got, said := both[1].call(t, verb, path, body); got != status || !cmp.Equal(answer, said) {
-			t.Fatalf("%s %s %s: %d %v, toxiproxy says %d %v", verb, path, body, got, said, status, answer)
+		want := both[0].call(t, verb, path, body)
+		if got := both[1].call(t, verb, path, body); got != want {
+			t.Fatalf("%s %s %s: %d, toxiproxy says %d", verb, path, body, got, want)
 		}
 	}
 	toxicity := func() string {
@@ -214,8 +191,6 @@ func compare(t *rapid.T, both []side) {
 				clock.Await[struct{}](clock.System(), time.Millisecond, nil)
 			}
 		}
-		call("GET", "", "")
-		call("GET", "/toxics", "")
 	}
 	// toxiproxy has the neighbours of a toxic that comes or goes pass on what they keep.
 	meddle := func() { chance = chance || stalled }
