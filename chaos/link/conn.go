@@ -17,9 +17,7 @@ type conn struct {
 	client   *net.TCPConn
 	server   atomic.Pointer[net.TCPConn] // nil before the node took it
 	up, down *chain
-
-	change  sync.Mutex // held while toxics are added, changed or removed
-	carried bool       // to the node, and not over: toxics hit it
+	carried  bool // to the node: toxics hit it; of the link's mu
 
 	once sync.Once
 	died chan struct{} // closed when the connection was cut
@@ -52,14 +50,6 @@ func (c *conn) run() {
 		c.die(reset)
 	}
 	wg.Wait() // both ends were passed on, or it is dead
-	c.change.Lock()
-	c.carried = false
-	for _, p := range []*chain{c.up, c.down} {
-		for _, s := range p.stages {
-			s.stop(func() {})
-		}
-	}
-	c.change.Unlock()
 	c.die(func(tcp *net.TCPConn) { _ = tcp.Close() })
 	c.link.forget(c)
 }
@@ -94,16 +84,15 @@ func (c *conn) connect() bool {
 	return true
 }
 
-// begin has the base delays and the impairments of now hit the connection.
+// begin has the base delays and the impairments of now hit the connection. The caller holds the
+// link's mu, as those of put, remove and clear do.
 func (c *conn) begin(active []Impairment) {
-	c.change.Lock()
 	c.carried = true
 	for _, p := range []*chain{c.up, c.down} {
 		if d := c.link.spec.base(p.way); d != (Delay{}) {
 			p.put(base, &toxic.Latency{Delay: d.Base, Jitter: d.Jitter}, 1)
 		}
 	}
-	c.change.Unlock()
 	for _, i := range active {
 		c.put(i)
 	}
@@ -119,8 +108,6 @@ func (c *conn) other(p *chain) *chain {
 }
 
 func (c *conn) each(d Direction, f func(*chain)) {
-	c.change.Lock()
-	defer c.change.Unlock()
 	for _, p := range []*chain{c.up, c.down} {
 		if c.carried && d.has(p.way) {
 			f(p)
@@ -135,6 +122,15 @@ func (c *conn) put(i Impairment) {
 		share = 1
 	}
 	c.each(i.Direction, func(p *chain) { p.put("impairment "+i.ID, toxic.Runs(i.Effect), share) })
+}
+
+// clear ends all toxics, of a connection that is over.
+func (c *conn) clear() {
+	for _, p := range []*chain{c.up, c.down} {
+		for _, s := range p.stages {
+			s.stop(func() {})
+		}
+	}
 }
 
 // remove takes an impairment off.

@@ -164,6 +164,7 @@ func (l *link) forget(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
+	c.clear()
 }
 
 // close resets all connections and returns when nothing of the link runs.
