@@ -126,13 +126,13 @@ func (a *Agent) Close() error {
 	return a.serveErr
 }
 
-// Reset kills and removes every node with its data and forgets all events.
-func (a *Agent) Reset() error {
+// reset kills and removes every node with its data and forgets all events.
+func (a *Agent) reset() error {
 	nodes := a.sorted()
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
-		wg.Go(func() { errs[i] = a.Remove(n.name) })
+		wg.Go(func() { errs[i] = a.remove(n) })
 	}
 	wg.Wait()
 	if a.cfg.OnReset != nil {
@@ -177,16 +177,7 @@ func (a *Agent) Nodes() []NodeStatus {
 	return all
 }
 
-// Reserve gives a node its addresses, which it keeps until it is removed, by port
-// name and as others dial them. A second call gives the same.
-func (a *Agent) Reserve(name, roleName string) (map[string]string, error) {
-	n, err := a.reserve(name, roleName)
-	if err != nil {
-		return nil, err
-	}
-	return n.addrs(a.cfg.Advertise), nil
-}
-
+// reserve gives a node its addresses, which it keeps until it is removed.
 func (a *Agent) reserve(name, roleName string) (*node, error) {
 	r, err := a.role(roleName)
 	if err != nil {
@@ -241,32 +232,27 @@ func (a *Agent) node(name string) (*node, error) {
 	return n, nil
 }
 
-// Remove kills a node if it runs, deletes its data and log, and gives its
-// addresses back. A node that does not exist is no error.
-func (a *Agent) Remove(name string) error {
-	n, err := a.node(name)
-	if err != nil {
-		return nil // it is gone already
-	}
+// remove kills a node if it runs, deletes its data and log, and gives its addresses back.
+func (a *Agent) remove(n *node) error {
 	if n.lock() != nil {
-		return nil
+		return nil // it is gone already
 	}
 	defer n.op.Unlock()
 	n.removed = true
-	n.killNow()
-	err = os.RemoveAll(n.dir) // before the name is free for a new node
+	n.kill()
+	err := os.RemoveAll(n.dir) // before the name is free for a new node
 	a.mu.Lock()
-	delete(a.nodes, name)
+	delete(a.nodes, n.name)
 	a.mu.Unlock()
 	n.releasePorts()
 	if err != nil {
-		return fmt.Errorf("remove node %s: %w", name, err)
+		return fmt.Errorf("remove node %s: %w", n.name, err)
 	}
 	return nil
 }
 
-// Version is the version of a role's server on this host.
-func (a *Agent) Version(ctx context.Context, roleName string) (string, error) {
+// version is the version of a role's server on this host.
+func (a *Agent) version(ctx context.Context, roleName string) (string, error) {
 	r, err := a.role(roleName)
 	if err != nil {
 		return "", err

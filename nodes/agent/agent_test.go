@@ -74,7 +74,7 @@ func TestLifeOfAnOwnNode(t *testing.T) {
 	must.Do(t, c.Stop(ctx, "own-1"))
 	must.Do(t, c.Stop(ctx, "own-1"))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}))
-	must.Do(t, c.Remove(ctx, "own-1"))
+	must.Do(t, c.Kill(ctx, "own-1"))
 
 	want := "own-1:started own-1:found-nothing-first own-1:ready own-1:paused own-1:resumed own-1:killed(signal-killed) " +
 		"own-1:started own-1:found-memory own-1:ready own-1:killed(signal-killed) " +
@@ -324,7 +324,7 @@ func TestUnreachableAgent(t *testing.T) {
 	if !errors.Is(err, httpapi.ErrUnreachable) || !strings.Contains(err.Error(), a.URL()) || !strings.Contains(err.Error(), "want a running `locklab agent` there") {
 		t.Error(err)
 	}
-	if err := a.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}); !errors.Is(err, httpapi.ErrClosed) {
+	if _, err := a.reserve("own-1", "own"); !errors.Is(err, httpapi.ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -369,7 +369,7 @@ func TestResetForgetsEverything(t *testing.T) {
 	if len(all) != 0 || resets.Load() != 1 {
 		t.Errorf("left: %v, hook was called %d times", all, resets.Load())
 	}
-	if h := a.Health(); h.NextEvent != 0 {
+	if h := a.health(); h.NextEvent != 0 {
 		t.Errorf("next event = %d", h.NextEvent)
 	}
 	<-events.Done()
@@ -393,7 +393,11 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 	a, c := newAgent(t, nil)
 	failed := make(chan error, 1)
 	go func() {
-		failed <- a.Start(context.Background(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Mute: true})})
+		n, err := a.reserve("own-1", "own")
+		if err == nil {
+			err = n.start(context.Background(), NodeSpec{Settings: settings(t, ownSettings{Mute: true})})
+		}
+		failed <- err
 	}()
 	var pid int
 	locktest.Eventually(t, "starting", func() bool {

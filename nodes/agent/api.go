@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,8 +12,6 @@ import (
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
-	"locklab/nodes/diskfault"
-	"locklab/nodes/process"
 )
 
 // What can go wrong beside what can with every API (see [httpapi.ErrInvalid] and those
@@ -63,48 +62,60 @@ func (a *Agent) api() *httpapi.API {
 		api.Mount(pattern, handler)
 	}
 	kit.Serve(api, a.metrics)
-	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.Health(), nil })
+	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.health(), nil })
 	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return ReadClock(), nil })
 	api.Get("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
-	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) { return a.Version(r.Context(), r.PathValue("role")) })
+	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) { return a.version(r.Context(), r.PathValue("role")) })
 	api.Get("GET /v1/nodes/{name}/clock", func(r *http.Request) (any, error) {
-		off, err := a.ClockOffset(r.Context(), r.PathValue("name"))
-		return process.Skew{Offset: off}, err
+		n, err := a.node(r.PathValue("name"))
+		if err != nil {
+			return nil, err
+		}
+		return n.clockNow(r.Context())
 	})
-	api.Get("GET /v1/nodes/{name}/disk", func(r *http.Request) (any, error) { return a.Disk(r.PathValue("name")) })
+	api.Get("GET /v1/nodes/{name}/disk", func(r *http.Request) (any, error) {
+		n, err := a.node(r.PathValue("name"))
+		if err != nil {
+			return nil, err
+		}
+		return n.diskSeen()
+	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/reserve", func(r *http.Request, in NodeSpec) (any, error) {
-		return a.Reserve(r.PathValue("name"), in.Role)
+		n, err := a.reserve(r.PathValue("name"), in.Role)
+		if err != nil {
+			return nil, err
+		}
+		return n.addrs(a.cfg.Advertise), nil
 	})
 	httpapi.Post(api, "POST /v1/nodes/{name}/start", func(r *http.Request, in NodeSpec) (any, error) {
-		in.Name = r.PathValue("name")
-		return nil, a.Start(r.Context(), in)
-	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/restart", func(r *http.Request, in RestartOptions) (any, error) {
-		return nil, a.Restart(r.Context(), r.PathValue("name"), in)
-	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/clock", func(r *http.Request, in process.Skew) (any, error) {
-		return nil, a.SetClock(r.Context(), r.PathValue("name"), in)
-	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/disk", func(r *http.Request, in diskfault.Fault) (any, error) {
-		return nil, a.SetDisk(r.PathValue("name"), in)
-	})
-	httpapi.Post(api, "POST /v1/nodes/{name}/pause", func(r *http.Request, in pauseRequest) (any, error) {
-		if in.Point == "" {
-			return nil, a.Pause(r.PathValue("name"))
+		n, err := a.reserve(r.PathValue("name"), in.Role)
+		if err != nil {
+			return nil, err
 		}
-		return nil, a.PauseAt(r.Context(), r.PathValue("name"), in.Point, in.Within)
+		return nil, n.start(r.Context(), in)
 	})
-	for verb, do := range map[string]func(string) error{
-		"kill": a.Kill, "stop": a.Stop, "resume": a.Resume, "remove": a.Remove,
-	} {
-		httpapi.Post(api, "POST /v1/nodes/{name}/"+verb, func(r *http.Request, _ struct{}) (any, error) {
-			return nil, do(r.PathValue("name"))
-		})
-	}
-	httpapi.Post(api, "POST /v1/reset", func(*http.Request, struct{}) (any, error) { return nil, a.Reset() })
+	post(a, api, "restart", (*node).restart)
+	post(a, api, "clock", (*node).setClock)
+	post(a, api, "disk", (*node).setDisk)
+	post(a, api, "pause", (*node).pause)
+	post(a, api, "resume", func(n *node, _ context.Context, _ struct{}) error { return n.onRunning("resume", (*child).resume) })
+	post(a, api, "kill", func(n *node, _ context.Context, _ struct{}) error { n.kill(); return nil })
+	post(a, api, "stop", func(n *node, _ context.Context, _ struct{}) error { n.stop(); return nil })
+	httpapi.Post(api, "POST /v1/reset", func(*http.Request, struct{}) (any, error) { return nil, a.reset() })
 	api.Stream("GET /v1/nodes/{name}/log", a.handleLog)
 	api.Stream("GET /v1/events", a.handleEvents)
 	return api
+}
+
+// post adds what can be done to a node that there is.
+func post[In any](a *Agent, api *httpapi.API, verb string, do func(*node, context.Context, In) error) {
+	httpapi.Post(api, "POST /v1/nodes/{name}/"+verb, func(r *http.Request, in In) (any, error) {
+		n, err := a.node(r.PathValue("name"))
+		if err != nil {
+			return nil, err
+		}
+		return nil, do(n, r.Context(), in)
+	})
 }
 
 // pauseRequest says where to stop the node: at once, or when it next comes to a point of its
@@ -124,15 +135,18 @@ type Health struct {
 	NextEvent uint64 `json:"next_event"` // number that the next event will get
 }
 
-// Health is what the agent says of itself.
-func (a *Agent) Health() Health {
+func (a *Agent) health() Health {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return Health{a.cfg.Host, a.cfg.Version, a.instance, a.log.nextNumber()}
 }
 
 func (a *Agent) handleLog(w http.ResponseWriter, r *http.Request) error {
-	data, err := a.Log(r.PathValue("name"))
+	n, err := a.node(r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	data, err := readLog(n.logPath())
 	if err != nil {
 		return err
 	}
@@ -174,7 +188,7 @@ func (a *Agent) watchIdle() {
 		}
 		if len(a.Nodes()) > 0 {
 			a.cfg.Log.Warn("no controller for long, removing all nodes", "host", a.cfg.Host, "idle", a.cfg.IdleReset)
-			if err := a.Reset(); err != nil {
+			if err := a.reset(); err != nil {
 				a.cfg.Log.Error("reset failed", "host", a.cfg.Host, "error", err)
 			}
 		}

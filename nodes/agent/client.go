@@ -98,10 +98,6 @@ func (c *Client) Disk(ctx context.Context, node string) (diskfault.Seen, error) 
 	return s, err
 }
 
-// Remove kills a node if it runs, deletes its data and log, and gives its
-// addresses back.
-func (c *Client) Remove(ctx context.Context, node string) error { return c.do(ctx, node, "remove") }
-
 // Reset removes every node and forgets all events: a controller that takes over a
 // running agent begins with it.
 func (c *Client) Reset(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"time"
@@ -50,37 +51,33 @@ func (w *watched) join(cmd *exec.Cmd, p *pipes, executable string) (err error) {
 	return nil
 }
 
-// diskOf is the disk of a node that can be made slow or full.
-func (a *Agent) diskOf(name string) (*diskfault.Disk, error) {
-	n, err := a.node(name)
-	if err != nil {
-		return nil, err
-	}
+// faulty is the disk of a node that can be made slow or full.
+func (n *node) faulty() (*diskfault.Disk, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.disk == nil {
-		return nil, fmt.Errorf("node %s was not started with a disk that can get slow or full: %w", name, httpapi.ErrConflict)
+		return nil, fmt.Errorf("node %s was not started with a disk that can get slow or full: %w", n.name, httpapi.ErrConflict)
 	}
 	return n.disk, nil
 }
 
-// SetDisk makes the node's disk slow or full, or neither.
-func (a *Agent) SetDisk(name string, fault diskfault.Fault) error {
+// setDisk makes the node's disk slow or full, or neither.
+func (n *node) setDisk(_ context.Context, fault diskfault.Fault) error {
 	if fault.Delay < 0 || fault.Delay > maxDiskDelay {
 		return fmt.Errorf("disk: delay_ns %d is out of range: want 0 to %d: %w", fault.Delay, maxDiskDelay, httpapi.ErrInvalid)
 	}
-	disk, err := a.diskOf(name)
+	disk, err := n.faulty()
 	if err == nil {
 		disk.Set(fault)
 	}
 	return err
 }
 
-// Disk says what is wrong with the node's disk, and what that has done since it was set.
-func (a *Agent) Disk(name string) (diskfault.Seen, error) {
-	disk, err := a.diskOf(name)
+// diskSeen says what is wrong with the node's disk, and what that has done since it was set.
+func (n *node) diskSeen() (any, error) {
+	disk, err := n.faulty()
 	if err != nil {
-		return diskfault.Seen{}, err
+		return nil, err
 	}
 	return disk.Seen(), nil
 }

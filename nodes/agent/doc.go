@@ -38,7 +38,7 @@
 //	POST /v1/nodes/{name}/start      {role, settings, fake_clock, disk}
 //	POST /v1/nodes/{name}/pause      {point, within_ns}; at once without a point
 //	POST /v1/nodes/{name}/restart    {wipe, delay_ns}
-//	POST /v1/nodes/{name}/kill       (also resume, stop, remove)
+//	POST /v1/nodes/{name}/kill       (also resume, stop)
 //	GET  /v1/nodes/{name}/clock      {offset_ns, rate}; to set it POST the same
 //	GET  /v1/nodes/{name}/disk       {delay_ns, full, hit, done, least_ns}; to set it POST {delay_ns, full}
 //	GET  /v1/nodes/{name}/log        text

@@ -37,39 +37,35 @@ func (n *node) skewNow(now time.Time) (process.Skew, time.Duration) {
 	return n.skew, n.skew.Offset + time.Duration(float64(now.Sub(n.skewed))*(n.skew.Rate-1))
 }
 
-// clocked is a node whose clock can be set.
-func (a *Agent) clocked(name string) (*node, error) {
-	n, err := a.node(name)
-	if err != nil {
-		return nil, err
-	}
+// canSetClock says why the node's clock cannot be set; nil if it can.
+func (n *node) canSetClock() error {
 	switch {
 	case n.role.OwnClock:
+		return nil
 	case n.role.Clock == nil:
-		return nil, fmt.Errorf("node %s: the clock of the role %s cannot be set: %w", name, n.role.Name, httpapi.ErrInvalid)
+		return fmt.Errorf("node %s: the clock of the role %s cannot be set: %w", n.name, n.role.Name, httpapi.ErrInvalid)
 	case !n.fake.Load():
-		return nil, fmt.Errorf("node %s was not started with a clock that can be set: %w", name, httpapi.ErrConflict)
+		return fmt.Errorf("node %s was not started with a clock that can be set: %w", n.name, httpapi.ErrConflict)
 	}
-	return n, nil
+	return nil
 }
 
-// SetClock makes the node's wall clock wrong by so much, and run at a rate from then on: 1 is
+// setClock makes the node's wall clock wrong by so much, and run at a rate from then on: 1 is
 // right.
-func (a *Agent) SetClock(ctx context.Context, name string, skew process.Skew) error {
-	n, err := a.clocked(name)
-	if err != nil {
+func (n *node) setClock(ctx context.Context, skew process.Skew) error {
+	if err := n.canSetClock(); err != nil {
 		return err
 	}
 	if skew.Rate <= 0 {
-		return fmt.Errorf("node %s: the rate of a clock is %v: want more than 0: %w", name, skew.Rate, httpapi.ErrInvalid)
+		return fmt.Errorf("node %s: the rate of a clock is %v: want more than 0: %w", n.name, skew.Rate, httpapi.ErrInvalid)
 	}
 	if n.role.OwnClock {
-		_, err := a.ask(ctx, n, process.Order{Clock: &skew})
+		_, err := n.ask(ctx, process.Order{Clock: &skew})
 		return err
 	}
 	c := n.current()
 	if c == nil {
-		return fmt.Errorf("node %s was never started: %w", name, httpapi.ErrConflict)
+		return fmt.Errorf("node %s was never started: %w", n.name, httpapi.ErrConflict)
 	}
 	if err := fakeclock.Set(n.clockFile(), skew.Offset, skew.Rate, c.began); err != nil {
 		return err
@@ -80,28 +76,27 @@ func (a *Agent) SetClock(ctx context.Context, name string, skew process.Skew) er
 	return nil
 }
 
-// ClockOffset asks the node for the time, and says by how much it differs from this
+// clockNow asks the node for the time. The offset is by how much that differs from this
 // machine's, but for half of the time that the answer took.
-func (a *Agent) ClockOffset(ctx context.Context, name string) (time.Duration, error) {
-	n, err := a.clocked(name)
-	if err != nil {
-		return 0, err
+func (n *node) clockNow(ctx context.Context) (skew process.Skew, err error) {
+	if err := n.canSetClock(); err != nil {
+		return skew, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	before := clock.System().Now()
-	at, err := a.timeOf(ctx, n)
+	var at time.Time
+	if n.role.OwnClock {
+		var answer process.Answer
+		answer, err = n.ask(ctx, process.Order{})
+		at = time.Unix(0, answer.WallNS)
+	} else {
+		at, err = n.role.Clock(ctx, n.prepared().Addrs[n.role.ClientPort])
+	}
 	if err != nil {
-		return 0, fmt.Errorf("node %s: read its clock: %w", name, err)
+		return skew, fmt.Errorf("node %s: read its clock: %w", n.name, err)
 	}
 	took := clock.System().Now().Sub(before)
-	return at.Sub(before.Add(took / 2)), nil
-}
-
-func (a *Agent) timeOf(ctx context.Context, n *node) (time.Time, error) {
-	if !n.role.OwnClock {
-		return n.role.Clock(ctx, n.prepared().Addrs[n.role.ClientPort])
-	}
-	answer, err := a.ask(ctx, n, process.Order{})
-	return time.Unix(0, answer.WallNS), err
+	skew.Offset = at.Sub(before.Add(took / 2))
+	return skew, nil
 }

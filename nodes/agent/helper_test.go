@@ -166,12 +166,14 @@ func playHost(args []string) error {
 		return err
 	}
 	ctx := context.Background()
+	c := NewClient(a.URL(), cfg.Token)
+	defer c.Close()
 	for _, spec := range []NodeSpec{{Name: "own-1", Role: "own"}, {Name: "foreign-1", Role: "foreign"}, {Name: "own-2", Role: "own"}} {
-		if err := a.Start(ctx, spec); err != nil {
+		if err := c.Start(ctx, spec); err != nil {
 			return err
 		}
 	}
-	if err := a.Pause("own-2"); err != nil { // a stopped node must not survive either
+	if err := c.Pause(ctx, "own-2"); err != nil { // a stopped node must not survive either
 		return err
 	}
 	if err := json.MarshalWrite(os.Stdout, a.PIDs()); err != nil {

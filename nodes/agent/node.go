@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -31,9 +30,9 @@ type NodeSpec struct {
 	Name     string         `json:"-"` // in the path of a request
 	Role     string         `json:"role"`
 	Settings jsontext.Value `json:"settings,omitzero"` // for the role; nil for none
-	// FakeClock runs it with a wall clock that [Agent.SetClock] can set, if its role has one.
+	// FakeClock runs it with a wall clock that [Client.SetClock] can set, if its role has one.
 	FakeClock bool `json:"fake_clock,omitzero"`
-	// Disk are the calls that [Agent.SetDisk] can hold or refuse, "" none.
+	// Disk are the calls that [Client.SetDisk] can hold or refuse, "" none.
 	Disk diskfault.Calls `json:"disk,omitzero"`
 }
 
@@ -143,16 +142,13 @@ func (n *node) lock() error {
 	return nil
 }
 
-// Start starts a node with an empty data directory and returns when it is ready.
+// start starts a node with an empty data directory and returns when it is ready.
 // Starting one that already runs with the same settings waits for it only.
 // Only a node's first start since it was reserved founds a service of servers (process.Config.First):
-// after a Stop of all raft servers, Remove them all before they start anew, or the service is never founded.
-func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
-	n, err := a.reserve(spec.Name, spec.Role)
+// after a stop of all raft servers, reset the agents before they start anew, or the service is never founded.
+func (n *node) start(ctx context.Context, spec NodeSpec) error {
+	err := n.lock()
 	if err != nil {
-		return err
-	}
-	if err := n.lock(); err != nil {
 		return err
 	}
 	c := n.running()
@@ -172,24 +168,21 @@ func (a *Agent) Start(ctx context.Context, spec NodeSpec) error {
 	return n.awaitReady(ctx, c, spawned)
 }
 
-// Restart kills a node if it runs, and after the delay starts it again on the same
+// restart kills a node if it runs, and after the delay starts it again on the same
 // addresses with the same settings; it returns when the node is ready.
-func (a *Agent) Restart(ctx context.Context, name string, options RestartOptions) error {
-	n, err := a.node(name)
+func (n *node) restart(ctx context.Context, options RestartOptions) error {
+	err := n.lock()
 	if err != nil {
 		return err
 	}
-	if err := n.lock(); err != nil {
-		return err
-	}
 	last := n.current()
-	n.killNow()
+	n.kill()
 	n.op.Unlock()
 	if last == nil {
-		return fmt.Errorf("restart %s: it was never started: %w", name, httpapi.ErrConflict)
+		return fmt.Errorf("restart %s: it was never started: %w", n.name, httpapi.ErrConflict)
 	}
-	if err := a.sleep(ctx, options.Delay); err != nil {
-		return fmt.Errorf("restart %s: it stays down: %w", name, err)
+	if err := n.agent.sleep(ctx, options.Delay); err != nil {
+		return fmt.Errorf("restart %s: it stays down: %w", n.name, err)
 	}
 	if err := n.lock(); err != nil {
 		return err
@@ -198,7 +191,7 @@ func (a *Agent) Restart(ctx context.Context, name string, options RestartOptions
 	if n.current() == last {
 		c, err = n.spawn(options.Wipe)
 	} else {
-		err = fmt.Errorf("restart %s: it was started by somebody else during the delay: %w", name, httpapi.ErrConflict)
+		err = fmt.Errorf("restart %s: it was started by somebody else during the delay: %w", n.name, httpapi.ErrConflict)
 	}
 	n.op.Unlock()
 	if err != nil {
@@ -349,15 +342,16 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 	return fmt.Errorf("start %s: %w: %w; %s", n.name, cause, ErrStart, tailOf(n.logPath()))
 }
 
-// killNow kills the live incarnation and waits until it is gone.
-func (n *node) killNow() {
+// kill kills the live incarnation, if there is one, and waits until it is gone.
+func (n *node) kill() {
 	if c := n.running(); c != nil {
 		c.end("killed", syscall.SIGKILL, true)
 		<-c.gone
 	}
 }
 
-// stop ends the live incarnation, gently first.
+// stop ends the live incarnation, if there is one: with SIGTERM, and with SIGKILL if that does not help in
+// time.
 func (n *node) stop() {
 	c := n.running()
 	if c == nil {
@@ -370,50 +364,20 @@ func (n *node) stop() {
 	}
 }
 
-// Kill ends a node with SIGKILL and returns once it is gone. One that has ended
-// already is no error.
-func (a *Agent) Kill(name string) error { return a.endNode(name, (*node).killNow) }
-
-// Stop ends a node with SIGTERM, and with SIGKILL if that does not help in time.
-// One that has ended already, or was never started, is no error.
-func (a *Agent) Stop(name string) error { return a.endNode(name, (*node).stop) }
-
-func (a *Agent) endNode(name string, end func(*node)) error {
-	n, err := a.node(name)
-	if err != nil {
-		return err
-	}
-	end(n)
-	return nil
+// pause stops a node with SIGSTOP, at once or at a point, and returns once it stands still.
+func (n *node) pause(ctx context.Context, at pauseRequest) error {
+	return n.onRunning("pause", func(c *child) error {
+		if at.Point == "" {
+			return c.pause()
+		}
+		return c.pauseAt(ctx, at.Point, at.Within)
+	})
 }
 
-// Pause stops a node with SIGSTOP and returns once it stands still.
-func (a *Agent) Pause(name string) error { return a.onRunning(name, "pause", (*child).pause) }
-
-// Resume lets a paused node go on. One that is not paused is no error.
-func (a *Agent) Resume(name string) error { return a.onRunning(name, "resume", (*child).resume) }
-
-func (a *Agent) onRunning(name, verb string, do func(*child) error) error {
-	n, err := a.node(name)
-	if err != nil {
-		return err
-	}
+func (n *node) onRunning(verb string, do func(*child) error) error {
 	c := n.running()
 	if c == nil {
-		return fmt.Errorf("%s %s: it does not run: %w", verb, name, httpapi.ErrConflict)
+		return fmt.Errorf("%s %s: it does not run: %w", verb, n.name, httpapi.ErrConflict)
 	}
 	return do(c)
-}
-
-// Log is what is kept of a node's output, the newest megabyte at least.
-func (a *Agent) Log(name string) ([]byte, error) {
-	n, err := a.node(name)
-	if err != nil {
-		return nil, err
-	}
-	data, err := readLog(n.logPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
 }

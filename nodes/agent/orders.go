@@ -83,7 +83,7 @@ func (o *orders) read(from io.Reader) {
 }
 
 // ask has an own node that runs carry out an order.
-func (a *Agent) ask(ctx context.Context, n *node, order process.Order) (process.Answer, error) {
+func (n *node) ask(ctx context.Context, order process.Order) (process.Answer, error) {
 	c := n.running()
 	if c == nil || c.orders == nil {
 		return process.Answer{}, fmt.Errorf("order node %s: it does not run: %w", n.name, httpapi.ErrConflict)
@@ -100,20 +100,6 @@ func points() []string {
 	return []string{history.PointAcquiring, history.PointGranted, history.PointReleasing}
 }
 
-// PauseAt stops a node when it next comes to a point of its work, and returns once it stands
-// still there. One that does not come to it in the time goes on.
-func (a *Agent) PauseAt(ctx context.Context, name, point string, within time.Duration) error {
-	return a.onRunning(name, "pause", func(c *child) error {
-		if !c.points || !slices.Contains(points(), point) {
-			return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w", name, point, points(), httpapi.ErrInvalid)
-		}
-		if err := c.pauseAt(ctx, point, within); err != nil {
-			return fmt.Errorf("pause %s at %s: %w", name, point, err)
-		}
-		return nil
-	})
-}
-
 // pointWait is a pause that waits until the process stops itself at a point.
 type pointWait struct {
 	askedNS int64
@@ -121,7 +107,17 @@ type pointWait struct {
 	giveUp  context.CancelFunc
 }
 
-func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) error {
+// pauseAt stops a node when it next comes to a point of its work, and returns once it stands
+// still there. One that does not come to it in the time goes on.
+func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) (err error) {
+	if !c.points || !slices.Contains(points(), point) {
+		return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w", c.Name, point, points(), httpapi.ErrInvalid)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("pause %s at %s: %w", c.Name, point, err)
+		}
+	}()
 	asking, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	w := &pointWait{clock.Mono(), make(chan struct{}), giveUp}
@@ -136,7 +132,7 @@ func (c *child) pauseAt(ctx context.Context, point string, within time.Duration)
 	c.waits = w
 	c.mu.Unlock()
 
-	_, err := c.orders.ask(asking, process.Order{PauseAt: &point}) // which it may stop before it answers
+	_, err = c.orders.ask(asking, process.Order{PauseAt: &point}) // which it may stop before it answers
 	if err == nil {
 		err = w.wait(asking, within, c.gone)
 	}

@@ -84,7 +84,7 @@ func TestResumeTakesAPointBack(t *testing.T) {
 		return own.waits != nil
 	}
 	paused := make(chan error, 1)
-	go func() { paused <- a.PauseAt(ctx, "own-1", history.PointReleasing, time.Minute) }() // which it never comes to
+	go func() { paused <- n.pause(ctx, pauseRequest{history.PointReleasing, time.Minute}) }() // which it never comes to
 	locktest.Eventually(t, "it is to stop", waits)
 	must.Do(t, c.Resume(ctx, "own-1"))
 	if err := <-paused; err == nil || own.standsStill() {
@@ -93,7 +93,7 @@ func TestResumeTakesAPointBack(t *testing.T) {
 
 	for range 20 { // who asks goes away while it comes to the point
 		gone, leave := context.WithCancel(ctx)
-		go func() { paused <- a.PauseAt(gone, "own-1", history.PointGranted, time.Minute) }()
+		go func() { paused <- n.pause(gone, pauseRequest{history.PointGranted, time.Minute}) }()
 		leave()
 		if err := <-paused; err == nil { // it stood there before that
 			must.Do(t, c.Resume(ctx, "own-1"))

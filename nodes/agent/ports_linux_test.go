@@ -69,6 +69,6 @@ func TestAddressOfADeadNodeIsKept(t *testing.T) {
 	}
 	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
 	dial(t, addr.String())
-	must.Do(t, c.Remove(ctx, "own-1"))
+	must.Do(t, c.Reset(ctx))
 	locktest.Eventually(t, "free", func() bool { return !taken() })
 }

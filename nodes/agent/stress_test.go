@@ -31,7 +31,7 @@ func TestManyControllersAtOnce(t *testing.T) {
 					name, role = "foreign-1", "foreign"
 				}
 				var err error
-				switch random.IntN(8) {
+				switch random.IntN(7) {
 				case 0, 1:
 					err = c.Start(t.Context(), NodeSpec{Name: name, Role: role})
 				case 2:
@@ -44,8 +44,6 @@ func TestManyControllersAtOnce(t *testing.T) {
 					err = c.Resume(t.Context(), name)
 				case 6:
 					err = c.Restart(t.Context(), name, RestartOptions{Wipe: random.IntN(2) == 0})
-				case 7:
-					err = c.Remove(t.Context(), name)
 				}
 				for _, n := range a.Nodes() {
 					pids.Store(n.PID, true)

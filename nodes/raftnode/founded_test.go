@@ -25,7 +25,7 @@ import (
 type processes struct {
 	t       *testing.T
 	dir     string
-	agent   *agent.Agent
+	agent   *agent.Client
 	names   []string
 	links   map[string]*locktest.Link // "from>to"
 	clients []raftlock.Server
@@ -39,15 +39,17 @@ func newProcesses(t *testing.T) *processes {
 	var err error
 	cfg.Executable, err = os.Executable()
 	must.Do(t, err)
-	p.agent, err = agent.New(cfg)
+	a, err := agent.New(cfg)
 	must.Do(t, err)
+	p.agent = agent.NewClient(a.URL(), cfg.Token)
 	t.Cleanup(func() {
-		if err := p.agent.Close(); err != nil {
+		p.agent.Close()
+		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	for _, to := range p.names {
-		addrs, err := p.agent.Reserve(to, raftnode.Name)
+		addrs, err := p.agent.Reserve(t.Context(), to, raftnode.Name)
 		must.Do(t, err)
 		p.clients = append(p.clients, raftlock.Server{Name: to, Addr: addrs[raftnode.PortClient]})
 		for _, from := range p.names {
@@ -155,7 +157,7 @@ func TestAServiceIsFoundedOnce(t *testing.T) {
 	// The one that forgot votes again: it and the late one go on without the third.
 	locktest.Eventually(t, forgets+" to be taught", func() bool { return p.state(forgets) != "recovering" })
 	locktest.Release(t, held)
-	must.Do(t, p.agent.Kill(keeps))
+	must.Do(t, p.agent.Kill(t.Context(), keeps))
 	locktest.Release(t, next)
 	again := locktest.Acquire(t, p.client(), "r")
 	if token(t, again) <= token(t, next) {
