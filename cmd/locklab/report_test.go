@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -65,22 +63,6 @@ func TestComparisonsAreListed(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfOneSecond are different ones.
-func TestDirectoriesOfOneSecond(t *testing.T) {
-	parent := filepath.Join(t.TempDir(), "new")
-	var names []string
-	for range 3 {
-		dir, err := freshDir(parent, "now")
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, filepath.Base(dir))
-	}
-	if want := []string{"now", "now-2", "now-3"}; !slices.Equal(names, want) {
-		t.Errorf("have %v, want %v", names, want)
-	}
-}
-
 // TestFailedComparisonLeavesNothing: no directory is left in which there is no report.
 func TestFailedComparisonLeavesNothing(t *testing.T) {
 	dirs := twoRuns(t)
@@ -126,17 +108,5 @@ func TestAReportIsNotWrittenOver(t *testing.T) {
 	}
 	if page := testfile.Read(t, filepath.Join(dirs[0], "index.html")); !strings.Contains(string(page), "redlock") {
 		t.Error("the page does not name the lock")
-	}
-}
-
-// TestNothingToGoOnWith: a run that was interrupted before it left anything names no directory.
-func TestNothingToGoOnWith(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	dir := t.TempDir()
-	for path, want := range map[string]string{dir: "logs are in " + dir, filepath.Join(dir, "gone"): "nothing to report, nor to go on with"} {
-		if err := explainNoResult(ended, context.Canceled, path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", path, err, want)
-		}
 	}
 }

@@ -136,12 +136,3 @@ func TestListTellsOptions(t *testing.T) {
 		t.Errorf("a restart, which is over at once, has a length:\n%s", said)
 	}
 }
-
-// TestTitlesBeginWithALetter, of whatever alphabet.
-func TestTitlesBeginWithALetter(t *testing.T) {
-	for title, want := range map[string]string{"time to acquire": "Time to acquire", "획득 시간": "획득 시간"} {
-		if have := upper(title); have != want {
-			t.Errorf("%q became %q", title, have)
-		}
-	}
-}

@@ -3,7 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -54,16 +53,8 @@ func DecodeSettings(settings []byte, into any) error {
 	return nil
 }
 
-// maxConfigSize bounds the config file; the agent bounds requests lower.
-const maxConfigSize = 4 << 20
-
 func readConfig(path string) (*Config, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read node config: %w", err)
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigSize))
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read node config: %w", err)
 	}

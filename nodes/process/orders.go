@@ -2,7 +2,6 @@ package process
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,12 +95,7 @@ func (n *Node) follow(o Order) error {
 func openAnswers() io.Writer {
 	f := os.NewFile(AnswersFD, "answers")
 	if info, err := f.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return nobody{}
+		return io.Discard
 	}
 	return f
 }
-
-// nobody reads answers.
-type nobody struct{}
-
-func (nobody) Write([]byte) (int, error) { return 0, errors.New("nobody reads answers") }

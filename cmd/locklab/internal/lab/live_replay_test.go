@@ -1,11 +1,9 @@
 package lab
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -18,8 +16,6 @@ import (
 	"time"
 
 	"locklab/chaos/scenario"
-	"locklab/internal/must"
-	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
@@ -118,56 +114,4 @@ func TestLivePageCountsWhatTheCheckerCounts(t *testing.T) {
 
 func unescape(text string) string {
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(text)
-}
-
-// BenchmarkLivePage is the CPU time that the page takes while a run of the sample report is
-// played again in its own time, with browsers that look and without: in milliseconds for each
-// second of the run, over all cores. What the browsers' ends of the connections take here is
-// in it.
-func BenchmarkLivePage(b *testing.B) {
-	for _, viewers := range []int{0, 8} {
-		b.Run(fmt.Sprintf("viewers=%d", viewers), func(b *testing.B) {
-			_, events, run := sampled(b, "none", "zone-partition")
-			for b.Loop() {
-				board := boardOf(run)
-				handler, err := board.Handler()
-				if err != nil {
-					b.Fatal(err)
-				}
-				server := httptest.NewServer(handler)
-				ctx, cancel := context.WithCancel(context.Background())
-				var all sync.WaitGroup
-				all.Go(func() { board.Show(ctx) })
-				bytes := make([]int64, viewers)
-				for i := range viewers {
-					response, err := http.Get(server.URL + "/events?lang=" + []string{"en", "ko"}[i%2])
-					if err != nil {
-						b.Fatal(err)
-					}
-					all.Go(func() {
-						bytes[i], _ = io.Copy(io.Discard, bufio.NewReader(response.Body))
-						_ = response.Body.Close()
-					})
-				}
-				began, used := clock.Mono(), cpuTime(b)
-				replay(events, run, board)
-				seconds := time.Duration(clock.Mono() - began).Seconds()
-				b.ReportMetric(float64((cpuTime(b)-used).Microseconds())/1000/seconds, "cpu-ms/s")
-				cancel()
-				all.Wait()
-				server.Close()
-				if viewers > 0 {
-					b.ReportMetric(float64(bytes[0])/1024/seconds, "KiB/s/viewer")
-				}
-			}
-		})
-	}
-}
-
-// cpuTime is what this process has used of all CPUs.
-func cpuTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	used, err := posix.CPUTime()
-	must.Do(tb, err)
-	return used
 }
