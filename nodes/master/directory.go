@@ -21,13 +21,11 @@ type directory struct {
 }
 
 // site is what is known of one worker. It is suspect, and its rooms are not
-// proposed, while it has been silent for too long, or for half of that and a
-// request to it has failed.
+// proposed, while it has been silent for too long, or since its feed has ended.
 type site struct {
 	incarnation string
-	rev         uint64 // everything up to here came through the feed
-	heard       time.Time
-	failed      bool
+	rev         uint64    // everything up to here came through the feed
+	heard       time.Time // zero: not since the feed has ended
 	following   bool
 }
 
@@ -252,25 +250,11 @@ func (d *directory) findLocked(r *remote, room worker.Room) (*knownRoom, int) {
 	return nil, 0
 }
 
-// failed notes that a request to the worker had no answer. One whose feed still
-// speaks is slow, not out of reach: to suspect it would send everybody to the lock
-// and to a look at all workers, which is many times the work, just when there is
-// too much of it.
-func (d *directory) failed(r *remote) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s := d.sites[r]
-	if !s.following || clock.System().Now().Sub(s.heard) > d.silence/2 {
-		s.failed = true
-	}
-}
-
 // unfollowed notes that the feed has ended.
 func (d *directory) unfollowed(r *remote) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sites[r].failed = true
-	d.sites[r].following = false
+	d.sites[r].heard, d.sites[r].following = time.Time{}, false
 }
 
 func (d *directory) suspect(r *remote) bool {
@@ -280,15 +264,14 @@ func (d *directory) suspect(r *remote) bool {
 }
 
 func (d *directory) suspectLocked(r *remote, now time.Time) bool {
-	s := d.sites[r]
-	return s.failed || now.Sub(s.heard) > d.silence
+	return now.Sub(d.sites[r].heard) > d.silence
 }
 
 // heardLocked ends a suspicion: the rooms of the worker can be proposed again.
 func (d *directory) heardLocked(r *remote) {
 	s, now := d.sites[r], clock.System().Now()
 	wasSuspect := d.suspectLocked(r, now)
-	s.heard, s.failed = now, false
+	s.heard = now
 	if wasSuspect {
 		for name := range d.groups {
 			d.wakeLocked(name)

@@ -17,8 +17,7 @@
 // What the master knows of rooms comes from the workers' feeds and may be old; who
 // gets a seat is decided by the worker (409 when the room is full). Requests under
 // way count against the seats known, so that concurrent players spread over rooms.
-// A worker that has been silent, or did not answer, is suspect until it is heard of
-// again: its rooms are not proposed, but under the lock it is asked all the same,
+// A worker that has been silent is suspect until it is heard of again: its rooms are not proposed, but under the lock it is asked all the same,
 // with less patience.
 //
 // Everything that a worker is asked for may be repeated without a second effect,

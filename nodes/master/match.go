@@ -115,9 +115,6 @@ func (a *attempt) ask(ctx context.Context, r *remote, id string) (*worker.Room, 
 	}
 	if httpapi.KindOf(err) == "" {
 		a.tried = append(a.tried, id)
-		if ctx.Err() == nil { // otherwise the caller has left, which is not the worker's fault
-			a.directory.failed(r)
-		}
 	}
 	return room, err
 }

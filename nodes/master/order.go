@@ -105,11 +105,8 @@ func (a *attempt) look(ctx context.Context) []listed {
 			defer cancel()
 			listing, err := r.look(lookCtx, a.group)
 			seen[i] = listed{remote: r, listing: listing, err: err}
-			switch {
-			case err == nil:
+			if err == nil {
 				a.directory.learn(r, listing)
-			case ctx.Err() == nil: // otherwise the caller has left, which is not the worker's fault
-				a.directory.failed(r)
 			}
 		})
 	}
@@ -190,7 +187,6 @@ func (a *attempt) order(ctx context.Context, h *hold, seen []listed, unreachable
 			return s, room, nil
 		case outcome == locks.OutcomeUnknown:
 			a.unknown = true
-			a.directory.failed(s.remote)
 			a.log.Debug("order unknown", slog.String("worker", s.remote.name), slog.Any("error", err))
 			return listed{}, worker.Room{}, fmt.Errorf("order a room: %w: %w", locks.ErrUnknown, err)
 		case httpapi.KindOf(err) == worker.KindCapacity:

@@ -3,7 +3,6 @@ package master
 import (
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"locklab/internal/strictjson"
@@ -18,7 +17,7 @@ type WorkerAddr struct {
 	Addr string `json:"addr"` // host:port
 }
 
-// Settings says how a master behaves. What has no JSON name is set by tests only.
+// Settings says how a master behaves.
 type Settings struct {
 	Name string `json:"name"`
 	Zone string `json:"zone"`
@@ -39,35 +38,28 @@ type Settings struct {
 	// What a worker must answer within follows it.
 	Second time.Duration `json:"second,omitzero,format:units"`
 
-	// MatchTimeout bounds a match request, but for Hold: that of another one, and its own.
-	MatchTimeout time.Duration `json:"-"`
-	// AcquireTimeout bounds the wait for the lock, but for the Hold of another one.
-	AcquireTimeout time.Duration `json:"-"`
-	// ReleaseTimeout bounds a release.
-	ReleaseTimeout time.Duration `json:"-"`
-	// CanaryTimeout bounds the canary's wait for its own resource.
-	CanaryTimeout time.Duration `json:"-"`
+	Limits `json:"-"`
+}
 
-	// LookTimeout bounds the question to a worker, under the lock, what rooms it has.
-	LookTimeout time.Duration `json:"-"`
-	// SuspectLookTimeout is the same for a worker that seems to be out of reach.
-	SuspectLookTimeout time.Duration `json:"-"`
-	// SeatTimeout bounds the request for a seat in one room.
-	SeatTimeout time.Duration `json:"-"`
-	// OrderTimeout bounds the order of a room.
-	OrderTimeout time.Duration `json:"-"`
-
-	// FeedSilence is after how long without a line from its feed a worker is suspect.
-	FeedSilence time.Duration `json:"-"`
-	// FeedReset is after how long without a line a feed is dialled anew.
-	FeedReset time.Duration `json:"-"`
-	// ReadyTimeout is how long readiness waits for feeds that do not come.
-	ReadyTimeout time.Duration `json:"-"`
+// Limits follow from Patience and Second; only tests set others.
+type Limits struct {
+	// MatchTimeout bounds a match request and AcquireTimeout its wait for the lock, but for the Hold of
+	// another one, and its own. They follow the players' patience, all others a second.
+	MatchTimeout, AcquireTimeout  time.Duration
+	ReleaseTimeout, CanaryTimeout time.Duration // the second is that of the canary's acquisition
+	// LookTimeout bounds the question to a worker, under the lock, what rooms it has, and SuspectLookTimeout
+	// that to one that seems to be out of reach.
+	LookTimeout, SuspectLookTimeout time.Duration
+	SeatTimeout, OrderTimeout       time.Duration // of a seat in one room, and of a room
+	// FeedSilence is after how long without a line from its feed a worker is suspect, and FeedReset when the
+	// feed is dialled anew.
+	FeedSilence, FeedReset time.Duration
+	ReadyTimeout           time.Duration // for which readiness waits for feeds that do not come
 }
 
 // DefaultSettings has everything but names and addresses.
 func DefaultSettings() Settings {
-	return Settings{
+	return Settings{Limits: Limits{
 		MatchTimeout:       2 * time.Second,
 		AcquireTimeout:     time.Second,
 		ReleaseTimeout:     time.Second,
@@ -79,7 +71,7 @@ func DefaultSettings() Settings {
 		FeedSilence:        400 * time.Millisecond,
 		FeedReset:          time.Second,
 		ReadyTimeout:       2 * time.Second,
-	}
+	}}
 }
 
 // ParseSettings reads JSON on top of the defaults and checks the result.
@@ -119,19 +111,6 @@ func (s Settings) validate() error {
 	}
 	if len(s.Workers) == 0 {
 		fail("workers is empty: want at least one")
-	}
-	seen := map[string]bool{}
-	for i, w := range s.Workers {
-		if err := worker.CheckName("name", w.Name); err != nil {
-			fail("workers[%d]: %w", i, err)
-		}
-		if seen[w.Name] {
-			fail("workers[%d]: name %q is there twice", i, w.Name)
-		}
-		seen[w.Name] = true
-		if _, _, err := net.SplitHostPort(w.Addr); err != nil {
-			fail("workers[%d]: addr %q: want host:port: %w", i, w.Addr, err)
-		}
 	}
 	if s.Patience < 0 || s.Second < 0 {
 		fail("patience is %v and second %v: want 0s or more, such as 2.5s", s.Patience, s.Second)
