@@ -38,12 +38,16 @@ type Locker struct {
 	running sync.WaitGroup // calls and leases
 	wakeups atomic.Uint64
 
-	mu     sync.Mutex
-	closed bool
-	calls  map[*context.CancelFunc]struct{} // of Acquire
-	rand   *rand.Rand
-	held   map[interface{ lose() }]struct{}
+	closing context.Context //nolint:containedctx // ends with Close
+	close   context.CancelFunc
+
+	mu   sync.Mutex
+	rand *rand.Rand
+	held map[loser]struct{}
 }
+
+// loser is a lease that is told of Close.
+type loser interface{ lose() }
 
 var (
 	_ locks.Locker        = (*Locker)(nil)
@@ -75,11 +79,12 @@ func New(cfg Config) (*Locker, error) {
 	}
 	l := &Locker{
 		options: cfg.Options, clock: cfg.Clock,
-		rand: cfg.Seed.Child("postgres").Rand(), calls: map[*context.CancelFunc]struct{}{}, held: map[interface{ lose() }]struct{}{},
+		rand: cfg.Seed.Child("postgres").Rand(), held: map[loser]struct{}{},
 	}
 	if l.clock == nil {
 		l.clock = clock.System()
 	}
+	l.closing, l.close = context.WithCancel(context.Background())
 	l.sockets = newSockets(pool.ConnConfig, cfg.Options.Timeout)
 	l.try = map[string]func(context.Context, string) (locks.Lease, error){Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease}[cfg.Options.Variant]
 	if l.pool, err = pgxpool.NewWithConfig(context.Background(), pool); err != nil {
@@ -108,12 +113,13 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	wait, cancel := context.WithCancel(ctx) // Close ends it too
-	defer cancel()
-	if !l.begin(&cancel) {
+	if !l.begin() {
 		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 	}
-	defer l.end(&cancel)
+	defer l.running.Done()
+	wait, cancel := context.WithCancel(ctx) // Close ends it too
+	defer cancel()
+	defer context.AfterFunc(l.closing, cancel)()
 	for {
 		lease, err := l.try(wait, resource)
 		if err == nil {
@@ -150,29 +156,17 @@ func (l *Locker) Wakeups() uint64 {
 	return l.wakeups.Load()
 }
 
-func (l *Locker) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
-}
+func (l *Locker) isClosed() bool { return l.closing.Err() != nil }
 
-// begin has Close end a call, and wait for its end. It is false if that was called.
-func (l *Locker) begin(call *context.CancelFunc) bool {
+// begin has Close wait for the end of a call. It is false if that was called.
+func (l *Locker) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.isClosed() {
 		return false
 	}
 	l.running.Add(1)
-	l.calls[call] = struct{}{}
 	return true
-}
-
-func (l *Locker) end(call *context.CancelFunc) {
-	l.mu.Lock()
-	delete(l.calls, call)
-	l.mu.Unlock()
-	l.running.Done()
 }
 
 // sleep waits for about the delay. It is false if ctx has ended.
@@ -277,17 +271,17 @@ func drop(ctx context.Context, c *pgxpool.Conn, clean bool) {
 }
 
 // keep has the lease told of Close. It is false if that was called.
-func (l *Locker) keep(le interface{ lose() }) bool {
+func (l *Locker) keep(le loser) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.isClosed() {
 		return false
 	}
 	l.held[le] = struct{}{}
 	return true
 }
 
-func (l *Locker) forget(le interface{ lose() }) {
+func (l *Locker) forget(le loser) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, le)
@@ -298,16 +292,13 @@ func (l *Locker) forget(le interface{ lose() }) {
 // default, when the server says nothing. Then it hangs up.
 func (l *Locker) Close() error {
 	l.mu.Lock()
-	if l.closed {
+	if l.isClosed() {
 		l.mu.Unlock()
 		return nil
 	}
-	l.closed = true
-	for call := range l.calls {
-		(*call)()
-	}
+	l.close()
 	held := l.held
-	l.held = map[interface{ lose() }]struct{}{}
+	l.held = map[loser]struct{}{}
 	l.mu.Unlock()
 	for le := range held {
 		l.running.Go(le.lose)
