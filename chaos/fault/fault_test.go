@@ -186,18 +186,3 @@ func TestWindows(t *testing.T) {
 		}
 	}
 }
-
-func TestKindsAreDescribed(t *testing.T) {
-	var names []string
-	for _, k := range fault.Kinds() {
-		names = append(names, k.Name)
-		if k.Summary == "" || len(k.Fields) == 0 {
-			t.Errorf("%+v", k)
-		}
-	}
-	for _, want := range []string{"bandwidth", "external", "flaky", "flap", "jitter", "kill", "latency", "partition", "pause", "restart", "zone-failure"} {
-		if !slices.Contains(names, want) {
-			t.Errorf("no %s among %v", want, names)
-		}
-	}
-}
