@@ -41,7 +41,7 @@ func kinds() []httpapi.Kind {
 //	POST probe    Peer
 //	POST apply    Impairment
 //	GET  open     []Opened: the links with what is in force on them
-//	GET  hand     []Hand
+//	GET  hand     []Done
 //	POST heal     {"name": impairment's id} -> {"contradicted": ...}
 func (h *Host) Handler() http.Handler {
 	a := httpapi.New(httpapi.Config{Name: "links of " + h.config.Host, Kinds: kinds(), Log: h.config.Log})
@@ -111,7 +111,7 @@ func (c *Client) Opened(ctx context.Context) (all []Opened, err error) {
 }
 
 // Hand lists what was put on the host's links by hand, see [Host.Hand].
-func (c *Client) Hand(ctx context.Context) (all []Hand, err error) {
+func (c *Client) Hand(ctx context.Context) (all []Done, err error) {
 	return all, c.http.Call(ctx, http.MethodGet, Prefix+"hand", nil, &all)
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"locklab/chaos/toxic"
-	"locklab/locks/clock"
 )
 
 // Opened is a link as it is now.
@@ -17,19 +16,22 @@ type Opened struct {
 	Active []Impairment `json:"active"`
 }
 
-// Hand is an impairment that somebody put on a link by hand, in times of the host's
-// clock.Mono.
-type Hand struct {
+// Done is an impairment that is in force, or was, in times of the host's clock.Mono.
+type Done struct {
 	Impairment Impairment `json:"impairment"`
-	ToHost     string     `json:"to_host"`
+	ToHost     string     `json:"to_host"` // of its link, if it is of one
 	BeganNS    int64      `json:"began_ns"`
-	EndedNS    int64      `json:"ended_ns,omitzero"` // 0 if it was in force when this was asked
+	EndedNS    int64      `json:"ended_ns,omitzero"` // 0 while it is in force
+
+	contradicted string // kept, as healing may be asked for again
 }
+
+func (d *Done) over() bool { return d.EndedNS != 0 }
 
 // What says in a few words what was done: which toxic was put on which way, or that the link
 // was taken down.
-func (h Hand) What() string {
-	if i := h.Impairment; i.ID != downID(i.Link) {
+func (d Done) What() string {
+	if i := d.Impairment; i.ID != downID(i.Link) {
 		return fmt.Sprintf("%s, %s", toxic.TypeOf(i.Effect), i.Direction)
 	}
 	return "taken down"
@@ -54,29 +56,13 @@ func (h *Host) data() []*link {
 
 // Hand lists what was put on the links by hand since the host was made or cleared, also
 // what was taken off again.
-func (h *Host) Hand() []Hand {
+func (h *Host) Hand() (all []Done) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.hand)
-}
-
-// noteHand remembers an impairment that is about to be put on by hand. The caller holds mu.
-func (h *Host) noteHand(i Impairment) {
-	if !i.ByHand {
-		return
-	}
-	to := ""
-	if l := h.links[i.Link]; l != nil {
-		to = l.spec.ToHost
-	}
-	h.hand = append(h.hand, Hand{Impairment: i, ToHost: to, BeganNS: clock.Mono()})
-}
-
-// endHand remembers that it was taken off. The caller holds mu.
-func (h *Host) endHand(id string) {
-	for n := range h.hand {
-		if h.hand[n].Impairment.ID == id && h.hand[n].EndedNS == 0 {
-			h.hand[n].EndedNS = clock.Mono()
+	for _, e := range h.log {
+		if e.Impairment.ByHand {
+			all = append(all, *e)
 		}
 	}
+	return all
 }

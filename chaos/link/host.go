@@ -12,6 +12,7 @@ import (
 
 	"locklab/chaos/toxic"
 	"locklab/internal/seed"
+	"locklab/locks/clock"
 )
 
 // Config of a [Host].
@@ -57,10 +58,7 @@ type Host struct {
 	closed bool
 	links  map[string]*link
 	probes map[string]*prober // by host
-	active []Impairment
-	// healed says what contradicted those that were healed, as healing may be asked for again.
-	healed map[string]string
-	hand   []Hand
+	log    []*Done            // of all impairments, oldest first
 }
 
 var errClosed = errors.New("link: host is closed")
@@ -124,9 +122,24 @@ func (h *Host) open(spec Spec) (*link, error) {
 	return l, nil
 }
 
-// on are the impairments that hit a link. The caller holds mu.
-func (h *Host) on(spec Spec) []Impairment {
-	return slices.DeleteFunc(slices.Clone(h.active), func(i Impairment) bool { return !i.strikes(spec) })
+// on are the impairments in force that hit a link. The caller holds mu.
+func (h *Host) on(spec Spec) (all []Impairment) {
+	for _, e := range h.log {
+		if i := e.Impairment; !e.over() && i.strikes(spec) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// last is the youngest entry under an ID; one that is over if there is none. The caller holds mu.
+func (h *Host) last(id string) *Done {
+	for _, e := range slices.Backward(h.log) {
+		if e.Impairment.ID == id {
+			return e
+		}
+	}
+	return &Done{EndedNS: 1}
 }
 
 // Clear closes all links and ends all probing and impairments: the state of a
@@ -141,8 +154,7 @@ func (h *Host) Clear() {
 }
 
 func (h *Host) empty() {
-	h.links, h.probes, h.healed = map[string]*link{}, map[string]*prober{}, map[string]string{}
-	h.active, h.hand = nil, nil
+	h.links, h.probes, h.log = map[string]*link{}, map[string]*prober{}, nil
 }
 
 // Apply puts an impairment on the links to its hosts, on live connections and on
@@ -159,21 +171,23 @@ func (h *Host) Apply(i Impairment) error {
 	if h.closed {
 		return errClosed
 	}
-	n := slices.IndexFunc(h.active, func(j Impairment) bool { return j.ID == i.ID })
-	switch {
-	case n < 0:
-		h.active = append(h.active, i)
-	case reflect.DeepEqual(i, h.active[n]):
+	switch e := h.last(i.ID); {
+	case e.over():
+	case reflect.DeepEqual(i, e.Impairment):
 		return nil
-	case i.ByHand && h.active[n].ByHand && i.Effect.Kind() == h.active[n].Effect.Kind():
-		h.endHand(i.ID)
-		h.active[n] = i
+	case i.ByHand && e.Impairment.ByHand && i.Effect.Kind() == e.Impairment.Effect.Kind():
+		e.EndedNS = clock.Mono()
 	default:
 		return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
 	}
-	h.noteHand(i)
+	e := &Done{Impairment: i, BeganNS: clock.Mono()}
+	if l := h.links[i.Link]; l != nil {
+		e.ToHost = l.spec.ToHost
+	}
+	h.log = append(h.log, e)
 	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Effect.Kind(), "to", i.ToHosts)
 	h.change(i, func(l *link) { l.apply(i) })
+	h.pad()
 	return nil
 }
 
@@ -183,22 +197,21 @@ func (h *Host) Apply(i Impairment) error {
 func (h *Host) Heal(id string) (contradicted string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := slices.IndexFunc(h.active, func(i Impairment) bool { return i.ID == id })
-	if n < 0 {
-		return h.healed[id]
+	e := h.last(id)
+	if e.over() {
+		return e.contradicted
 	}
-	i := h.active[n]
-	h.active = slices.Delete(h.active, n, n+1)
-	defer h.endHand(id)
 	h.config.Log.Debug("heal links", "host", h.config.Host, "id", id)
 	var mu sync.Mutex
-	h.change(i, func(l *link) {
-		passed := l.heal(i)
+	h.change(e.Impairment, func(l *link) {
+		passed := l.heal(e.Impairment)
 		mu.Lock()
 		defer mu.Unlock()
-		h.healed[id] = cmp.Or(h.healed[id], passed)
+		e.contradicted = cmp.Or(e.contradicted, passed)
 	})
-	return h.healed[id]
+	e.EndedNS = clock.Mono()
+	h.pad()
+	return e.contradicted
 }
 
 // change runs f on all links that the impairment hits, at once, and has their
@@ -211,7 +224,6 @@ func (h *Host) change(i Impairment, f func(*link)) {
 		}
 	}
 	wg.Wait()
-	h.pad()
 	var hit []*prober
 	for host, p := range h.probes {
 		if i.hits(host) {

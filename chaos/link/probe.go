@@ -112,10 +112,10 @@ func (h *Host) Probe(peer Peer) error {
 
 // pad has probes grow where the bandwidth is limited. The caller holds mu.
 func (h *Host) pad() {
-	for host, p := range h.probes {
+	for _, p := range h.probes {
 		var padding uint32
-		for _, i := range h.active {
-			if limit, ok := i.Effect.(*toxic.Bandwidth); ok && i.hits(host) {
+		for _, i := range h.on(Spec{ToHost: p.to}) {
+			if limit, ok := i.Effect.(*toxic.Bandwidth); ok {
 				padding = probePadding(limit.BytesPerS)
 			}
 		}
