@@ -7,8 +7,9 @@
 //	worker                                          create room
 //
 // The player begins at most [PerSecond] traces a second, whatever the load is; who is asked
-// for a match without a trace's header begins none. A nil [Tracer] does nothing. Spans are exported from the background: where the collector does not
-// answer they are lost, which is said once, and nobody waits.
+// for a match without a trace's header begins none. A nil [Tracer] does nothing. Spans are
+// exported from the background: where the collector does not answer they are lost, which is
+// said once, and nobody waits.
 package tracing
 
 import (

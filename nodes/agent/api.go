@@ -127,8 +127,7 @@ type pauseRequest struct {
 
 // Health is what an agent says of itself.
 type Health struct {
-	Host    string `json:"host"`
-	Version string `json:"version"`
+	Host string `json:"host"`
 	// Instance changes when the agent is started or reset: event numbers of another
 	// instance mean nothing.
 	Instance  string `json:"instance"`
@@ -138,7 +137,7 @@ type Health struct {
 func (a *Agent) health() Health {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Health{a.cfg.Host, a.cfg.Version, a.instance, a.log.nextNumber()}
+	return Health{a.cfg.Host, a.instance, a.log.nextNumber()}
 }
 
 func (a *Agent) handleLog(w http.ResponseWriter, r *http.Request) error {
@@ -180,7 +179,7 @@ func (a *Agent) watchIdle() {
 	if a.cfg.IdleReset <= 0 {
 		return
 	}
-	for left := a.cfg.IdleReset; a.sleep(a.ctx, left) == nil; {
+	for left := a.cfg.IdleReset; clock.Sleep(a.ctx, left) == nil; {
 		left = a.cfg.IdleReset - time.Duration(clock.Mono()-a.requests.lastNS.Load())
 		if a.requests.open.Load() > 0 || left > 0 {
 			left = max(left, a.cfg.IdleReset/4)

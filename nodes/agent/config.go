@@ -41,7 +41,7 @@ type Config struct {
 	DataDir string
 	// Executable is the locklab binary, an absolute path, for roles that it implements.
 	Executable string
-	// Version is the version of locklab, for Health.
+	// Version is the version of locklab, of roles that it implements.
 	Version string
 	// Roles are what may run here.
 	Roles []role.Role

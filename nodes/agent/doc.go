@@ -30,7 +30,7 @@
 //
 // # The API
 //
-//	GET  /v1/health                  {host, version, instance, next_event}
+//	GET  /v1/health                  {host, instance, next_event}
 //	GET  /v1/clock                   {mono_ns, real_ns, apart_ns, max_error_us, synced}
 //	GET  /v1/roles/{role}/version    a string
 //	GET  /v1/nodes                   [{name, role, state, addrs, pid}]

@@ -49,7 +49,7 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 		case lines == nil:
 			select {
 			case <-changed:
-				_ = a.sleep(r.Context(), gather) // ends early with the request or the agent
+				_ = clock.Sleep(r.Context(), gather) // ends early with the request
 				continue
 			case <-segment.C():
 			case <-r.Context().Done():

@@ -14,7 +14,7 @@ import (
 func (a *Agent) measure() {
 	sampler := hostload.New(a.PIDs(), a.cfg.DataDir)
 	defer sampler.Close()
-	for a.sleep(a.ctx, a.cfg.Measure) == nil {
+	for clock.Sleep(a.ctx, a.cfg.Measure) == nil {
 		e := sampler.Sample(a.PIDs())
 		if slices.ContainsFunc(a.Nodes(), func(n NodeStatus) bool { return n.State != "reserved" }) {
 			e.Host = a.cfg.Host
@@ -43,7 +43,7 @@ type Traffic struct {
 // recordUsage records what the nodes use.
 func (a *Agent) recordUsage() {
 	last := a.used()
-	for a.sleep(a.ctx, a.cfg.Usage) == nil {
+	for clock.Sleep(a.ctx, a.cfg.Usage) == nil {
 		now := a.used()
 		now.keep(last)
 		if list := now.since(last); len(list) > 0 {

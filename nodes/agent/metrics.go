@@ -35,7 +35,6 @@ type metrics struct {
 	agent *Agent
 	token string // that the nodes want to see
 	own   *prometheus.Registry
-	more  *prometheus.Registry // with the labels of the host
 
 	starts, ends *prometheus.CounterVec
 	node         *prometheus.Desc
@@ -43,7 +42,7 @@ type metrics struct {
 
 func newMetrics(a *Agent) *metrics {
 	m := &metrics{
-		agent: a, token: httpapi.NewToken(), own: kit.NewRegistry(), more: prometheus.NewRegistry(),
+		agent: a, token: httpapi.NewToken(), own: kit.NewRegistry(),
 		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_node_starts_total", Help: "Processes of nodes that the agent has started.",
 		}, []string{"role"}),
@@ -52,8 +51,7 @@ func newMetrics(a *Agent) *metrics {
 		}, []string{"role", "how"}),
 		node: prometheus.NewDesc("locklab_node_ready", "Whether the node is ready: 0 while it starts, stands still or is down.", []string{"node", "role"}, nil),
 	}
-	m.more.MustRegister(m, m.starts, m.ends)
-	m.more.MustRegister(a.cfg.Collectors...)
+	m.own.MustRegister(append([]prometheus.Collector{m, m.starts, m.ends}, a.cfg.Collectors...)...)
 	return m
 }
 
@@ -74,7 +72,7 @@ func (m *metrics) Collect(into chan<- prometheus.Metric) {
 // Gather implements prometheus.Gatherer. A node that does not answer is left out, and its
 // locklab_node_ready says why. The process's own metrics have the host's labels and no node.
 func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
-	all := prometheus.Gatherers{m.own, m.more}
+	all := prometheus.Gatherers{m.own}
 	var wg sync.WaitGroup
 	for _, n := range m.agent.sorted() {
 		if c := n.running(); c != nil && c.metrics != nil && signals.Closed(c.ready) && !c.standsStill() {

@@ -181,7 +181,7 @@ func (n *node) restart(ctx context.Context, options RestartOptions) error {
 	if last == nil {
 		return fmt.Errorf("restart %s: it was never started: %w", n.name, httpapi.ErrConflict)
 	}
-	if err := n.agent.sleep(ctx, options.Delay); err != nil {
+	if err := clock.Sleep(ctx, options.Delay); err != nil {
 		return fmt.Errorf("restart %s: it stays down: %w", n.name, err)
 	}
 	if err := n.lock(); err != nil {
@@ -198,22 +198,6 @@ func (n *node) restart(ctx context.Context, options RestartOptions) error {
 		return err
 	}
 	return n.awaitReady(ctx, c, true)
-}
-
-func (a *Agent) sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := clock.System().NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-a.ctx.Done():
-		return httpapi.ErrClosed
-	}
 }
 
 // spawn starts the next incarnation. The caller has locked the node.

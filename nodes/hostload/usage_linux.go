@@ -3,6 +3,7 @@ package hostload
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,20 +15,23 @@ func UsageOf(pid int) (Usage, bool) {
 	if !ok {
 		return Usage{}, false
 	}
-	seen := map[int]bool{pid: true}
-	for left := childrenOf(pid); len(left) > 0; left = left[1:] {
-		child := left[0]
-		if seen[child] {
-			continue
-		}
-		seen[child] = true
+	for _, child := range Descendants(pid) {
 		if own, ok := usageOf(child); ok {
 			u.CPUNS += own.CPUNS
 			u.MemoryBytes += max(own.MemoryBytes-sharedOf(child), 0)
-			left = append(left, childrenOf(child)...)
 		}
 	}
 	return u, true
+}
+
+// Descendants are the processes that live and descend from one.
+func Descendants(pid int) (all []int) {
+	for left := childrenOf(pid); len(left) > 0; left = left[1:] {
+		if child := left[0]; child != pid && !slices.Contains(all, child) {
+			all, left = append(all, child), append(left, childrenOf(child)...)
+		}
+	}
+	return all
 }
 
 // usageOf is without descendants that live.
