@@ -85,7 +85,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 		if len(row.Outages) > 0 && i >= 20 && i < 40 {
 			c = record.Acquire{Op: record.Op{From: at, At: at + 90*ms, Node: "master-c", Resource: "canary-master-c", Outcome: record.Failed, ErrorKind: "timeout"}, Until: record.Never}
 		}
-		run.Canaries = append(run.Canaries, c)
+		run.Canaries = append(run.Canaries, &c)
 	}
 	for i := range 2 {
 		begins := [4]int64{start + int64(100+30*i)*ms, record.Never, record.Never, record.Never}

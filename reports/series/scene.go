@@ -50,8 +50,8 @@ func OfViolation(run *record.Run, v result.Violation) Scene {
 			client = []string{" #1", " #2"}[i]
 		}
 		hold := s.room(p, which[i])
-		for j := range run.Acquires {
-			if a := &run.Acquires[j]; a.Granted() && a.Hold == hold {
+		for _, a := range run.Acquires {
+			if a.Granted() && a.Hold == hold {
 				s.hold(a, client)
 			}
 		}
@@ -84,8 +84,7 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 	const slack = 1e-3 // ms: the row's times are rounded
 	var before, after *record.Acquire
 	refused := map[string][]*record.Acquire{}
-	for i := range asks {
-		a := &asks[i]
+	for _, a := range asks {
 		switch at := s.at(a.At); {
 		case !ours(a) || a.Outcome == record.CalledOff:
 		case a.Outcome != record.OK && at > 0 && at <= s.LastsMS+slack:

@@ -108,8 +108,8 @@ func (c *Collector) AddRun(run *record.Run, violationsMS []float64) {
 		add(&run.Requests[i].Op)
 	}
 	if len(run.Requests) == 0 {
-		for i := range run.Acquires {
-			add(&run.Acquires[i].Op)
+		for _, a := range run.Acquires {
+			add(&a.Op)
 		}
 	}
 	for _, at := range violationsMS {

@@ -163,7 +163,7 @@ func TestDuplicatesNaively(t *testing.T) {
 			return o
 		}), 0, 12).Draw(t, "rooms")
 		for i := range rooms {
-			rooms[i].room = fmt.Sprint("r", i)
+			rooms[i].room = fmt.Sprintf("r%02d", i)
 			events = append(events, rooms[i].events()...)
 		}
 		naively := map[string]float64{}
@@ -181,7 +181,7 @@ func TestDuplicatesNaively(t *testing.T) {
 			naively["duplicates"] += count(counts)
 			naively["unreachable"] += count(free && !counts)
 		}
-		row := judged(t, history.Matchmaking, 0, 2000, events) // in this order the names are in that of the rooms
+		row := judged(t, history.Matchmaking, 0, 2000, events)
 		if diff := differ(&row, naively); diff != "" {
 			t.Fatal(diff)
 		}

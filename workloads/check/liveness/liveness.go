@@ -138,8 +138,8 @@ func (j *judge) resources() {
 	var grants []int64
 	for own := range j.ByResource() {
 		wanted, held, grants = wanted[:0], held[:0], grants[:0]
-		for i := range own {
-			a, until := &own[i], own[i].At
+		for i, a := range own {
+			until := a.At
 			switch a.Outcome {
 			case record.OK:
 				grants = append(grants, a.At)

@@ -10,11 +10,11 @@ import (
 )
 
 // granted are the grants among acquisitions, sorted by time.
-func granted(own []record.Acquire) (grants []*record.Acquire) {
+func granted(own []*record.Acquire) (grants []*record.Acquire) {
 	grants = make([]*record.Acquire, 0, len(own))
-	for i := range own {
-		if own[i].Outcome == record.OK {
-			grants = append(grants, &own[i])
+	for _, a := range own {
+		if a.Outcome == record.OK {
+			grants = append(grants, a)
 		}
 	}
 	slices.SortFunc(grants, func(a, b *record.Acquire) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Hold, b.Hold)) })
@@ -46,10 +46,10 @@ func (m *measures) contention() {
 
 // handoffs takes the times from a release, while others waited, until one of these held. A
 // client that asked only after the release and came first has barged in: the others wait on.
-func (m *measures) handoffs(own []record.Acquire, grants []*record.Acquire, took *dist) {
+func (m *measures) handoffs(own []*record.Acquire, grants []*record.Acquire, took *dist) {
 	asks, answers := make([]int64, 0, len(own)), make([]int64, 0, len(own))
-	for i := range own {
-		asks, answers = append(asks, asked(&own[i])), append(answers, own[i].At)
+	for _, a := range own {
+		asks, answers = append(asks, asked(a)), append(answers, a.At)
 	}
 	slices.Sort(asks)
 	slices.Sort(answers)
@@ -80,13 +80,12 @@ type peer struct {
 // peers measures how long the clients of each master waited, and how often they were passed
 // over. A wait that ended without the lock counts with its length, and one that was open when
 // the measured part ended with its length so far: a master that is never served is in no other.
-func (m *measures) peers(own []record.Acquire, grants []*record.Acquire, all map[string]*peer) {
+func (m *measures) peers(own []*record.Acquire, grants []*record.Acquire, all map[string]*peer) {
 	times := make([]int64, len(grants))
 	for i, g := range grants {
 		times[i] = g.At
 	}
-	for i := range own {
-		a := &own[i]
+	for _, a := range own {
 		from, to := asked(a), min(a.At, m.Drain)
 		if a.Outcome == record.Unsent || a.At < m.Measure || from >= m.Drain {
 			continue
@@ -128,8 +127,8 @@ func before(times []int64, at int64) int {
 // Measure of Fairness", DEC-TR-301, 1984). A master that asked and got none counts.
 func (m *measures) fairness() {
 	got := map[string]float64{}
-	for i := range m.Acquires {
-		if a := &m.Acquires[i]; a.At >= m.Measure && a.From < m.Drain {
+	for _, a := range m.Acquires {
+		if a.At >= m.Measure && a.From < m.Drain {
 			n := 0.0
 			if a.Outcome == record.OK && a.At < m.Drain {
 				n = 1

@@ -82,8 +82,7 @@ func (m *measures) requests() {
 // acquires measures the acquisitions that were due in the measured part, and their holds.
 func (m *measures) acquires() {
 	var took, held dist
-	for i := range m.Acquires {
-		a := &m.Acquires[i]
+	for _, a := range m.Acquires {
 		if a.From < m.Measure || a.From >= m.Drain || a.Outcome != record.OK {
 			continue
 		}
@@ -150,9 +149,8 @@ func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float
 		n    int
 	}
 	totals := map[life]*[2]uint64{} // the highest before the measured part, and by its end
-	for _, list := range [][]record.Acquire{m.Acquires, m.Canaries} {
-		for i := range list {
-			a := &list[i]
+	for _, list := range [][]*record.Acquire{m.Acquires, m.Canaries} {
+		for _, a := range list {
 			if a.At >= m.Drain {
 				continue
 			}

@@ -105,8 +105,8 @@ func (s *scribe) begin(e *history.Event) error {
 // scribe takes in the events of one history, one by one.
 type scribe struct {
 	run         *Run
-	acquires    []*Acquire      // in the order of the file
-	ends        []history.Event // of holds whose acquisition comes later, or never
+	held        map[string]*Acquire // by hold, until it is released
+	ends        []history.Event     // of holds whose acquisition comes later, or never
 	phases      map[string]int64
 	nodes       map[string]*Node
 	faults      map[string]*Fault
@@ -118,7 +118,7 @@ type scribe struct {
 
 func newScribe() *scribe {
 	return &scribe{
-		run: &Run{ErrNS: map[string]int64{}, holds: map[string]*Acquire{}}, phases: map[string]int64{}, numbers: map[string][]uint64{},
+		run: &Run{ErrNS: map[string]int64{}, holds: map[string]*Acquire{}}, held: map[string]*Acquire{}, phases: map[string]int64{}, numbers: map[string][]uint64{},
 		nodes: map[string]*Node{}, rooms: map[string]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
 	}
 }
@@ -147,8 +147,13 @@ func (s *scribe) add(e *history.Event) error {
 	case history.KindAcquire:
 		s.addAcquire(e)
 	case history.KindReleasing, history.KindRelease, history.KindLost:
-		if e.Hold != "" && !s.addEnd(e) {
+		if a := s.held[e.Hold]; a != nil {
+			a.end(e)
+		} else if e.Hold != "" {
 			s.ends = append(s.ends, *e)
+		}
+		if e.Kind == history.KindRelease {
+			delete(s.held, e.Hold)
 		}
 	case history.KindMatch:
 		r.Requests = append(r.Requests, Request{s.op(e), e.Room, e.Worker})
@@ -247,24 +252,17 @@ func (s *scribe) addAcquire(e *history.Event) {
 		Op: s.op(e), Err: e.ErrNS, Token: e.Token, Messages: e.Messages, Wakeups: e.Wakeups, Hold: e.Hold,
 		Stopped: Never, Lost: Never, Answered: Never, Killed: Never, Until: Never,
 	}
-	s.acquires = append(s.acquires, a)
+	s.run.Acquires = append(s.run.Acquires, a)
 	switch {
 	case a.Granted():
-		if s.run.Hold(a.Hold) != nil {
-			s.run.Contradictions.Add("the acquisition of hold %s, twice", e.Hold)
-		}
-		s.run.holds[a.Hold] = a
+		s.held[a.Hold] = a
 	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
 		s.run.Missing.Add("the name of a hold that %s got", e.Client)
 	}
 }
 
-// addEnd notes the end of a hold, unless its beginning is not on record so far.
-func (s *scribe) addEnd(e *history.Event) bool {
-	a := s.run.Hold(e.Hold)
-	if a == nil {
-		return false
-	}
+// end notes the end of a hold.
+func (a *Acquire) end(e *history.Event) {
 	a.Err = max(a.Err, e.ErrNS)
 	switch e.Kind { //nolint:exhaustive // no other comes here
 	case history.KindLost:
@@ -277,7 +275,6 @@ func (s *scribe) addEnd(e *history.Event) bool {
 			a.Answered = e.AtNS
 		}
 	}
-	return true
 }
 
 // node has what is known of a node so far.
@@ -336,14 +333,9 @@ func (s *scribe) settle() (*Run, error) {
 	}
 	s.settlePhases()
 	s.settleNodes()
-	for i := range s.ends {
-		if e := &s.ends[i]; !s.addEnd(e) {
-			r.Missing.Add("the acquisition of hold %s", e.Hold)
-		}
-	}
 	s.settleAcquires()
 	s.widen()
-	slices.SortStableFunc(r.Canaries, func(a, b Acquire) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(r.Canaries, func(a, b *Acquire) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(r.Orders, byTime)
 	slices.SortStableFunc(r.Grants, byTime)
 	s.settleFaults()
@@ -429,35 +421,45 @@ func (s *scribe) settleLife(n *Node) {
 	}
 }
 
-// settleAcquires sorts the acquisitions, and ends the holds of processes that ended. Of the holds that
-// capacity is measured with none counts.
+// settleAcquires sorts the acquisitions, and ends the holds whose ends came first, or whose process ended.
+// Of the holds that capacity is measured with none counts.
 func (s *scribe) settleAcquires() {
 	r := s.run
-	own := map[string][]*Acquire{}
-	for _, a := range s.acquires {
+	own, all := map[string][]*Acquire{}, r.Acquires
+	named := len(r.Orders)+len(r.Accesses)+len(s.ends) > 0
+	for _, a := range all {
 		own[a.Resource] = append(own[a.Resource], a)
+		if named && a.Granted() {
+			if r.holds[a.Hold] != nil {
+				r.Contradictions.Add("the acquisition of hold %s, twice", a.Hold)
+			}
+			r.holds[a.Hold] = a
+		}
 	}
-	r.Acquires = make([]Acquire, 0, len(s.acquires))
+	for i := range s.ends {
+		if a := r.holds[s.ends[i].Hold]; a != nil {
+			a.end(&s.ends[i])
+		} else {
+			r.Missing.Add("the acquisition of hold %s", s.ends[i].Hold)
+		}
+	}
+	r.Acquires = make([]*Acquire, 0, len(all))
 	for _, resource := range slices.Sorted(maps.Keys(own)) {
-		slices.SortStableFunc(own[resource], func(a, b *Acquire) int { return cmp.Compare(a.From, b.From) })
-		for _, a := range own[resource] {
+		list := own[resource]
+		for _, a := range list {
 			if a.Granted() {
-				delete(r.holds, a.Hold)
 				a.Killed = max(a.At, s.nodes[a.Node].Next(a.At).Asked)
 				a.Until = min(a.Stopped, a.Lost, a.Killed)
 			}
-			switch {
-			case strings.HasPrefix(resource, history.CanaryPrefix):
-				r.Canaries = append(r.Canaries, *a)
-			case !strings.Contains(resource, history.CapacityResource):
-				r.Acquires = append(r.Acquires, *a)
-				if a.Granted() {
-					r.holds[a.Hold] = &r.Acquires[len(r.Acquires)-1]
-				}
-			}
+		}
+		slices.SortStableFunc(list, func(a, b *Acquire) int { return cmp.Compare(a.From, b.From) })
+		switch {
+		case strings.HasPrefix(resource, history.CanaryPrefix):
+			r.Canaries = append(r.Canaries, list...)
+		case !strings.Contains(resource, history.CapacityResource):
+			r.Acquires = append(r.Acquires, list...)
 		}
 	}
-	s.acquires = nil
 }
 
 // widen gives all times of a host the error bound that was known in the end.
@@ -467,8 +469,8 @@ func (s *scribe) widen() {
 	for i := range r.Nodes {
 		bounds[r.Nodes[i].Name] = r.ErrNS[r.Nodes[i].Host]
 	}
-	for i := range r.Acquires {
-		r.Acquires[i].Err = max(r.Acquires[i].Err, bounds[r.Acquires[i].Node])
+	for _, a := range r.Acquires {
+		a.Err = max(a.Err, bounds[a.Node])
 	}
 	for i := range r.Orders {
 		r.Orders[i].ErrNS = max(r.Orders[i].ErrNS, bounds[r.Orders[i].Node])
@@ -528,7 +530,7 @@ func (s *scribe) missed(f *Fault) bool {
 		came := func(p history.Event) bool {
 			return p.Node == n.Name && p.State == work && p.AtNS >= f.Asked && p.AtNS <= hit
 		}
-		held := func(a Acquire) bool {
+		held := func(a *Acquire) bool {
 			return a.Node == n.Name && (resource == "" || a.Resource == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
 		}
 		if aimed && slices.ContainsFunc(s.points, came) || !aimed && slices.ContainsFunc(r.Acquires, held) {

@@ -33,9 +33,9 @@ type Run struct {
 	GivenUp             []string
 	Events              int
 
-	Acquires []Acquire // without canaries; sorted by Resource, then From
-	Canaries []Acquire // sorted by At
-	Requests []Request // of players, in the order of the file
+	Acquires []*Acquire // without canaries; sorted by Resource, then From
+	Canaries []*Acquire // sorted by At
+	Requests []Request  // of players, in the order of the file
 	Rooms    []Room
 	Orders   []history.Event // sorted by their time
 	Accesses []history.Event // reads and writes of the store of fenced-write
@@ -70,10 +70,10 @@ func (r *Run) Complete() bool { return r.Head.Expect != nil }
 func (r *Run) Whole() bool { return r.Complete() && r.Ended && len(r.GivenUp) == 0 }
 
 // Groups are the parts of a sorted list that have a name in common.
-func Groups[T any](sorted []T, of func(*T) string) iter.Seq[[]T] {
+func Groups[T any](sorted []T, of func(T) string) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for from, to := 0, 1; from < len(sorted); to++ {
-			if to == len(sorted) || of(&sorted[to]) != of(&sorted[from]) {
+			if to == len(sorted) || of(sorted[to]) != of(sorted[from]) {
 				if !yield(sorted[from:to:to]) {
 					return
 				}
@@ -84,7 +84,7 @@ func Groups[T any](sorted []T, of func(*T) string) iter.Seq[[]T] {
 }
 
 // ByResource are the acquisitions of each resource.
-func (r *Run) ByResource() iter.Seq[[]Acquire] {
+func (r *Run) ByResource() iter.Seq[[]*Acquire] {
 	return Groups(r.Acquires, func(a *Acquire) string { return a.Resource })
 }
 

@@ -148,7 +148,7 @@ func TestHoldsEnd(t *testing.T) {
 		"nothing ends it":              {h[:1], record.Never},
 	} {
 		r, err := record.Of(append([]history.Event{head()}, c.events...))
-		if err != nil || len(r.Acquires) != 1 || r.Acquires[0].Until != c.until || r.Hold(r.Acquires[0].Hold) != &r.Acquires[0] {
+		if err != nil || len(r.Acquires) != 1 || r.Acquires[0].Until != c.until {
 			t.Errorf("%s: %v, %+v, want %d", name, err, r.Acquires, c.until)
 		}
 	}

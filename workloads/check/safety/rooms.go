@@ -20,7 +20,7 @@ type room struct {
 // rooms finds the duplicates: rooms whose creation began while another one of their group was
 // starting or had a free seat.
 func (j *judge) rooms() {
-	for group := range record.Groups(j.buildRooms(), func(r *room) string { return r.Resource }) {
+	for group := range record.Groups(j.buildRooms(), func(r room) string { return r.Resource }) {
 		free := make([]*room, 0, len(group))
 		for i := range group {
 			free = append(j.compare(&group[i], free), &group[i])

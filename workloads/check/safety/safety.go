@@ -128,9 +128,9 @@ func (j *judge) holds() {
 	var zombie int64
 	for own := range j.ByResource() {
 		holds = holds[:0]
-		for i := range own {
-			if own[i].Granted() {
-				holds = append(holds, &own[i])
+		for _, a := range own {
+			if a.Granted() {
+				holds = append(holds, a)
 			}
 		}
 		j.overlaps(holds)

@@ -42,7 +42,7 @@ func (j *judge) writes() {
 	slices.SortFunc(all, func(a, b access) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.position(), b.position()), cmp.Compare(a.AtNS, b.AtNS))
 	})
-	for own := range record.Groups(all, func(a *access) string { return a.Resource }) {
+	for own := range record.Groups(all, func(a access) string { return a.Resource }) {
 		j.stale(own)
 		j.lost(own)
 	}

@@ -48,8 +48,8 @@ func (j *judge) late() flaw {
 			took = append(took, o.At-o.From)
 		}
 	}
-	for i := range j.Acquires {
-		if a := &j.Acquires[i]; !offered && a.Granted() {
+	for _, a := range j.Acquires {
+		if !offered && a.Granted() {
 			last = max(last, a.Until)
 		} else if !offered {
 			last = max(last, a.At)

@@ -23,8 +23,8 @@ func (j *judge) checkRecords() {
 	if !j.Complete() {
 		return
 	}
-	for i := range j.Acquires {
-		if a := &j.Acquires[i]; a.Granted() && a.Stopped == record.Never && j.Node(a.Node).Next(a.At).InOrder {
+	for _, a := range j.Acquires {
+		if a.Granted() && a.Stopped == record.Never && j.Node(a.Node).Next(a.At).InOrder {
 			j.missing.Add("the release of hold %s", a.Hold)
 		}
 	}
@@ -179,13 +179,13 @@ func (j *judge) checkPlayers() {
 // each master: all masters have them.
 func (j *judge) checkNodes() {
 	canary := map[string]bool{}
-	for i := range j.Canaries {
-		canary[j.Canaries[i].Node] = true
+	for _, a := range j.Canaries {
+		canary[a.Node] = true
 	}
-	for i := range j.Acquires {
-		if master := j.Acquires[i].Node; !canary[master] {
-			canary[master] = true
-			j.missing.Add("the canaries of %s", master)
+	for _, a := range j.Acquires {
+		if !canary[a.Node] {
+			canary[a.Node] = true
+			j.missing.Add("the canaries of %s", a.Node)
 		}
 	}
 	for i := range j.Nodes {

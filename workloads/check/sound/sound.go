@@ -210,8 +210,8 @@ func (j *judge) linksUnused() flaw {
 func (j *judge) nothing() flaw {
 	f := flaw{code: result.NothingToJudge, deadStands: true}
 	asked, granted := 0, 0
-	for i := range j.Acquires {
-		if a := &j.Acquires[i]; a.Outcome != record.Unsent && a.At >= j.Measure && a.From < j.Drain {
+	for _, a := range j.Acquires {
+		if a.Outcome != record.Unsent && a.At >= j.Measure && a.From < j.Drain {
 			asked++
 			if a.Outcome == record.OK {
 				granted++

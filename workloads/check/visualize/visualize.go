@@ -35,8 +35,7 @@ const acquire = "acquire"
 func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porcupine.CheckResult, error) {
 	var operations []porcupine.Operation
 	clients := map[[2]string]int{}
-	for i := range r.Acquires {
-		a := &r.Acquires[i]
+	for _, a := range r.Acquires {
 		if a.Resource != resource || a.From > shown.To || max(a.At, a.Until) < shown.From {
 			continue
 		}
