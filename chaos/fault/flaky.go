@@ -69,7 +69,7 @@ func (b bychance) Begun(c *Change, now Reports) (first int64, err error) {
 			}
 		}
 		trials, late := draws(all, usual, isLate)
-		if toxic.AtMost(late, trials, b.share) < improbable || late > 0 && 1-toxic.AtMost(late-1, trials, b.share) < improbable {
+		if atMost(late, trials, b.share) < improbable || late > 0 && 1-atMost(late-1, trials, b.share) < improbable {
 			return fmt.Errorf("%d of %d %s were stalled: a share of %v does not explain that", late, trials, l, b.share)
 		}
 		return nil
@@ -108,4 +108,25 @@ func draws(all []passage, usual time.Duration, isLate func(passage) bool) (trial
 		}
 	}
 	return trials, late
+}
+
+// atMost is how probable k or fewer successes are in n trials, each of which succeeds with
+// the probability p.
+func atMost(k, n int, p float64) (sum float64) {
+	if k >= n {
+		return 1
+	}
+	if p >= 1 {
+		return 0
+	}
+	choose := func(n, k int) float64 {
+		a, _ := math.Lgamma(float64(n) + 1)
+		b, _ := math.Lgamma(float64(k) + 1)
+		c, _ := math.Lgamma(float64(n-k) + 1)
+		return a - b - c
+	}
+	for i := range k + 1 {
+		sum += math.Exp(choose(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+	}
+	return min(sum, 1)
 }

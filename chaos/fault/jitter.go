@@ -10,9 +10,9 @@ func (kinds) Jitter() Kind {
 		Fields:  traffic(Field{"jitter", "20ms", "up to so much later, one way, drawn for each chunk of bytes: at least 2ms", true}),
 		read: func(f fields) Fault {
 			f.need("jitter")
-			l := &toxic.Latency{Jitter: f.duration("jitter", 2*leastShift)} // half of it is usual
-			by, share := l.Late()
-			return onLinks(f.sides(), l, bychance{slower{by, by}, by, share})
+			l := &toxic.Latency{Jitter: f.duration("jitter", 2*leastShift)}
+			half := l.Jitter / 2 // by which half of the chunks are late
+			return onLinks(f.sides(), l, bychance{slower{half, half}, half, 0.5})
 		},
 	}
 }

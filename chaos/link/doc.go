@@ -49,7 +49,6 @@
 // [Host.Apply] to [Host.Heal] each notes how long what arrived in that time took to leave.
 // Of a hold, drop or reset nothing may have left, of a latency or a
 // bandwidth nothing sooner than it lets (down to three quarters of that and no finer
-// than 200 µs). Jitter and flaky spare any byte by chance: of them the share that was late must not
-// be improbably small. Of what breaks outside the lab, and of links without traffic, only the
-// probes speak.
+// than 200 µs). Of jitter and flaky, which spare any byte by chance, of what breaks outside the
+// lab, and of links without traffic, only the probes speak.
 package link

@@ -231,7 +231,7 @@ func (h *Host) change(i Impairment, f func(*link)) {
 		}
 	}
 	for _, p := range hit {
-		p.hurry(max(fastInterval, time.Duration(len(hit))*hurryShare))
+		p.watch(max(fastInterval, time.Duration(len(hit))*fastShare))
 	}
 }
 

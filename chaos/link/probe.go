@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// Between probes of one peer: while nobody asks for reports, which prove nothing
-	// then; for watchFor after one was asked for; and for hurryFor after a change.
+	// Between probes of one peer: while no report is asked for, as they prove nothing then; for
+	// watchFor after one was asked for; and after a change, for as long as reports are asked for.
 	idleInterval    = 30 * time.Second
 	watchedInterval = 100 * time.Millisecond
 	fastInterval    = 5 * time.Millisecond
 	watchFor        = time.Second
-	hurryFor        = 500 * time.Millisecond
-	// hurryShare is the least that fastInterval is for each peer that a change hits: a
+	// fastShare is the least that fastInterval is for each peer that a change hits: a
 	// host sends a thousand probes in a second at most, or its probes would fill the
 	// machine just when something is to be proven.
-	hurryShare = time.Millisecond
+	fastShare = time.Millisecond
 	// redialInterval is longer than fastInterval: connections cost more than frames.
 	redialInterval = 20 * time.Millisecond
 	// keptRTTs is how many round trips a report has of each peer.
@@ -131,7 +130,7 @@ func (h *Host) Probes() Report {
 	h.mu.Unlock()
 	report := Report{Host: h.config.Host}
 	for _, p := range probes {
-		p.watch()
+		p.watch(0)
 		report.Peers = append(report.Peers, p.report())
 	}
 	now := clock.Mono()
@@ -153,7 +152,8 @@ type prober struct {
 	wg    sync.WaitGroup
 
 	mu         sync.Mutex
-	pace       pace
+	watched    int64         // until when reports are asked for, on clock.Mono
+	fast       time.Duration // the interval while they are; 0 is the usual one
 	padding    uint32
 	sent       uint64
 	sentAt     int64
@@ -172,7 +172,7 @@ type sample struct {
 func newProber(origin, to, addr string) *prober {
 	p := &prober{origin: origin, to: to, addr: addr, nudge: make(chan struct{}, 1)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
-	p.pace.watch(clock.Mono()) // who wants probes wants to see some first
+	p.watch(0) // who wants probes wants to see some first
 	p.wg.Go(p.run)
 	return p
 }
@@ -182,54 +182,18 @@ func (p *prober) close() {
 	p.wg.Wait()
 }
 
-// hurry has the peer probed at short intervals for a while.
-func (p *prober) hurry(interval time.Duration) {
+// watch has the peer probed as often as is needed while reports are asked for: at short
+// intervals after a change, or 0.
+func (p *prober) watch(fast time.Duration) {
 	p.mu.Lock()
-	p.pace.hurry(clock.Mono(), interval)
-	p.mu.Unlock()
-	signals.Wake(p.nudge)
-}
-
-// watch has the peer probed as often as somebody who asks for reports needs.
-func (p *prober) watch() {
-	p.mu.Lock()
-	faster := p.pace.watch(clock.Mono())
-	p.mu.Unlock()
-	if faster {
+	defer p.mu.Unlock()
+	now := clock.Mono()
+	idle := now >= p.watched
+	if idle || fast != 0 {
+		p.fast = fast
 		signals.Wake(p.nudge)
 	}
-}
-
-// pace says how often a peer is probed. Times are values of clock.Mono.
-type pace struct {
-	watchedUntil, hurryUntil int64
-	hurryInterval            time.Duration
-}
-
-func (p *pace) hurry(now int64, interval time.Duration) {
-	p.hurryUntil, p.hurryInterval = now+int64(hurryFor), interval
-}
-
-// watch reports whether probes come faster than just before. While something is to be proven
-// after a change, which is asked for every few milliseconds, they stay as fast.
-func (p *pace) watch(now int64) (faster bool) {
-	before := p.interval(now)
-	if now < p.hurryUntil {
-		p.hurryUntil = max(p.hurryUntil, now+int64(watchedInterval))
-	}
-	p.watchedUntil = now + int64(watchFor)
-	return p.interval(now) < before
-}
-
-func (p *pace) interval(now int64) time.Duration {
-	switch {
-	case now < p.hurryUntil:
-		return p.hurryInterval
-	case now < p.watchedUntil:
-		return watchedInterval
-	default:
-		return idleInterval
-	}
+	p.watched = now + int64(watchFor)
 }
 
 func (p *prober) pad(bytes uint32) {
@@ -285,7 +249,11 @@ func (p *prober) next() (frame, time.Duration) {
 	defer p.mu.Unlock()
 	p.sent++
 	p.sentAt = clock.Mono()
-	return frame{Padding: p.padding, Sequence: p.sent, Sent: p.sentAt}, p.pace.interval(p.sentAt)
+	interval := idleInterval
+	if p.sentAt < p.watched {
+		interval = cmp.Or(p.fast, watchedInterval)
+	}
+	return frame{Padding: p.padding, Sequence: p.sent, Sent: p.sentAt}, interval
 }
 
 // connect fails when the link does not take the connection.

@@ -14,18 +14,15 @@ import (
 )
 
 // least is how long so many bytes take at least between arriving at a link and leaving
-// it, with a margin because toxics aim at the middle of the timer's errors. Jitter and flaky may spare
-// any byte by chance: of them the share is asked for that is late. Of what takes less than
-// the margin the probes alone speak.
+// it, with a margin because toxics aim at the middle of the timer's errors. Jitter and flaky may
+// spare any byte by chance: of them, and of what takes less than the margin, the probes alone speak.
 func (i Impairment) least(bytes int) time.Duration {
 	d := i.Effect.Least(int64(bytes))
 	if toxic.Cuts(i.Effect) {
 		return d
 	}
-	return margin(d)
+	return d - max(d/4, 200*time.Microsecond)
 }
-
-func margin(d time.Duration) time.Duration { return d - max(d/4, 200*time.Microsecond) }
 
 // watch follows the bytes that arrive at one link from the moment at which an impairment
 // is in force there: none may leave sooner than it lets.
@@ -39,9 +36,8 @@ type watch struct {
 
 // seen is what a watch saw of one way.
 type seen struct {
-	early     int           // bytes
-	quickest  time.Duration // of these
-	all, late int           // how often bytes left, and how often as late as chance has a share of them
+	early    int           // bytes
+	quickest time.Duration // of these
 }
 
 // pass is called for bytes that left.
@@ -49,13 +45,6 @@ func (w *watch) pass(way Direction, bytes int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.seen[way]
-	if random, is := w.impairment.Effect.(toxic.Random); is {
-		by, _ := random.Late()
-		s.all++
-		if took >= margin(by) {
-			s.late++
-		}
-	}
 	if took < w.impairment.least(bytes) {
 		if s.early == 0 || took < s.quickest {
 			s.quickest = took
@@ -75,25 +64,15 @@ func (w *watch) contradicts(host string, spec Spec) string {
 		if way == Down {
 			route = "from " + spec.ToNode + " to host " + host
 		}
-		s, kind := w.seen[way], effect.Kind()
-		switch random, is := effect.(toxic.Random); {
+		switch s := w.seen[way]; {
 		case s.early > 0 && toxic.Cuts(effect):
 			return fmt.Sprintf("%d bytes passed %s while the link was to be cut", s.early, route)
 		case s.early > 0:
 			return fmt.Sprintf("%d bytes passed %s sooner than with the %s that was to be there, one after %v",
-				s.early, route, kind, s.quickest)
-		case is && improbable(s.late, s.all, random):
-			return fmt.Sprintf("only %d of the %d times that bytes passed %s were late, "+
-				"which is too few for the %s that was to be there", s.late, s.all, route, kind)
+				s.early, route, effect.Kind(), s.quickest)
 		}
 	}
 	return ""
-}
-
-// improbable says whether that does not happen by chance, in any of a thousand links.
-func improbable(late, all int, effect toxic.Random) bool {
-	_, share := effect.Late()
-	return toxic.AtMost(late, all, share) < 1e-9
 }
 
 // watches are those of one link. Connections read them for every chunk, so without a lock.
