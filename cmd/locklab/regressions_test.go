@@ -58,7 +58,7 @@ var regressions = map[string][]regression{
 		{
 			"a pause longer than the lease killed a peer of multiphase:quorum: leases that ran out were ended over a connection that was lost",
 			"kill -STOP, 3.5 s, kill -CONT for a master that holds 50 locks",
-			"locks/multiphase.TestPausedHolder",
+			"locks/peerlock.TestLeaseEndsLateWithTheLink",
 		},
 		{
 			"a peer that was asked for more names than its limit, or whose queue was full, ended the connection: both sides thought that they were alone and both acquired",

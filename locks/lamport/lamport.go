@@ -57,11 +57,11 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		},
 		Opens: func(m Message) bool { return m.Kind == Request },
 		Append: func(b []byte, m Message) []byte {
-			return peerlock.AppendNumbered(b, uint8(m.Kind), m.At)
+			return peerlock.Fields{Kind: uint8(m.Kind), Numbers: [2]uint64{m.At}}.Append(b)
 		},
 		Decode: func(b []byte) (Message, []byte, error) {
-			kind, at, rest, err := peerlock.CutNumbered(b, uint8(Reply))
-			return Message{Kind: MessageKind(kind), At: at}, rest, err
+			f, rest, err := peerlock.Cut(b, uint8(Reply))
+			return Message{Kind: MessageKind(f.Kind), At: f.Numbers[0]}, rest, err
 		},
 		Renumber: func(m *Message, _, _ int, f func(owner int, number uint64) uint64) {
 			m.At = f(0, m.At)

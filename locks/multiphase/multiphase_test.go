@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/multiphase/core"
 	"locklab/verify/peertest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cluster starts n peers in this process, connected over loopback TCP. change may
 // be nil.

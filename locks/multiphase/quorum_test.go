@@ -22,32 +22,28 @@ func quorum(ttl time.Duration) multiphase.Options {
 
 func TestQuorumConforms(t *testing.T) {
 	const ttl = 4 * time.Second
-	for cohort, sizes := range map[int][]int{0: {1, 2, 3, 5}, 2: {3}} {
-		for _, n := range sizes {
-			t.Run(fmt.Sprintf("%d peers, cohort of %d", n, cohort), func(t *testing.T) {
-				t.Parallel()
-				options := quorum(ttl)
-				options.Cohort = cohort
-				leases := &locktest.Leases{Time: ttl, Margin: 2 * ttl}
-				if n > 2 { // with fewer nobody gets anything without the first
-					leases.Clock = locktest.NewClock()
-				}
-				locktest.Run(t, locktest.Subject{
-					CloseFreesWithin: 3 * ttl,
-					Leases:           leases,
-					New: func(tb testing.TB) []locks.Locker {
-						cfgs := peertest.Configs(tb, n, options)
-						if leases.Clock != nil {
-							cfgs[0].Clock = leases.Clock
-						}
-						if n == 2 { // it needs both: a process of the one that is closed comes back
-							return peertest.Supervised(tb, cfgs, founders())
-						}
-						return peertest.Lockers(peertest.StartAll(tb, cfgs, founders()))
-					},
-				})
+	for n, cohort := range map[int]int{2: 0, 3: 2} {
+		t.Run(fmt.Sprintf("%d peers, cohort of %d", n, cohort), func(t *testing.T) {
+			t.Parallel()
+			options := quorum(ttl)
+			options.Cohort = cohort
+			leases := &locktest.Leases{Time: ttl, Margin: 2 * ttl}
+			if n > 2 { // with fewer nobody gets anything without the first
+				leases.Clock = locktest.NewClock()
+			}
+			locktest.Run(t, locktest.Subject{
+				CloseFreesWithin: 3 * ttl,
+				Leases:           leases,
+				New: func(tb testing.TB) []locks.Locker {
+					cfgs := peertest.Configs(tb, n, options)
+					if n == 2 { // it needs both: a process of the one that is closed comes back
+						return peertest.Supervised(tb, cfgs, founders())
+					}
+					cfgs[0].Clock = leases.Clock
+					return peertest.Lockers(peertest.StartAll(tb, cfgs, founders()))
+				},
 			})
-		}
+		})
 	}
 }
 

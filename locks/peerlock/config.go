@@ -1,8 +1,6 @@
 package peerlock
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -120,25 +118,4 @@ func CountsFrom[T any](t peercore.Timer, asked *T, now T) T {
 		return *asked
 	}
 	return now
-}
-
-// ErrMalformed says that a peer sent something that is no message.
-var ErrMalformed = errors.New("peerlock: malformed message")
-
-// AppendNumbered encodes a message that is a kind and a number: the kind in one
-// byte, the number as an unsigned varint.
-func AppendNumbered(b []byte, kind uint8, number uint64) []byte {
-	return binary.AppendUvarint(append(b, kind), number)
-}
-
-// CutNumbered reads what AppendNumbered wrote. Kinds go from 1 to last.
-func CutNumbered(b []byte, last uint8) (kind uint8, number uint64, rest []byte, err error) {
-	if len(b) == 0 || b[0] == 0 || b[0] > last {
-		return 0, 0, nil, fmt.Errorf("kind of %.8q should be from 1 to %d: %w", b, last, ErrMalformed)
-	}
-	number, n := binary.Uvarint(b[1:])
-	if n <= 0 {
-		return 0, 0, nil, fmt.Errorf("number: %w", ErrMalformed)
-	}
-	return b[0], number, b[1+n:], nil
 }

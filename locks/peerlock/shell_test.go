@@ -102,7 +102,7 @@ func (r *rogue) Receive(*mesh.Link, []byte) error { return nil }
 func (r *rogue) Disconnected(*mesh.Link, error)   { signals.Wake(r.gone) }
 
 func TestMalformedEndsTheLink(t *testing.T) {
-	for _, payload := range []string{"\x00\x01r", "\x01", "\x01\x01", "\x01\x01" + strings.Repeat("x", 256), "\x7f\x01r"} {
+	for _, payload := range []string{"\x00\x01\x00r", "\x01\x01", "\x01\x01\x00", "\x01\x01\x00" + strings.Repeat("x", 256), "\x7f\x01\x00r"} {
 		cfgs := peertest.Configs(t, 2, lamport.Options{})
 		l, err := lamport.New(cfgs[0])
 		if err != nil {

@@ -64,11 +64,11 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		},
 		Opens: func(m Message) bool { return m.Kind == Prepare || m.Kind == Inquire },
 		Append: func(b []byte, m Message) []byte {
-			return peerlock.AppendNumbered(b, uint8(m.Kind), m.Round)
+			return peerlock.Fields{Kind: uint8(m.Kind), Numbers: [2]uint64{m.Round}}.Append(b)
 		},
 		Decode: func(b []byte) (Message, []byte, error) {
-			kind, round, rest, err := peerlock.CutNumbered(b, uint8(YesWaiting))
-			return Message{Kind: MessageKind(kind), Round: round}, rest, err
+			f, rest, err := peerlock.Cut(b, uint8(YesWaiting))
+			return Message{Kind: MessageKind(f.Kind), Round: f.Numbers[0]}, rest, err
 		},
 		Renumber: func(m *Message, from, to int, f func(owner int, number uint64) uint64) {
 			if !m.FromCoordinator() {

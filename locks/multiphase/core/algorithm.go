@@ -1,6 +1,9 @@
 package core
 
-import "locklab/locks/peerlock/peercore"
+import (
+	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/peercore"
+)
 
 // Algorithm is how peers with these options are made, for a shell, explorations and
 // simulations. Spec is left to the caller.
@@ -9,9 +12,19 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		New: func(self int, peers peercore.Set, _ bool) State {
 			return New(&Config{Self: self, Peers: peers, Options: o})
 		},
-		Opens:    func(m Message) bool { return m.Kind == MyLock },
-		Append:   Append,
-		Decode:   Decode,
-		Renumber: RenumberMessage,
+		Opens: func(m Message) bool { return m.Kind == MyLock },
+		Append: func(b []byte, m Message) []byte {
+			return peerlock.Fields{Kind: uint8(m.Kind), Flag: m.Lurks, Numbers: [2]uint64{m.Round, m.View.Low()}}.Append(b)
+		},
+		Decode: func(b []byte) (Message, []byte, error) {
+			f, rest, err := peerlock.Cut(b, uint8(LockReset))
+			return Message{Kind: MessageKind(f.Kind), Lurks: f.Flag, Round: f.Numbers[0], View: peercore.SetOfBits(f.Numbers[1])}, rest, err
+		},
+		Renumber: func(m *Message, from, to int, f func(owner int, round uint64) uint64) {
+			if m.Kind == YourLock {
+				from = to
+			}
+			m.Round = f(from, m.Round)
+		},
 	}
 }

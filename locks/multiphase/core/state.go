@@ -114,14 +114,6 @@ func (s *State) Renumber(f func(owner int, round uint64) uint64) {
 	}
 }
 
-// RenumberMessage does the same to a message.
-func RenumberMessage(m *Message, from, to int, f func(owner int, round uint64) uint64) {
-	if m.Kind == YourLock {
-		from = to
-	}
-	m.Round = f(from, m.Round)
-}
-
 // ask of a peer of outstanding.
 func (s *State) askOf(peer int) *ask {
 	for i := range s.asks {

@@ -31,7 +31,7 @@ func (s *State) AppendEncode(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.floor)
 	if s.claims() {
 		b = binary.AppendUvarint(b, s.token)
-		b = binary.AppendUvarint(b, uint64(s.seq))
+		b = binary.AppendUvarint(b, s.seq)
 		b = s.granted.Append(b)
 	}
 	if s.voted() {
@@ -54,7 +54,7 @@ func (s *State) AppendEncode(b []byte) []byte {
 func (r request) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(r.from))
 	b = binary.AppendUvarint(b, r.token)
-	return binary.AppendUvarint(b, uint64(r.seq))
+	return binary.AppendUvarint(b, r.seq)
 }
 
 // Load makes s the state that AppendEncode wrote at the front of b and returns the
@@ -69,7 +69,7 @@ func (s *State) Load(b []byte) []byte {
 	}
 	s.connected, s.seen, s.floor = c.Set(), c.Uvarint(), c.Uvarint()
 	if s.claims() {
-		s.token, s.seq, s.granted = c.Uvarint(), uint32(c.Uvarint()), c.Set()
+		s.token, s.seq, s.granted = c.Uvarint(), c.Uvarint(), c.Set()
 	}
 	if voted {
 		s.vote = cutRequest(&c)
@@ -87,5 +87,5 @@ func (s *State) Load(b []byte) []byte {
 }
 
 func cutRequest(c *peercore.Cursor) request {
-	return request{from: int(c.Uvarint()), token: c.Uvarint(), seq: uint32(c.Uvarint())}
+	return request{from: int(c.Uvarint()), token: c.Uvarint(), seq: c.Uvarint()}
 }

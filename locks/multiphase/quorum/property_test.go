@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -76,30 +75,4 @@ func TestNoTokenTwice(t *testing.T) {
 			w.Take(rapid.SampledFrom(moves).Draw(t, "move"))
 		}
 	})
-}
-
-// TestReset: what is forgotten comes back with its connections and above its tokens.
-func TestReset(t *testing.T) {
-	cfg := &Config{Self: 0, Peers: peercore.SetOf(1, 2), Part: Resource}
-	idle := New(cfg, true)
-	idle.Step(Event{Kind: peercore.Connect, Peer: 1}, nil)
-	var s State
-	s.Reset(&idle, Token(7, 2))
-	if s.Bootstrapped() || !s.Idle() || s.Round() != Token(7, 2) || !s.connected.Equal(peercore.SetOf(1)) {
-		t.Fatalf("%+v", s)
-	}
-	if out := s.Step(Event{Kind: peercore.Request}, nil); len(out) > 0 || !s.Waits() {
-		t.Fatalf("a recovering peer asks: %v", out)
-	}
-	out := s.Step(Event{Kind: peercore.Recover, Round: Token(9, 1)}, nil)
-	if !s.Bootstrapped() || s.Uses() != Token(10, 0) || s.Voted() != Token(10, 0) {
-		t.Fatalf("after the recovery: %+v", s)
-	}
-	var sent []string
-	for _, e := range out {
-		sent = append(sent, e.String())
-	}
-	if got := strings.Join(sent, "; "); got != "start renew; start lease; MyLock(10.0) -> {1}" {
-		t.Fatal(got)
-	}
 }

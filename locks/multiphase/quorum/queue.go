@@ -6,7 +6,7 @@ import "slices"
 type request struct {
 	from  int
 	token uint64 // 0 if there is none
-	seq   uint32
+	seq   uint64
 }
 
 // queue is the waiting requests of different peers, by rank, the highest first.

@@ -14,7 +14,7 @@ type State struct {
 	// The own claim.
 	phase    Phase
 	token    uint64       // of the round, while soliciting or acquired
-	seq      uint32       // of its latest renewal
+	seq      uint64       // of its latest renewal
 	granted  peercore.Set // who voted for it; once acquired, who answered the latest renewal
 	renewing bool         // the latest renewal has not been answered by a majority
 	due      bool         // Renew is over: the next renewal is to come as soon as it can

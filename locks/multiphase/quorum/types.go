@@ -58,7 +58,7 @@ type Message struct {
 	Recovering bool // Floor: the sender does not know more than it was told since it started
 	// Seq counts in MyLock how often the lease of the same token has been renewed. YourLock
 	// answers with it.
-	Seq uint32
+	Seq uint64
 	// Token is the round that is asked about or answered, in Stale and Floor the highest
 	// that may have been used.
 	Token uint64

@@ -37,6 +37,9 @@ func SetOf(ranks ...int) Set {
 	return s
 }
 
+// SetOfBits is the set that [Set.Low] gives the bits of.
+func SetOfBits(bits uint64) Set { return Set{low: bits} }
+
 // Others is the set of the ranks 0 to n-1 without self.
 func Others(n, self int) Set {
 	var m more
@@ -177,15 +180,6 @@ func (s Set) Append(b []byte) []byte {
 		panic("peercore: a set with ranks above 63 has no encoding")
 	}
 	return binary.AppendUvarint(b, s.low)
-}
-
-// CutSet reads what Append wrote off the front of b; ok is false if nothing did.
-func CutSet(b []byte) (s Set, rest []byte, ok bool) {
-	low, n := binary.Uvarint(b)
-	if n <= 0 {
-		return Set{}, b, false
-	}
-	return Set{low: low}, b[n:], true
 }
 
 // String lists the ranks, as in {0 2}.
