@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -26,18 +27,13 @@ import (
 
 // exploreFlags is what the user typed.
 type exploreFlags struct {
-	peers, cuts, crashes, bypass int
-	rounds, giveUps, mends       string
-	requests                     []int
-	expiries, renewals           string
-	faults                       []string
-	forgets                      string
-	forming, untimed, deep       bool
-	stuck                        string
-	statesMax                    int64
-	memoryMax                    string
-	page                         string
-	asJSON                       bool
+	explore.Scope
+
+	faults    []string
+	stuck     string
+	memoryMiB int64
+	page      string
+	asJSON    bool
 }
 
 func newExplore() *cobra.Command {
@@ -66,14 +62,9 @@ A violation comes with the shortest way to it, as a message-sequence diagram.
 bounds; a search that ends before is undecided, and says how far it went.
 
 Faults: disconnect (links break, --cuts of them), reconnect (links that are
-down come back, --mends of them), crash (peers restart with what they keep on
-disk, if they do, and else without their memory, --crashes of them), reorder
-(messages overtake each other, which the real connections rule out).
-
---deep keeps a hash of 64 bits of each state in place of the state: it sees
-some times more of them in the same memory and finds of stuck states only those
-in which nothing is left to happen. The probability that a state was missed is
-printed.
+down come back), crash (peers restart with what they keep on disk, if they do,
+and else without their memory, --crashes of them), reorder (messages overtake
+each other, which the real connections rule out).
 
 Exit codes: 0 nothing was violated and all within the bounds was seen; 2
 something was violated; 4 --states-max or --memory-max ended the search before
@@ -82,194 +73,162 @@ a verdict; 1 bad input; 130 interrupted.`,
   locklab explore multiphase:rule=literal --page a.html   unsafe, with no fault
   locklab explore multiphase --faults disconnect          a partition splits it
   locklab explore lamport --faults crash,reconnect --give-ups 1
-  locklab explore multiphase --rounds 2 --give-ups any --deep
   locklab explore multiphase:fair=off --bypass 4`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sc, err := f.scope(cmd.Flags().Changed)
+			bound, err := catalog.ParsePeers(args[0])
+			if err == nil {
+				err = f.check(bound)
+			}
 			if err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), args[0], sc, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), bound, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 		ValidArgsFunction: specs(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&f.peers, "peers", 3, "peers, 2 to 8")
-	fl.StringVar(&f.rounds, "rounds", "auto", "how often each peer asks for the lock, or unlimited (auto: unlimited, but 1 with give-ups, faults or --forming, and of locks whose states never come back, such as multiphase:quorum)")
-	fl.IntSliceVar(&f.requests, "requests", nil, "how often each single peer asks, such as 2,1,0, in place of --rounds")
-	fl.StringVar(&f.giveUps, "give-ups", "0", "how often anybody gives up while waiting, or any")
-	listFlag(fl, &f.faults, "faults", "disconnect, reconnect, crash, reorder")
-	fl.IntVar(&f.cuts, "cuts", 0, "links that break (default with disconnect: enough to cut one peer off)")
-	fl.StringVar(&f.mends, "mends", "any", "links that come back, or any; with reconnect")
-	fl.IntVar(&f.crashes, "crashes", 0, "peers that restart (default with crash: 1)")
-	fl.BoolVar(&f.forming, "forming", false, "start with no connection, in place of all; they come with reconnect")
-	fl.IntVar(&f.bypass, "bypass", 0, "check that a waiting peer is passed at most so often (0: not checked)")
-	fl.StringVar(&f.stuck, "stuck", "healed", "where nobody may be stuck: healed, anywhere or off")
-	fl.StringVar(&f.expiries, "expiries", "0", "leases that run out while somebody waits or holds, or any; only of locks with leases")
-	fl.StringVar(&f.renewals, "renewals", "0", "leases that are renewed, or any; only of locks with leases")
-	fl.StringVar(&f.forgets, "forgets", "0", "how often a peer forgets the resource while nobody wants it there, or any")
-	fl.BoolVar(&f.untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; only of locks with leases")
-	fl.BoolVar(&f.deep, "deep", false, "keep only a hash of each state")
-	fl.Int64Var(&f.statesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
-	fl.StringVar(&f.memoryMax, "memory-max", "4GiB", "end the search when it takes so much memory")
+	fl.IntVar(&f.Peers, "peers", 3, "peers, 2 to 8")
+	fl.Var((*countList)(&f.Requests), "rounds", "how often each peer asks for the lock, or each single one, such as 2,1,0, or any (default any, but 1 with give-ups, faults or --forming, and of locks whose states never come back, such as multiphase:quorum)")
+	fl.Var((*countFlag)(&f.GiveUps), "give-ups", "how often a peer gives up while waiting, or any")
+	listFlag(fl, &f.faults, "faults", strings.Join(exploreFaults(), ", "))
+	fl.Var((*countFlag)(&f.Cuts), "cuts", "links that break (default with disconnect: enough to cut one peer off)")
+	fl.Var((*countFlag)(&f.Crashes), "crashes", "peers that restart (default with crash: 1)")
+	fl.BoolVar(&f.Forming, "forming", false, "start with no connection, in place of all; they come with reconnect")
+	fl.Var((*countFlag)(&f.Bypass), "bypass", "check that a waiting peer is passed at most so often (0: not checked)")
+	fl.StringVar(&f.stuck, "stuck", "healed", "where no peer may be stuck: healed, anywhere or off")
+	fl.Var((*countFlag)(&f.Expiries), "expiries", "leases that run out while a peer waits or holds, or any; only of locks with leases")
+	fl.Var((*countFlag)(&f.Renewals), "renewals", "leases that are renewed, or any; only of locks with leases")
+	fl.Var((*countFlag)(&f.Forgets), "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
+	fl.BoolVar(&f.Untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; only of locks with leases")
+	fl.Int64Var(&f.StatesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
+	fl.Int64Var(&f.memoryMiB, "memory-max", 4096, "end the search when it takes so many MiB of memory")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "requests": words(nothing), "page": files(nothing),
-		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
+		"faults": list(exploreFaults), "page": files(nothing), "stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
 }
 
 func exploreFaults() []string { return []string{"disconnect", "reconnect", "crash", "reorder"} }
 
-// scope checks the flags.
-func (f *exploreFlags) scope(changed func(string) bool) (sc explore.Scope, err error) {
-	sc = explore.Scope{
-		Peers: f.peers, Forming: f.forming, Bypass: f.bypass, Untimed: f.untimed,
-		Cuts: f.cuts, Crashes: f.crashes, StatesMax: f.statesMax, Deep: f.deep,
+// countFlag is how often something may happen.
+type countFlag int
+
+func (c *countFlag) Type() string { return "count" }
+
+func (c *countFlag) String() string {
+	if *c == explore.Any {
+		return "any"
 	}
-	if f.peers < 2 || f.peers > 8 {
-		return sc, fmt.Errorf("--peers %d: want 2 to 8", f.peers)
+	return strconv.Itoa(int(*c))
+}
+
+// Set implements pflag.Value.
+func (c *countFlag) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if text == "any" {
+		n, err = explore.Any, nil
+	} else if n < 0 {
+		n = explore.CountMost + 1
 	}
+	*c = countFlag(n)
+	if err != nil || n > explore.CountMost {
+		return fmt.Errorf("want 0 to %d, or any", explore.CountMost)
+	}
+	return nil
+}
+
+// countList is a count for each peer, or one for all of them.
+type countList []int
+
+func (l *countList) Type() string { return "counts" }
+
+func (l *countList) String() string { return strings.Trim(fmt.Sprint([]int(*l)), "[]") }
+
+// Set implements pflag.Value.
+func (l *countList) Set(text string) error {
+	*l = nil
+	for word := range strings.SplitSeq(text, ",") {
+		var c countFlag
+		if err := c.Set(word); err != nil {
+			return fmt.Errorf("%q: %w", word, err)
+		}
+		*l = append(*l, int(c))
+	}
+	return nil
+}
+
+// check fills in what follows from other flags, and refuses what makes no sense.
+func (f *exploreFlags) check(bound catalog.Lock) error {
 	for _, word := range f.faults {
 		switch word {
 		case "disconnect":
-			if !changed("cuts") {
-				sc.Cuts = f.peers - 1
+			if f.Cuts == 0 {
+				f.Cuts = f.Peers - 1
 			}
 		case "crash":
-			if !changed("crashes") {
-				sc.Crashes = 1
-			}
-		case "reorder":
-			sc.Reorder = true
+			f.Crashes = max(f.Crashes, 1)
 		case "reconnect":
+			f.Mends = explore.Any
+		case "reorder":
+			f.Reorder = true
 		default:
-			return sc, fmt.Errorf("--faults: unknown fault %q: want some of %s", word, strings.Join(exploreFaults(), ", "))
+			return fmt.Errorf("--faults: unknown fault %q: want some of %s", word, strings.Join(exploreFaults(), ", "))
 		}
 	}
-	counts := []struct {
-		flag, value string
-		to          *int
-	}{
-		{"give-ups", f.giveUps, &sc.GiveUps},
-		{"mends", f.mends, &sc.Mends},
-		{"expiries", f.expiries, &sc.Expiries},
-		{"renewals", f.renewals, &sc.Renewals},
-		{"forgets", f.forgets, &sc.Forgets},
-	}
-	for _, c := range counts {
-		if *c.to, err = parseBound(c.flag, c.value, "any"); err != nil {
-			return sc, err
+	if f.Requests == nil {
+		f.Requests = []int{explore.Any}
+		if f.GiveUps != 0 || f.Cuts+f.Crashes > 0 || f.Forming || f.Reorder || !bound.Core.Subject.Endless {
+			f.Requests[0] = 1
 		}
-	}
-	if !slices.Contains(f.faults, "reconnect") && !changed("mends") {
-		sc.Mends = 0
-	}
-	sc.Rounds = explore.Any
-	if f.rounds != "auto" {
-		if sc.Rounds, err = parseBound("rounds", f.rounds, "unlimited"); err != nil {
-			return sc, err
-		}
-	} else if sc.GiveUps != 0 || sc.Cuts+sc.Crashes > 0 || f.forming || sc.Reorder {
-		sc.Rounds = 1
-	}
-	if f.requests != nil {
-		if len(f.requests) != f.peers || slices.Min(f.requests) < 0 || slices.Max(f.requests) > 250 || changed("rounds") {
-			return sc, fmt.Errorf("--requests %v: want %d numbers from 0 to 250, one for each peer, and no --rounds", f.requests, f.peers)
-		}
-		sc.Requests = f.requests
-	}
-	for _, c := range []struct {
-		flag  string
-		value int
-	}{{"cuts", sc.Cuts}, {"crashes", sc.Crashes}, {"bypass", sc.Bypass}} {
-		if c.value < 0 || c.value > 250 {
-			return sc, fmt.Errorf("--%s %d: want 0 to 250", c.flag, c.value)
-		}
-	}
-	if f.statesMax < 0 {
-		return sc, fmt.Errorf("--states-max %d: want 0 or more", f.statesMax)
-	}
-	if sc.MemoryMax, err = parseMemory(f.memoryMax); err != nil {
-		return sc, err
-	}
-	if f.forming && sc.Mends == 0 {
-		return sc, errors.New("--forming: want --faults reconnect with it, or the peers that start without a connection never have one")
 	}
 	checks := map[string]explore.StuckCheck{"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked}
 	var known bool
-	if sc.Stuck, known = checks[f.stuck]; !known {
-		return sc, fmt.Errorf("--stuck %q: want healed, anywhere or off", f.stuck)
-	}
-	return sc, nil
-}
-
-func parseBound(flag, value, anyWord string) (int, error) {
-	if value == anyWord || value == "any" || value == "unlimited" {
-		return explore.Any, nil
-	}
-	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 || n > 250 {
-		return 0, fmt.Errorf("--%s %q: want 0 to 250, or %s", flag, value, anyWord)
-	}
-	return n, nil
-}
-
-// parseMemory reads bytes with a unit such as 4GiB.
-func parseMemory(text string) (int64, error) {
-	units := []struct {
-		name  string
-		bytes int64
-	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
-	for _, u := range units {
-		number, ok := strings.CutSuffix(text, u.name)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(n*float64(u.bytes) >= 1 && n*float64(u.bytes) < 1<<60) {
-			break
-		}
-		return int64(n * float64(u.bytes)), nil
-	}
-	return 0, fmt.Errorf("--memory-max %q: want bytes such as 4GiB or 500MB", text)
-}
-
-func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, stdout, stderr io.Writer) error {
-	bound, err := catalog.ParsePeers(lock)
-	if err != nil {
-		return err
-	}
-	if bound.Core.Cohort && sc.Bypass > 0 {
+	f.Stuck, known = checks[f.stuck]
+	f.MemoryMax = f.memoryMiB << 20
+	switch {
+	case f.Peers < 2 || f.Peers > explore.PeersMost:
+		return fmt.Errorf("--peers %d: want 2 to %d", f.Peers, explore.PeersMost)
+	case len(f.Requests) != 1 && len(f.Requests) != f.Peers:
+		return fmt.Errorf("--rounds %v: want one number, or %d, one for each peer", f.Requests, f.Peers)
+	case f.Cuts < 0 || f.Crashes < 0 || f.Bypass < 0:
+		return fmt.Errorf("--cuts, --crashes, --bypass: want 0 to %d", explore.CountMost)
+	case f.StatesMax < 0 || f.memoryMiB < 1:
+		return errors.New("--states-max, --memory-max: want 0 or more, and 1 MiB or more")
+	case f.Forming && f.Mends == 0:
+		return errors.New("--forming: want --faults reconnect with it, or the peers that start without a connection never have one")
+	case !known:
+		return fmt.Errorf("--stuck %q: want healed, anywhere or off", f.stuck)
+	case bound.Core.Cohort && f.Bypass > 0:
 		return fmt.Errorf("--bypass: %s has one acquisition serve several clients of a peer, and what is explored has one client at each: want a lock without a cohort", bound)
 	}
-	subject := bound.Core.Subject
-	if !subject.Endless() && f.rounds == "auto" {
-		sc.Rounds = 1
-	}
+	return nil
+}
+
+func (f *exploreFlags) run(ctx context.Context, bound catalog.Lock, stdout, stderr io.Writer) error {
 	begun := clock.System().Now()
-	r, err := subject.Explore(ctx, sc, exploreProgress(stderr))
-	if err != nil {
-		return err
-	}
-	told := tale{Result: r, elapsed: clock.System().Now().Sub(begun), cohort: bound.Core.Cohort}
-	if told.page = f.page; f.page != "" {
-		if err := told.writePage(f.page); err != nil {
+	r := bound.Core.Subject.Explore(ctx, f.Scope, exploreProgress(stderr))
+	t := tale{r, clock.System().Now().Sub(begun), bound.Core.Cohort}
+	if f.page != "" {
+		if err := t.writePage(f.page); err != nil {
 			return fmt.Errorf("--page: %w", err)
 		}
 	}
 	if f.asJSON {
-		err = told.writeJSON(stdout)
+		if err := t.writeJSON(stdout); err != nil {
+			return err
+		}
 	} else {
-		err = told.write(stdout)
+		t.write(stdout)
 	}
-	if err != nil {
-		return err
+	codes := map[explore.Ending]int{explore.Complete: exitOK, explore.Violated: exitViolated, explore.Interrupted: exitInterrupted}
+	code, decided := codes[r.Ended]
+	if !decided {
+		code = exitInconclusive
 	}
-	if code := told.exitCode(); code != exitOK {
+	if code != exitOK {
 		return &exitError{code: code}
 	}
 	return nil
@@ -279,190 +238,127 @@ func (f *exploreFlags) run(ctx context.Context, lock string, sc explore.Scope, s
 type tale struct {
 	*explore.Result
 	elapsed time.Duration
-	page    string // the file that has it too
-	cohort  bool   // of the lock, which is not explored
+	cohort  bool // of the lock, which is not explored
 }
 
-func (t tale) exitCode() int {
-	switch t.Ended {
-	case explore.Complete:
-		return exitOK
-	case explore.Violated:
-		return exitViolated
-	case explore.Interrupted:
-		return exitInterrupted
-	default:
-		return exitInconclusive
-	}
-}
-
-// verdict is one word for scripts.
-func (t tale) verdict() string {
-	switch t.Ended {
-	case explore.Complete:
-		return "safe"
-	case explore.Violated:
-		return "violated"
-	default:
-		return "undecided"
-	}
-}
-
-func (t tale) statesPerSecond() float64 { return float64(t.States) / max(t.elapsed.Seconds(), 1e-9) }
-
-// write prints the result for people. The first lines say what is certain, the last
-// ones depend on the machine.
-func (t tale) write(w io.Writer) error {
-	width, _ := progress.Width(w)
+// write prints the result for people. The first lines say what is certain, the last ones depend on the
+// machine.
+func (t tale) write(w io.Writer) {
 	var b strings.Builder
-	line := func(name, text string) { fmt.Fprintf(&b, "%s %s\n", padded(name, 10), text) }
-	line("lock", t.Spec)
-	line("explored", t.scope())
-	for _, fact := range t.facts() {
-		for i, text := range fact.Lines {
-			line([]string{fact.Name, ""}[min(i, 1)], text)
-		}
-	}
-	line("speed", fmt.Sprintf("%s, %s states/s, %.0f bytes a state, %s in all", sentence.Lasting(t.elapsed).String(),
-		lang.Group(int64(t.statesPerSecond())), t.BytesPerState(), mebibytes(t.Memory)))
-	line("verdict", t.conclusion())
+	tellFacts(&b, append(t.facts(), page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s, %d MiB", sentence.Lasting(t.elapsed),
+		lang.Group(int64(float64(t.States)/max(t.elapsed.Seconds(), 1e-9))), t.Memory>>20)}}, page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
 	if t.Trace != nil {
-		b.WriteString("\n")
-		if err := t.Trace.WriteTextWithin(&b, width); err != nil {
-			return err
+		drawing := t.Trace.String()
+		if width, terminal := progress.Width(w); terminal && slices.ContainsFunc(strings.Split(drawing, "\n"), func(line string) bool {
+			return utf8.RuneCountInString(line) > width
+		}) {
+			drawing = t.Trace.List()
 		}
-		fmt.Fprintf(&b, "\n%s\n", t.Violation)
+		fmt.Fprintf(&b, "\n%s\n%s\n", drawing, t.Violation)
 	}
-	if t.page != "" {
-		line("report", t.page)
+	_, _ = io.WriteString(w, folded(w, b.String()))
+}
+
+// tellFacts writes facts, each with its name before it and its lines below each other.
+func tellFacts(w io.Writer, facts []page.Fact) {
+	for _, fact := range facts {
+		for i, text := range fact.Lines {
+			fmt.Fprintf(w, "%s %s\n", padded([]string{fact.Name, ""}[min(i, 1)], 10), text)
+		}
 	}
-	_, err := io.WriteString(w, folded(w, b.String()))
-	return err
 }
 
 // facts are what the console and the page tell.
 func (t tale) facts() []page.Fact {
-	return []page.Fact{{Name: "modelled", Lines: t.modelled()}, {Name: "checked", Lines: t.checks()}, {Name: "seen", Lines: t.seen()}}
-}
-
-// seen says how much, and what may have been missed of it.
-func (t tale) seen() []string {
-	out := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)}
-	if t.Scope.Deep {
-		out = append(out, fmt.Sprintf("the probability that a state was missed is below %.1g", t.Missed()))
-	}
-	if t.Shortened {
-		out = append(out, "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
-	}
-	return out
-}
-
-// scope says what was explored.
-func (t tale) scope() string { return strings.Join(t.Explored(), ", ") }
-
-func (t tale) modelled() []string {
-	out := t.Modelled()
+	modelled := t.Modelled()
 	if t.cohort {
-		out = append(out, "one client at each peer: no cohort forms, and nothing is said of one")
+		modelled = append(modelled, "one client at each peer: no cohort forms, and nothing is said of one")
 	}
-	return out
+	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)}
+	if t.Shortened {
+		seen = append(seen, "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
+	}
+	return []page.Fact{
+		{Name: "lock", Lines: []string{t.Spec}},
+		{Name: "explored", Lines: []string{t.Explored()}},
+		{Name: "modelled", Lines: modelled},
+		{Name: "checked", Lines: t.checks()},
+		{Name: "seen", Lines: seen},
+	}
 }
 
 // checks says what was checked, and how far.
-func (t tale) checks() []string {
-	out := []string{fmt.Sprintf("mutual exclusion: %s", t.outcome(explore.TwoHold, "never two holders"))}
-	out = append(out, fmt.Sprintf("clients: %s", t.outcome(explore.Untold, "each is told of every hold and of its end")))
-	if len(t.Leases) > 0 {
-		out = append(out, fmt.Sprintf("fencing tokens: %s", t.outcome(explore.TokenBack, "each above all before")))
+func (t tale) checks() (out []string) {
+	check := func(name, violation, good string) {
+		switch {
+		case t.Violation == violation:
+			good = "VIOLATED, " + violation
+		case t.Ended != explore.Complete:
+			good += ", as far as was seen"
+		}
+		out = append(out, name+": "+good)
 	}
-	out = append(out, fmt.Sprintf("no stuck state: %s", t.stuck()))
+	check("mutual exclusion", explore.TwoHold, "never two holders")
+	check("clients", explore.Untold, "each is told of every hold and of its end")
+	if t.Timed {
+		check("fencing tokens", explore.TokenBack, "each above all before")
+	}
+	where := "all states with all links up in which a peer waits"
+	if t.Scope.Stuck == explore.StuckAnywhere {
+		where = "all states in which a peer waits"
+	}
+	switch {
+	case t.Scope.Stuck == explore.StuckUnchecked:
+		out = append(out, "no stuck state: not checked")
+	case t.StuckChecked:
+		check("no stuck state", explore.Stuck, fmt.Sprintf("in %s, which are %s, each of them can still get the lock", where, lang.Group(t.StuckStates)))
+	default:
+		check("no stuck state", explore.Stuck, "no dead end")
+	}
 	if t.Scope.Bypass > 0 {
-		out = append(out, fmt.Sprintf("bounded bypass: %s", t.outcome(explore.Starves, fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))))
+		check("bounded bypass", explore.Starves, fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))
 	}
 	return out
 }
 
-func (t tale) outcome(violation, good string) string {
-	switch {
-	case t.Violation == violation:
-		return fmt.Sprintf("VIOLATED, %s", violation)
-	case t.Ended == explore.Complete:
-		return good
-	default:
-		return fmt.Sprintf("%s, as far as was seen", good)
-	}
-}
-
-func (t tale) stuck() string {
-	anywhere := t.Scope.Stuck == explore.StuckAnywhere
-	switch {
-	case t.Scope.Stuck == explore.StuckUnchecked:
-		return "not checked"
-	case t.Violation == explore.Stuck:
-		return fmt.Sprintf("VIOLATED, %s", t.Violation)
-	case t.Scope.Deep && anywhere:
-		return t.outcome(explore.Stuck, "only dead ends: in no state in which somebody waits, nothing is left to happen")
-	case t.Scope.Deep:
-		return t.outcome(explore.Stuck, "only dead ends: in no state with all links up in which somebody waits, nothing is left to happen")
-	case t.StuckChecked && anywhere:
-		return fmt.Sprintf("in all states in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
-	case t.StuckChecked:
-		return fmt.Sprintf("in all states with all links up in which somebody waits, which are %s, each of them can still get the lock", lang.Group(t.StuckStates))
-	default:
-		return "only dead ends, as far as was seen; the rest comes after the whole search"
-	}
-}
-
 func (t tale) conclusion() string {
-	var why string
 	switch t.Ended {
 	case explore.Complete:
-		return fmt.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.scope())
+		return fmt.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.Explored())
 	case explore.Violated:
 		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
-	case explore.StatesBound:
-		why = "--states-max ended the search"
-	case explore.MemoryBound:
-		why = "--memory-max ended the search"
-	case explore.Interrupted:
-		why = "interrupted"
 	}
-	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.scope())
+	why := map[explore.Ending]string{
+		explore.StatesBound: "--states-max ended the search", explore.MemoryBound: "--memory-max ended the search", explore.Interrupted: "interrupted",
+	}[t.Ended]
+	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.Explored())
 }
 
 // writeJSON prints the result for programs.
 func (t tale) writeJSON(w io.Writer) error {
-	var missed *float64
-	if t.Scope.Deep {
-		missed = new(t.Missed())
+	verdicts := map[explore.Ending]string{explore.Complete: "safe", explore.Violated: "violated"}
+	verdict, decided := verdicts[t.Ended]
+	if !decided {
+		verdict = "undecided"
 	}
 	return writeJSON(w, struct {
-		Schema        string         `json:"schema"`
-		Lock          string         `json:"lock"`
-		Explored      string         `json:"explored"`
-		Modelled      []string       `json:"modelled"`
-		Checked       []string       `json:"checked"`
-		Verdict       string         `json:"verdict"`
-		Ended         string         `json:"ended"`
-		Violation     string         `json:"violation,omitempty"`
-		States        int64          `json:"states"`
-		Moves         int64          `json:"moves"`
-		Depth         int            `json:"depth"`
-		ElapsedS      float64        `json:"elapsed_s"`
-		StatesPerS    float64        `json:"states_per_s"`
-		BytesPerState float64        `json:"bytes_per_state"`
-		MemoryMax     int64          `json:"memory_bytes_max"`
-		Missed        *float64       `json:"missed_probability,omitempty"`
-		Shortened     bool           `json:"timestamps_shortened,omitempty"`
-		Trace         *explore.Trace `json:"trace,omitempty"`
+		Schema    string         `json:"schema"`
+		Lock      string         `json:"lock"`
+		Explored  string         `json:"explored"`
+		Modelled  []string       `json:"modelled"`
+		Checked   []string       `json:"checked"`
+		Verdict   string         `json:"verdict"`
+		Violation string         `json:"violation,omitempty"`
+		States    int64          `json:"states"`
+		Moves     int64          `json:"moves"`
+		Depth     int            `json:"depth"`
+		ElapsedS  float64        `json:"elapsed_s"`
+		Trace     *explore.Trace `json:"trace,omitempty"`
 	}{
-		"locklab/explore/v1", t.Spec, t.scope(), t.modelled(), t.checks(), t.verdict(), t.Ended.String(), t.Violation,
-		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.statesPerSecond(), t.BytesPerState(), t.Memory,
-		missed, t.Shortened, t.Trace,
+		"locklab/explore/v2", t.Spec, t.Explored(), t.Modelled(), t.checks(), verdict, t.Violation,
+		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.Trace,
 	})
 }
-
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
 // exploreProgress tells how far an exploration is when it takes long.
 func exploreProgress(w io.Writer) func(explore.Progress) {
@@ -479,19 +375,16 @@ func exploreProgress(w io.Writer) func(explore.Progress) {
 		if now.Settling {
 			what = "looking for stuck ones"
 		}
-		elapsed := at.Sub(begun)
-		fmt.Fprintf(w, "locklab: %s states, %s, %v, %s/s, %s\n", lang.Group(now.States), what,
-			sentence.Lasting(elapsed.Round(time.Second)), lang.Group(int64(float64(now.States)/elapsed.Seconds())), mebibytes(now.Memory))
+		fmt.Fprintf(w, "locklab: %s states, %s, %v, %d MiB\n", lang.Group(now.States), what,
+			sentence.Lasting(at.Sub(begun).Round(time.Second)), now.Memory>>20)
 	}
 }
 
-// writePage writes an exploration as one page: the verdict, what was explored, and the way
-// to a violation as a drawing and as a table.
+// writePage writes an exploration as one page, with the way to a violation as a drawing.
 func (t tale) writePage(path string) error {
 	sheet := page.Sheet{
-		Title: fmt.Sprintf("%s, explored", t.Spec), Lede: t.scope(), Made: typed(),
-		Verdict: table.Cell{Text: t.conclusion(), Mark: table.Unknown},
-		Facts:   t.facts(),
+		Title: fmt.Sprintf("%s, explored", t.Spec), Lede: t.Explored(), Made: typed(),
+		Verdict: table.Cell{Text: t.conclusion(), Mark: table.Unknown}, Facts: t.facts()[2:],
 	}
 	switch t.Ended {
 	case explore.Complete:
@@ -501,27 +394,11 @@ func (t tale) writePage(path string) error {
 	default:
 	}
 	if t.Trace != nil {
-		var drawing strings.Builder
-		if err := t.Trace.WriteSVG(&drawing, t.Spec, t.Violation); err != nil {
-			return err
-		}
-		section := page.Section{
-			Title: "The shortest way to the violation", Drawing: template.HTML(drawing.String()), //nolint:gosec // drawn and escaped by explore
-			Notes: []string{
-				"Time runs downwards, one step a line. An arrow is a message, from the step that sent it to the step in which it arrives. A box is what a peer has become; its line is thick while it waits, and thickest while it holds the lock.",
-				"A step is one thing that happens at one peer: its client asks for the lock or releases it, a message arrives (its name, and what it carries), or something breaks.",
-			},
-			Table: table.Table{Columns: []table.Column{{Title: "step", Key: true}, {Title: "at peer", Right: true}, {Title: "what happens"}}},
-		}
-		for i := range t.Trace.Peers {
-			section.Table.Columns = append(section.Table.Columns, table.Column{Title: fmt.Sprintf("peer %d after it", i)})
-		}
-		var rows [][]string
-		for i, s := range t.Trace.Steps {
-			rows = append(rows, append([]string{strconv.Itoa(i + 1), strconv.Itoa(s.Peer), s.Text}, s.Peers...))
-		}
-		section.Table.Rows = tableCells(rows)
-		sheet.Sections = append(sheet.Sections, section)
+		sheet.Sections = []page.Section{{
+			Title:   "The shortest way to the violation",
+			Notes:   []string{"Time runs downwards, one step a line. A message is drawn when it arrives; @N says that it was sent in step N. On the right is what each peer is after the step."},
+			Drawing: template.HTML("<pre>" + template.HTMLEscapeString(t.Trace.String()) + "</pre>"), //nolint:gosec // escaped
+		}}
 	}
 	return page.WriteSheet(path, sheet)
 }

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,29 +21,38 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
+	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
 	"locklab/internal/sentence"
-	"locklab/locks/clock"
 	"locklab/locks/peerlock/peercore"
+	"locklab/reports/lang"
+	"locklab/reports/page"
+	"locklab/reports/plots"
 	"locklab/verify/sim"
+)
+
+const (
+	simDir    = "reports/sim" // where files go, unless --out says otherwise
+	fairSeeds = 100           // of each lock in each network
+	sweepMost = 1000          // peers
 )
 
 // simFlags is what the user typed.
 type simFlags struct {
+	set                          *pflag.FlagSet
 	peers, zones, seeds, clients int
 	seed                         uint64
-	faults                       []string
+	faults, against              []string
 	duration                     time.Duration
 	think, hold, giveUp          time.Duration
 	jitter                       float64
 	trace, fairness, asJSON      bool
-	early, noShrink              bool
-	given                        map[string]bool // on the command line
+	noShrink                     bool
 	sweep, out                   string
-	against                      []string
 	maxEvents                    uint64
 }
 
@@ -59,7 +76,7 @@ loses its memory and starts again), pause, slow (a path takes longer), drift
 (clocks).
 
 --sweep measures messages and latencies against the number of peers; --fairness
-says whether anybody starves under saturation.
+says whether a peer starves under saturation.
 
 Exit codes: 0 nothing was violated; 2 something was; 4 the bounds ended runs
 before a verdict; 1 bad input; 130 interrupted. --sweep and --fairness only
@@ -72,8 +89,7 @@ measure: what is violated there is told, and the code is 0.`,
   locklab sim multiphase --fairness`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = map[string]bool{}
-			cmd.Flags().Visit(func(flag *pflag.Flag) { f.given[flag.Name] = true })
+			f.set = cmd.Flags()
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 		ValidArgsFunction: specs(catalog.PeerNames),
@@ -86,21 +102,27 @@ measure: what is violated there is told, and the code is 0.`,
 	listFlag(fl, &f.faults, "faults", "kinds of faults to draw: partition, crash, pause, slow, drift (default none)")
 	fl.DurationVar(&f.duration, "duration", 10*time.Second, "virtual time of a run; faults end before it does")
 	fl.DurationVar(&f.think, "think", 20*time.Millisecond, "mean time between a release and the client's next request")
-	fl.DurationVar(&f.hold, "hold", holdPlain, "mean time that a client holds; with --faults, and if it is not given, every seed draws one of "+holdsText())
+	fl.DurationVar(&f.hold, "hold", 5*time.Millisecond, "mean time that a client holds; with --faults, and if it is not given, every seed draws one of 5ms, 1s, 3s")
 	fl.DurationVar(&f.giveUp, "give-up", 0, "mean patience of a client that waits (default endless)")
 	fl.IntVar(&f.clients, "clients", 1, "clients in each peer")
 	fl.Float64Var(&f.jitter, "jitter", 0.2, "how much longer a message may take, as a share of the way's latency")
-	fl.BoolVar(&f.early, "early", false, "clients ask before their peer has met all others (Locker.Ready)")
 	fl.Uint64Var(&f.maxEvents, "max-events", 200_000_000, "events that end a single run")
 	fl.BoolVar(&f.trace, "trace", false, "run only --seed and print every event")
 	fl.BoolVar(&f.noShrink, "no-shrink", false, "do not make the first violation smaller, write no scenario")
 	fl.StringVar(&f.sweep, "sweep", "", "measure against the number of peers, such as peers=2..1000")
 	fl.StringArrayVar(&f.against, "against", nil, "with --sweep: other locks to compare with, A,B or repeated")
 	fl.BoolVar(&f.fairness, "fairness", false, "compare how even ranks are served under saturation")
-	fl.StringVar(&f.out, "out", "", "directory for the scenario (or its file, a name ending in .yaml), or for the sweep's page and table (default "+simDir+")")
+	fl.StringVar(&f.out, "out", "", "directory for the scenario (or its file, a name ending in .yaml), or for the sweep's page (default "+simDir+")")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
-	completions(cmd, map[string]cobra.CompletionFunc{"faults": list(kindNames), "against": specs(catalog.PeerNames), "out": files(nothing)})
+	completions(cmd, map[string]cobra.CompletionFunc{"faults": list(simKinds), "against": specs(catalog.PeerNames), "out": files(nothing)})
 	return cmd
+}
+
+func simKinds() (names []string) {
+	for _, k := range sim.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 func (f *simFlags) run(ctx context.Context, lock string, stdout, stderr io.Writer) error {
@@ -109,10 +131,9 @@ func (f *simFlags) run(ctx context.Context, lock string, stdout, stderr io.Write
 		return err
 	}
 	plan, err := f.plan()
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return err
 	case f.sweep != "":
 		return f.runSweep(ctx, l, stdout, stderr)
 	case f.fairness:
@@ -120,414 +141,157 @@ func (f *simFlags) run(ctx context.Context, lock string, stdout, stderr io.Write
 	case f.trace:
 		return f.runTrace(l, plan, stdout)
 	}
-	return f.runCampaign(ctx, l, plan, stdout, stderr)
+	return f.runCampaign(ctx, l, plan, stdout)
 }
 
 // plan checks the flags.
-func (f *simFlags) plan() (sim.Plan, error) {
+func (f *simFlags) plan() (plan sim.Plan, err error) {
 	zones := f.zones
 	if zones == 0 {
 		zones = min(f.peers, 3)
 	}
-	switch {
-	case f.peers < 1 || f.peers > peercore.MaxPeers:
-		return sim.Plan{}, fmt.Errorf("--peers: %d: want 1 to %d", f.peers, peercore.MaxPeers)
-	case zones < 1 || zones > sim.MaxZones:
-		return sim.Plan{}, fmt.Errorf("--zones: %d: want 1 to %d", f.zones, sim.MaxZones)
-	case f.seeds < 1:
-		return sim.Plan{}, fmt.Errorf("--seeds: %d: want 1 or more", f.seeds)
-	case f.clients < 1 || f.clients > 10000:
-		return sim.Plan{}, fmt.Errorf("--clients: %d: want 1 to 10000", f.clients)
-	case f.duration < time.Millisecond || f.duration > 24*time.Hour:
-		return sim.Plan{}, fmt.Errorf("--duration: %v: want 1ms to 24h of virtual time", f.duration)
-	case f.think < 0 || f.hold < 0 || f.giveUp < 0:
-		return sim.Plan{}, errors.New("--think, --hold, --give-up: want no negative time")
-	case f.think == 0 && f.hold == 0 && f.peers == 1:
-		return sim.Plan{}, errors.New("--think and --hold: with one peer, want one of them above 0, or no time would pass")
-	case !(f.jitter >= 0 && f.jitter <= 100):
-		return sim.Plan{}, fmt.Errorf("--jitter: %v: want a share from 0 to 100, such as 0.2", f.jitter)
-	case f.maxEvents < 1:
-		return sim.Plan{}, errors.New("--max-events: want 1 or more")
-	case len(f.against) > 0 && f.sweep == "":
-		return sim.Plan{}, errors.New("--against: only with --sweep")
+	for _, check := range []struct {
+		flag string
+		ok   bool
+		want string
+	}{
+		{"peers", f.peers >= 1 && f.peers <= peercore.MaxPeers, fmt.Sprintf("1 to %d", peercore.MaxPeers)},
+		{"peers", !f.fairness || f.peers >= 2 && f.peers <= sim.MaxZones, fmt.Sprintf("2 to %d with --fairness", sim.MaxZones)},
+		{"zones", zones >= 1 && zones <= sim.MaxZones, fmt.Sprintf("1 to %d", sim.MaxZones)},
+		{"seeds", f.seeds >= 1, "1 or more"},
+		{"seeds", !f.fairness || !f.set.Changed("seeds") || f.seeds <= fairSeeds, fmt.Sprintf("1 to %d with --fairness", fairSeeds)},
+		{"clients", f.clients >= 1 && f.clients <= 10000, "1 to 10000"},
+		{"duration", f.duration >= time.Millisecond && f.duration <= 24*time.Hour, "1ms to 24h of virtual time"},
+		{"think", f.think > 0 || f.think == 0 && (f.hold > 0 || f.peers > 1), "no negative time, and with one peer more than 0, as in --hold"},
+		{"hold", f.hold >= 0, "no negative time"},
+		{"give-up", f.giveUp >= 0, "no negative time"},
+		{"jitter", f.jitter >= 0 && f.jitter <= 100, "a share from 0 to 100, such as 0.2"},
+		{"max-events", f.maxEvents >= 1, "1 or more"},
+		{"against", len(f.against) == 0 || f.sweep != "", "it only with --sweep"},
+	} {
+		if !check.ok {
+			return plan, fmt.Errorf("--%s %v: want %s", check.flag, f.set.Lookup(check.flag).Value, check.want)
+		}
 	}
 	if err := f.checkMode(); err != nil {
-		return sim.Plan{}, err
+		return plan, err
 	}
-	kinds, err := f.kinds()
-	if err != nil {
-		return sim.Plan{}, err
-	}
-	var holds []time.Duration
-	if len(kinds) > 0 && !f.given["hold"] {
-		holds = sim.Holds()
-	}
-	return sim.Plan{
+	plan = sim.Plan{
 		Config: sim.Config{
 			Peers: f.peers, Zones: zones, Seed: seed.Seed(f.seed), Duration: f.duration, MaxEvents: f.maxEvents,
-			Load:    sim.Load{Clients: f.clients, Think: f.think, Hold: f.hold, GiveUp: f.giveUp, Early: f.early},
+			Load:    sim.Load{Clients: f.clients, Think: f.think, Hold: f.hold, GiveUp: f.giveUp},
 			Network: sim.Network{Jitter: max(f.jitter, 1e-9)}, // 0 would be the default
 		},
-		Seeds: f.seeds, Kinds: kinds, Holds: holds,
-	}, nil
+		Seeds: f.seeds, Kinds: []sim.Kind{},
+	}
+	for _, word := range f.faults {
+		kind := sim.Kind(strings.TrimSpace(word))
+		if !slices.Contains(sim.Kinds(), kind) {
+			return plan, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, strings.Join(simKinds(), " "))
+		}
+		plan.Kinds = append(plan.Kinds, kind)
+	}
+	if len(plan.Kinds) > 0 && !f.set.Changed("hold") {
+		plan.Holds = sim.Holds()
+	}
+	return plan, nil
 }
 
-// checkMode refuses flags that what is asked for does not heed: who gave one takes it for done.
-func (f *simFlags) checkMode() error {
+// checkMode refuses flags that what is asked for does not heed.
+func (f *simFlags) checkMode() (err error) {
 	for _, mode := range []struct {
 		flag  string
 		on    bool
-		heeds []string
+		heeds string
 	}{
-		{"sweep", f.sweep != "", []string{"against", "seed", "out", "json"}},
-		{"fairness", f.fairness, []string{"peers", "seed", "seeds", "duration", "hold", "clients", "max-events", "json"}},
-		{"trace", f.trace, []string{
-			"peers", "zones", "seed", "seeds", "faults", "duration", "think", "hold", "give-up", "clients", "jitter", "early", "max-events", "no-shrink", "out",
-		}},
+		{"sweep", f.sweep != "", "against seed out json"},
+		{"fairness", f.fairness, "peers seed seeds duration hold clients max-events"},
+		{"trace", f.trace, "peers zones seed seeds faults duration think hold give-up clients jitter max-events no-shrink out"},
 	} {
-		if !mode.on {
-			continue
-		}
-		for _, flag := range slices.Sorted(maps.Keys(f.given)) {
-			if flag != mode.flag && !slices.Contains(mode.heeds, flag) {
-				return fmt.Errorf("--%s: not with --%s, which heeds --%s", flag, mode.flag, strings.Join(mode.heeds, ", --"))
+		f.set.Visit(func(flag *pflag.Flag) {
+			if mode.on && flag.Name != mode.flag && !slices.Contains(strings.Fields(mode.heeds), flag.Name) {
+				err = fmt.Errorf("--%s: not with --%s, which heeds %s", flag.Name, mode.flag, mode.heeds)
 			}
-		}
+		})
 	}
-	if f.fairness && f.given["seeds"] && f.seeds > fairSeeds {
-		return fmt.Errorf("--seeds: %d: want 1 to %d with --fairness", f.seeds, fairSeeds)
-	}
-	return nil
+	return err
 }
 
-func kindNames() (names []string) {
-	for _, k := range sim.Kinds() {
-		names = append(names, string(k))
-	}
-	return names
+// lineWriter breaks whole lines for a terminal and keeps the first error.
+type lineWriter struct {
+	w   io.Writer
+	err error
 }
 
-func (f *simFlags) kinds() (kinds []sim.Kind, err error) {
-	for _, word := range f.faults {
-		kind := sim.Kind(strings.TrimSpace(word))
-		if kind == "none" && len(f.faults) == 1 {
-			return nil, nil
-		}
-		if !slices.Contains(sim.Kinds(), kind) {
-			return nil, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, strings.Join(kindNames(), " "))
-		}
-		if !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
+func (l *lineWriter) Write(p []byte) (int, error) {
+	if l.err == nil {
+		_, l.err = io.WriteString(l.w, folded(l.w, string(p)))
 	}
-	return kinds, nil
+	return len(p), nil
 }
 
 // runTrace prints all that happens under one seed.
 func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
 	cfg := plan.Case(plan.Config.Seed)
-	width, _ := progress.Width(stdout)
-	out := &sticky{w: stdout, width: width}
+	out := &lineWriter{w: stdout}
 	cfg.Trace = out
-	hold := ""
-	if len(plan.Holds) > 0 {
-		hold = fmt.Sprintf(", hold %v", cfg.Load.Hold)
-	}
-	fmt.Fprintf(out, "seed %d%s, times in milliseconds of virtual time\n", f.seed, hold)
+	fmt.Fprintf(out, "seed %d, hold %v, times in milliseconds of virtual time\n", f.seed, cfg.Load.Hold)
 	for _, fault := range cfg.Faults {
 		fmt.Fprintf(out, "fault: %v\n", fault)
 	}
-	r, err := l.Core.Simulator.Run(cfg)
+	r := l.Core.Simulator(cfg)
 	switch {
-	case err != nil:
-		return err
-	case out.err != nil: // such as a pipe that nobody reads any more
+	case out.err != nil: // such as a pipe that is read no more
 		return fmt.Errorf("--trace: %w", out.err)
 	case r.Bad() != nil:
 		return &exitError{code: exitViolated}
-	case r.Truncated > 0:
-		return &exitError{code: exitInconclusive, err: errors.New("--max-events ended the run before a verdict")}
 	}
-	return nil
+	return truncated(r.Truncated)
 }
 
-const holdPlain = 5 * time.Millisecond // where nothing is broken
-
-func holdsText() string {
-	var words []string
-	for _, d := range sim.Holds() {
-		words = append(words, d.String())
+// truncated is the error of runs that were ended.
+func truncated(runs int) error {
+	if runs == 0 {
+		return nil
 	}
-	return strings.Join(words, ", ")
+	return &exitError{code: exitInconclusive, err: fmt.Errorf("--max-events ended %s before a verdict", some(runs, "run"))}
 }
 
-// sticky remembers the first error and writes nothing more. What it is told is whole lines,
-// which it breaks for a terminal of so many columns.
-type sticky struct {
-	w     io.Writer
-	width int // 0: any
-	err   error
-}
-
-func (s *sticky) Write(p []byte) (int, error) {
-	if s.err == nil && s.width == 0 {
-		_, s.err = s.w.Write(p)
-	} else if s.err == nil {
-		_, s.err = io.WriteString(s.w, fold(string(p), s.width))
-	}
-	return len(p), nil
-}
-
-// parseSweep reads peers=2..1000.
-func parseSweep(text string) (low, high int, err error) {
-	wrong := fmt.Errorf("--sweep: %q: want peers=LOW..HIGH, such as peers=2..1000, within 2 and %d", text, 1000)
-	span, ok := strings.CutPrefix(text, "peers=")
-	from, to, both := strings.Cut(span, "..")
-	if !ok || !both {
-		return 0, 0, wrong
-	}
-	low, err1 := strconv.Atoi(from)
-	high, err2 := strconv.Atoi(to)
-	if errors.Join(err1, err2) != nil || low < 2 || high < low || high > 1000 {
-		return 0, 0, wrong
-	}
-	return low, high, nil
-}
-
-// runCampaign runs all seeds and looks into the first violation.
-func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout, stderr io.Writer) error {
-	start := clock.Mono()
-	o, err := sim.Campaign(ctx, l.Core.Simulator, plan)
-	if err != nil {
-		return err
-	}
-	took := time.Duration(clock.Mono() - start)
-	fmt.Fprintf(stderr, "locklab: %s in %v, %s messages a second\n", some(o.Done, "run"), sentence.Lasting(took), count(float64(o.Totals.Messages)/took.Seconds()))
-	r := simReport{Lock: l.String(), Plan: plan, Outcome: o}
-	if o.Bad() && !f.noShrink {
-		if err := r.shrink(l.Core.Simulator, f.out); err != nil {
-			return err
-		}
-	}
-	if f.asJSON {
-		err = r.json(stdout)
-	} else {
-		r.text(stdout)
-	}
-	switch {
-	case err != nil:
-		return err
-	case o.Bad():
-		return &exitError{code: exitViolated}
-	case ctx.Err() != nil:
-		return &exitError{code: exitInterrupted, err: fmt.Errorf("interrupted after %d of %d seeds", o.Done, plan.Seeds)}
-	case o.Totals.Truncated > 0:
-		return &exitError{code: exitInconclusive, err: fmt.Errorf("--max-events ended %s before a verdict", some(o.Totals.Truncated, "run"))}
-	}
-	return nil
-}
-
-// simReport is what is told of a campaign.
+// simReport is what is told of a campaign, as text and as --json.
 type simReport struct {
-	Lock     string
-	Plan     sim.Plan
-	Outcome  sim.Outcome
-	Minimal  *sim.Minimal // of the first violation
-	First    sim.Group
-	Trace    []string
-	File     string // the scenario; "" if it cannot be one
-	Command  string
-	NoReplay error // why there is no scenario
+	Schema    string      `json:"schema"`
+	Lock      string      `json:"lock"`
+	Peers     int         `json:"peers"`
+	Zones     int         `json:"zones"`
+	Faults    []sim.Kind  `json:"faults"`
+	Seed      uint64      `json:"seed"`
+	Seeds     int         `json:"seeds"` // that were run
+	Virtual   float64     `json:"virtual_s"`
+	Grants    uint64      `json:"grants"`
+	Messages  uint64      `json:"messages"`
+	PerGrant  float64     `json:"messages_per_grant"`
+	Violated  bool        `json:"violated"`
+	Truncated int         `json:"truncated"`
+	Findings  []sim.Group `json:"findings"`
+	Jain      float64     `json:"jain"`
+	Wait      sim.Spread  `json:"wait_ns"`
+	Handoff   sim.Spread  `json:"handoff_ns"`
+	Ranks     []simRank   `json:"ranks"`
+	Minimal   *simMinimal `json:"minimal,omitempty"` // of the first violation
+
+	duration time.Duration
 }
 
-// text writes it for people, on a terminal in lines that fit.
-func (r *simReport) text(out io.Writer) {
-	width, _ := progress.Width(out)
-	var text strings.Builder
-	r.tell(&text, width)
-	_, _ = io.WriteString(out, folded(out, text.String()))
-}
-
-func (r *simReport) tell(w io.Writer, width int) {
-	c, t := r.Plan.Config, &r.Outcome.Totals
-	fmt.Fprintf(w, "%s: %s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time\n", r.Lock, some(c.Peers, "peer"), some(c.Zones, "zone"),
-		kindsText(r.Plan.Kinds), uint64(c.Seed), uint64(c.Seed)+uint64(r.Outcome.Done)-1, sentence.Lasting(c.Duration))
-	fmt.Fprintf(w, "  %s of virtual time, %s grants, %s messages, %.2f messages a grant\n",
-		sentence.Lasting(t.Virtual.Round(time.Second)), count(float64(t.Grants)), count(float64(t.Messages)), t.PerGrant())
-	r.findings(w)
-	ranksTable(w, t, width)
-	if r.Minimal == nil {
-		return
-	}
-	m := r.Minimal
-	if m.Finding.Kind == "" {
-		fmt.Fprintf(w, "\nThe first violation (seed %d) does not show when it is run alone: this is a defect of the simulation.\n", uint64(r.First.First))
-		return
-	}
-	fmt.Fprintf(w, "\nThe smallest case of %q (seed %d), after %s: seed %d, %s\n", r.First.Name, uint64(r.First.First), some(m.Runs, "run"), uint64(m.Config.Seed), loadText(m.Config))
-	for _, fault := range m.Config.Faults {
-		fmt.Fprintf(w, "  fault: %v\n", fault)
-	}
-	if len(m.Config.Faults) == 0 {
-		fmt.Fprintln(w, "  no fault is needed")
-	}
-	fmt.Fprintf(w, "  %v\n\n", m.Finding)
-	for _, line := range r.Trace {
-		fmt.Fprintln(w, line)
-	}
-	if r.NoReplay != nil {
-		fmt.Fprintf(w, "\nno scenario for real processes: %v\n", r.NoReplay)
-		return
-	}
-	fmt.Fprintf(w, "\nscenario: %s\n%s\n", r.File, foldCommand("replay:   ", r.Command, width))
-}
-
-func (r *simReport) findings(w io.Writer) {
-	if len(r.Outcome.Groups) == 0 {
-		fmt.Fprintf(w, "  %s\n", r.nothing())
-		return
-	}
-	fmt.Fprintln(w)
-	found := textTable{left: true}
-	found.row("  finding", "seeds", "times", "first seed", "there")
-	for _, g := range r.Outcome.Groups {
-		first := fmt.Sprint(uint64(g.First))
-		if len(r.Plan.Holds) > 0 {
-			first += fmt.Sprintf(", hold %v", g.Hold)
-		}
-		found.row("  "+g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), first, g.Example.String())
-	}
-	found.write(w, 0) // its last column is folded
-	if !r.Outcome.Bad() {
-		fmt.Fprintf(w, "  %s: %s\n", r.nothing(), strings.Join(harmless(r.Outcome.Groups), "; "))
-	}
-}
-
-// nothing says that nothing was violated, and how far that goes.
-func (r *simReport) nothing() string {
-	text := "nothing was violated in " + some(r.Outcome.Done, "run")
-	if n := r.Outcome.Totals.Truncated; n > 0 {
-		text += fmt.Sprintf(", of which --max-events ended %d before a verdict", n)
-	}
-	return text
-}
-
-// harmless says why what was found violates nothing.
-func harmless(groups []sim.Group) (why []string) {
-	for _, k := range []struct {
-		kind sim.FindingKind
-		why  string
-	}{
-		{sim.Fenced, "a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has seen the later one"},
-		{sim.Forgot, "tokens were forgotten only where a majority had lost its memory, and more is not promised"},
-	} {
-		if slices.ContainsFunc(groups, func(g sim.Group) bool { return g.Example.Kind == k.kind }) {
-			why = append(why, k.why)
-		}
-	}
-	return why
-}
-
-// ranksTable shows the highest and the lowest ranks, and how even all were served.
-func ranksTable(w io.Writer, t *sim.Totals, width int) {
-	fmt.Fprintln(w)
-	ranks := textTable{keys: 1}
-	ranks.row("  rank", "grants", "gave up", "wait p50", "p99", "max", "passed, mean", "most")
-	last := len(t.Ranks) - 1
-	for i := range t.Ranks {
-		const shown = 4
-		if i >= shown && i <= last-shown {
-			continue
-		}
-		name := fmt.Sprintf("p%d", i)
-		switch i {
-		case 0:
-			name = "highest " + name
-		case last:
-			name = "lowest " + name
-		}
-		k := &t.Ranks[i]
-		ranks.row("  "+name, strconv.FormatUint(k.Grants, 10), strconv.FormatUint(k.GiveUps, 10),
-			ms(k.Wait.Quantile(0.5)), ms(k.Wait.Quantile(0.99)), ms(k.Wait.Max), fmt.Sprintf("%.2f", k.MeanBypass()), strconv.FormatUint(k.MaxBypass, 10))
-	}
-	ranks.write(w, width)
-	fmt.Fprintf(w, "  waits in ms; passed: grants to others while a peer waits; Jain index of the grants %.4f\n", t.Jain())
-}
-
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
-
-func kindsText(kinds []sim.Kind) string {
-	if len(kinds) == 0 {
-		return "none"
-	}
-	words := make([]string, len(kinds))
-	for i, k := range kinds {
-		words[i] = string(k)
-	}
-	return strings.Join(words, ",")
-}
-
-func loadText(c sim.Config) string {
-	text := fmt.Sprintf("%s in %s, think %v, hold %v", some(c.Peers, "peer"), some(c.Zones, "zone"), c.Load.Think, c.Load.Hold)
-	if c.Load.GiveUp > 0 {
-		text += fmt.Sprintf(", give up after %v", c.Load.GiveUp)
-	}
-	return text
-}
-
-// some is a number of things in words: 1 peer, 2 peers.
-func some(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// count writes a large number with three digits: 1.23M.
-func count(v float64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if v >= unit.size {
-			return fmt.Sprintf("%.3g%s", v/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%.3g", v)
-}
-
-// simRank is a rank in --json.
 type simRank struct {
-	Rank       int     `json:"rank"`
-	Grants     uint64  `json:"grants"`
-	GaveUp     uint64  `json:"gave_up"`
-	Lost       uint64  `json:"lost"`
-	WaitMS     simWait `json:"wait_ms"`
-	BypassMean float64 `json:"bypass_mean"`
-	BypassMax  uint64  `json:"bypass_max"`
+	Rank       int        `json:"rank"`
+	Grants     uint64     `json:"grants"`
+	GaveUp     uint64     `json:"gave_up"`
+	Lost       uint64     `json:"lost"`
+	Wait       sim.Spread `json:"wait_ns"`
+	BypassMean float64    `json:"bypass_mean"`
+	BypassMax  uint64     `json:"bypass_max"`
 }
 
-type simWait struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
-}
-
-func waitOf(h *sim.Hist) simWait {
-	in := func(d time.Duration) float64 { return float64(d) / 1e6 }
-	return simWait{in(h.Quantile(0.5)), in(h.Quantile(0.99)), in(h.Max)}
-}
-
-func ranksOf(t *sim.Totals) []simRank {
-	all := make([]simRank, len(t.Ranks))
-	for i := range t.Ranks {
-		k := &t.Ranks[i]
-		all[i] = simRank{i, k.Grants, k.GiveUps, k.Lost, waitOf(&k.Wait), k.MeanBypass(), k.MaxBypass}
-	}
-	return all
-}
-
-// simMinimal is the smallest case in --json.
 type simMinimal struct {
 	Seed     uint64      `json:"seed"`
 	Peers    int         `json:"peers"`
@@ -538,42 +302,499 @@ type simMinimal struct {
 	Scenario string      `json:"scenario,omitempty"`
 	Replay   string      `json:"replay,omitempty"`
 	NoReplay string      `json:"no_replay,omitempty"`
+
+	text string // what it is
 }
 
-func (r *simReport) json(w io.Writer) error {
-	c, t := r.Plan.Config, &r.Outcome.Totals
-	out := struct {
-		Schema   string      `json:"schema"`
-		Lock     string      `json:"lock"`
-		Peers    int         `json:"peers"`
-		Zones    int         `json:"zones"`
-		Seed     uint64      `json:"seed"`
-		Seeds    int         `json:"seeds"`
-		Faults   []sim.Kind  `json:"faults"`
-		Virtual  float64     `json:"virtual_s"`
-		Grants   uint64      `json:"grants"`
-		Messages uint64      `json:"messages"`
-		PerGrant float64     `json:"messages_per_grant"`
-		Violated bool        `json:"violated"`
-		Unended  int         `json:"truncated"`
-		Findings []sim.Group `json:"findings"`
-		Jain     float64     `json:"jain"`
-		WaitMS   simWait     `json:"wait_ms"`
-		Handoff  simWait     `json:"handoff_ms"`
-		Ranks    []simRank   `json:"ranks"`
-		Minimal  *simMinimal `json:"minimal,omitempty"`
-	}{
-		"locklab/sim/v1", r.Lock, c.Peers, c.Zones, uint64(c.Seed), r.Outcome.Done, append([]sim.Kind{}, r.Plan.Kinds...),
-		t.Virtual.Seconds(), t.Grants, t.Messages, t.PerGrant(), r.Outcome.Bad(), t.Truncated,
-		append([]sim.Group{}, r.Outcome.Groups...), t.Jain(), waitOf(&t.Wait), waitOf(&t.Handoff), ranksOf(t), nil,
+func ranksOf(t *sim.Totals) (all []simRank) {
+	for i := range t.Ranks {
+		k := &t.Ranks[i]
+		all = append(all, simRank{i, k.Grants, k.GiveUps, k.Lost, k.Wait.Spread(), k.BypassMean(), k.BypassMax})
 	}
+	return all
+}
+
+// runCampaign runs all seeds and looks into the first violation.
+func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
+	o := sim.Campaign(ctx, l.Core.Simulator, plan)
+	c, t := plan.Config, &o.Totals
+	r := simReport{
+		"locklab/sim/v2", l.String(), c.Peers, c.Zones, plan.Kinds, f.seed, t.Runs, t.Virtual.Seconds(), t.Grants, t.Messages, t.PerGrant(),
+		o.Bad(), t.Truncated, append([]sim.Group{}, o.Groups...), t.Jain(), t.Wait().Spread(), t.Handoff.Spread(), ranksOf(t), nil, f.duration,
+	}
+	if o.Bad() && !f.noShrink {
+		if err := r.shrink(l.Core.Simulator, plan, f.out); err != nil {
+			return err
+		}
+	}
+	if f.asJSON {
+		if err := writeJSON(stdout, r); err != nil {
+			return err
+		}
+	} else {
+		r.text(stdout)
+	}
+	switch {
+	case o.Bad():
+		return &exitError{code: exitViolated}
+	case ctx.Err() != nil:
+		return &exitError{code: exitInterrupted, err: fmt.Errorf("interrupted after %d of %d seeds", t.Runs, plan.Seeds)}
+	}
+	return truncated(t.Truncated)
+}
+
+// text tells it to people.
+func (r *simReport) text(out io.Writer) {
+	width, _ := progress.Width(out)
+	w := new(strings.Builder)
+	verdict := "nothing was violated in " + some(r.Seeds, "run")
+	if r.Violated {
+		verdict = "VIOLATED"
+	} else if r.Truncated > 0 {
+		verdict += fmt.Sprintf(", of which --max-events ended %d before a verdict", r.Truncated)
+	}
+	kinds := strings.Trim(fmt.Sprint(r.Faults), "[]")
+	tellFacts(w, []page.Fact{
+		{Name: "lock", Lines: []string{r.Lock}},
+		{Name: "simulated", Lines: []string{fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
+			some(r.Peers, "peer"), some(r.Zones, "zone"), cmp.Or(kinds, "none"), r.Seed, r.Seed+uint64(r.Seeds)-1, sentence.Lasting(r.duration))}},
+		{Name: "seen", Lines: []string{fmt.Sprintf("%.0f s of virtual time, %d grants, %d messages, %.2f messages a grant", r.Virtual, r.Grants, r.Messages, r.PerGrant)}},
+		{Name: "verdict", Lines: append([]string{verdict}, harmless(r.Findings)...)},
+	})
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(w)
+		found := textTable{left: true, rows: [][]string{{"  finding", "seeds", "times", "first seed", "hold", "there"}}}
+		for _, g := range r.Findings {
+			found.row("  "+g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), fmt.Sprint(uint64(g.First)), fmt.Sprint(g.Hold), g.Example.String())
+		}
+		found.write(w, 0) // its last column is folded
+	}
+	fmt.Fprintln(w)
+	ranks := textTable{keys: 1, rows: [][]string{{"  rank", "grants", "gave up", "wait p50", "p99", "max", "passed, mean", "most"}}}
+	for i, k := range r.Ranks {
+		const shown = 4
+		if i < shown || i >= len(r.Ranks)-shown {
+			ranks.row(fmt.Sprintf("  p%d", i), fmt.Sprint(k.Grants), fmt.Sprint(k.GaveUp), ms(k.Wait.P50), ms(k.Wait.P99), ms(k.Wait.Max),
+				fmt.Sprintf("%.2f", k.BypassMean), fmt.Sprint(k.BypassMax))
+		}
+	}
+	ranks.write(w, width)
+	fmt.Fprintf(w, "  waits in ms; passed: grants to others while a peer waits; Jain index of the grants %.4f\n", r.Jain)
 	if m := r.Minimal; m != nil {
-		out.Minimal = &simMinimal{
-			uint64(m.Config.Seed), m.Config.Peers, m.Config.Zones, append([]sim.Fault{}, m.Config.Faults...), m.Finding, r.Trace, r.File, r.Command, "",
-		}
-		if r.NoReplay != nil {
-			out.Minimal.NoReplay = r.NoReplay.Error()
+		fmt.Fprintf(w, "\nThe smallest case: %s\n  %v\n\n%s\n\n", m.text, m.Finding, strings.Join(m.Trace, "\n"))
+		if m.NoReplay != "" {
+			fmt.Fprintf(w, "no scenario for real processes: %s\n", m.NoReplay)
+		} else {
+			fmt.Fprintf(w, "scenario: %s\n%s\n", m.Scenario, foldCommand("replay:   ", m.Replay, width))
 		}
 	}
-	return writeJSON(w, out)
+	_, _ = io.WriteString(out, folded(out, w.String()))
+}
+
+// harmless says why what was found violates nothing.
+func harmless(groups []sim.Group) (why []string) {
+	for kind, text := range map[sim.FindingKind]string{
+		sim.Fenced: "a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has seen the later one",
+		sim.Forgot: "tokens were forgotten only where a majority had lost its memory, and more is not promised",
+	} {
+		if slices.ContainsFunc(groups, func(g sim.Group) bool { return g.Example.Kind == kind }) {
+			why = append(why, text)
+		}
+	}
+	slices.Sort(why)
+	return why
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
+
+// some is a number of things in words: 1 peer, 2 peers.
+func some(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// shrink makes the first violation small, traces it and writes it as a scenario.
+func (r *simReport) shrink(simulator sim.Simulator, plan sim.Plan, out string) error {
+	first := r.Findings[0]
+	for _, g := range r.Findings {
+		if g.Example.Kind.Bad() && g.First < first.First {
+			first = g
+		}
+	}
+	m := sim.Shrink(simulator, plan.Case(first.First), first.Example.Kind)
+	var trace bytes.Buffer
+	cfg := m.Config
+	cfg.Trace = &trace
+	simulator(cfg)
+	const most = 60
+	lines := strings.Split(strings.TrimRight(trace.String(), "\n"), "\n")
+	r.Minimal = &simMinimal{
+		Seed: uint64(cfg.Seed), Peers: cfg.Peers, Zones: cfg.Zones, Faults: append([]sim.Fault{}, cfg.Faults...), Finding: m.Finding,
+		Trace: lines[max(0, len(lines)-most):],
+		text: fmt.Sprintf("%s (seed %d), after %s: seed %d, %s in %s, think %v, hold %v, give up after %v, faults %v", first.Name, uint64(first.First),
+			some(m.Runs, "run"), uint64(cfg.Seed), some(cfg.Peers, "peer"), some(cfg.Zones, "zone"), cfg.Load.Think, cfg.Load.Hold, cfg.Load.GiveUp, cfg.Faults),
+	}
+	name := regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(fmt.Sprintf("sim-%s-%s-%d", r.Lock, m.Finding.Kind, uint64(cfg.Seed)), "-")
+	file := out
+	if filepath.Ext(out) != ".yaml" {
+		file = filepath.Join(cmp.Or(out, simDir), name+".yaml")
+	}
+	text, command, err := r.Minimal.scenario(r.Lock, cfg.Load, name, file)
+	if err != nil {
+		r.Minimal.NoReplay = err.Error()
+		return nil
+	}
+	if _, err := scenario.Parse(file, text, ""); err != nil {
+		return fmt.Errorf("the scenario is not what locklab run reads: %w", err)
+	}
+	if file != out {
+		err = os.MkdirAll(filepath.Dir(file), 0o755) //nolint:gosec // nothing secret
+	}
+	if err = cmp.Or(err, os.WriteFile(file, text, 0o644)); err != nil { //nolint:gosec // nothing secret
+		return fmt.Errorf("--out: write the scenario: %w", err)
+	}
+	r.Minimal.Scenario, r.Minimal.Replay = file, command
+	return nil
+}
+
+// The times of real processes, beside which those of a simulation are short.
+const (
+	realCut    = 4 * time.Second // longer than the most patient detector, and than a lease
+	realBefore = 2 * time.Second // work before the first fault
+	realAfter  = 3 * time.Second // and after the last
+	realLeast  = 12 * time.Second
+	realMost   = 2 * time.Minute
+)
+
+// scenario is the finding as a scenario for real processes, and the command that plays it. The peers
+// are the masters of a topology, and all times are longer by one factor.
+func (m *simMinimal) scenario(lock string, load sim.Load, name, file string) (text []byte, command string, err error) {
+	topology, masters, workload := "seoul-3az", []string{"master-a", "master-b", "master-c"}, "mutex"
+	if m.Peers <= 2 {
+		topology, masters = "seoul-2az", []string{"master-a", "master-c"}
+	}
+	first, last, shortest := 24*time.Hour, time.Duration(0), realCut
+	crossing := true // nothing is cut or stops: it takes requests that cross
+	for _, f := range m.Faults {
+		first, last = min(first, f.From), max(last, f.Until)
+		crossing = crossing && f.Kind == sim.Slow
+		switch f.Kind {
+		case sim.Drift:
+			return nil, "", errors.New("clocks of real processes cannot be made to drift")
+		case sim.Partition: // rooms are made twice as soon as the lock is split
+			shortest, workload = min(shortest, f.Until-f.From), "matchmaking"
+		case sim.Pause:
+			shortest = min(shortest, f.Until-f.From)
+		default:
+		}
+	}
+	factor := 1.0
+	if !crossing {
+		factor = float64(realCut) / float64(shortest)
+	}
+	scale := func(d time.Duration) time.Duration {
+		return time.Duration(float64(d) * factor).Round(10 * time.Millisecond)
+	}
+	length := max(scale(last)-scale(first), 0)
+	switch {
+	case m.Peers > len(masters):
+		return nil, "", fmt.Errorf("it takes %d peers, and the built-in topologies have up to %d masters", m.Peers, len(masters))
+	case m.Finding.Kind != sim.Overlap:
+		return nil, "", fmt.Errorf("only overlapping holds are judged there, not %q", m.Finding.Kind)
+	case load.GiveUp > 0:
+		return nil, "", errors.New("it takes clients that give up early, and those of locklab run do not")
+	case length > realMost:
+		return nil, "", fmt.Errorf("with times that real processes can tell apart it would take %v", length)
+	}
+	command = fmt.Sprintf("locklab run --locks %s --scenarios %s --topology %s --workload %s --duration %v",
+		lock, filepath.ToSlash(file), topology, workload, max(realBefore+length+realAfter, realLeast).Round(time.Second))
+	if crossing {
+		command += " --clients 1 --hold 20ms"
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Found by locklab sim %s: %s\n# Peers p0, p1, ... are %s; times are %.3g times as long. Replay:\n#   %s\n",
+		lock, m.text, strings.Join(masters[:m.Peers], ", "), factor, command)
+	fmt.Fprintf(&b, "name: %s\nsummary: Found by simulation; two clients hold at once (%s).\ntimeline:\n", name, m.Finding.Name())
+	step := func(format string, args ...any) { fmt.Fprintf(&b, "  - {"+format+"}\n", args...) }
+	if crossing {
+		step("at: 0s, fault: jitter, between: [zones], jitter: 10ms") // requests cross by luck; this makes it likely
+	}
+	node := func(rank int) string { return strconv.Quote("node:" + masters[rank]) }
+	for _, f := range m.Faults {
+		when := fmt.Sprintf("at: %v, for: %v", scale(f.From)-scale(first)+realBefore, max(scale(f.Until-f.From), 100*time.Millisecond))
+		how := map[sim.Kind]string{
+			sim.Crash: "kill", sim.Pause: "pause", sim.Partition: "partition, mode: hold",
+			sim.Slow: fmt.Sprintf("latency, delay: %v", max(f.Delay.Round(time.Millisecond), time.Millisecond)),
+		}[f.Kind]
+		for _, a := range f.A {
+			target := node(a)
+			if f.Kind == sim.Pause && a == m.Finding.A {
+				target = "holder" // what matters is that it holds then
+			}
+			if len(f.B) == 0 {
+				step("%s, fault: %s, target: %s", when, how, target)
+			}
+			for _, b := range f.B { // a step for every two masters
+				between := fmt.Sprintf("between: [%s, %s]", node(a), node(b))
+				if f.OneWay {
+					between = fmt.Sprintf("from: %s, to: %s", node(a), node(b))
+				}
+				step("%s, fault: %s, %s", when, how, between)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "expect:\n  - {when: {lock: %q}, safety: unsafe}\n", lock)
+	return b.Bytes(), command, nil
+}
+
+// runSweep measures the lock, and those that it is compared with, for 1, 2, 5 of every power of ten
+// peers and both ends, in a region, in four around the western Pacific and in ten all over the world.
+func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr io.Writer) error {
+	var low, high int
+	if n, err := fmt.Sscanf(f.sweep+" ", "peers=%d..%d ", &low, &high); n != 2 || err != nil || low < 2 || high < low || high > sweepMost {
+		return fmt.Errorf("--sweep: %q: want peers=LOW..HIGH, such as peers=2..1000, within 2 and %d", f.sweep, sweepMost)
+	}
+	others, err := catalog.ParseList("--against", f.against)
+	if err != nil {
+		return err
+	}
+	locks := []catalog.Lock{l}
+	for _, o := range others {
+		if err := o.CheckCore(); err != nil {
+			return fmt.Errorf("--against: %w", err)
+		}
+		if o.String() != l.String() {
+			locks = append(locks, o)
+		}
+	}
+	sizes := []int{low, high}
+	for ten := 1; ten <= high; ten *= 10 {
+		for _, n := range []int{ten, 2 * ten, 5 * ten} {
+			if n > low && n < high {
+				sizes = append(sizes, n)
+			}
+		}
+	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	var points []sim.Point
+	var measuring errgroup.Group
+	measuring.SetLimit(runtime.GOMAXPROCS(0))
+	zones := []int{3, 10, 30}
+	points = make([]sim.Point, len(locks)*len(zones)*len(sizes))
+	for i := range points {
+		lock, zones, peers := locks[i/(len(zones)*len(sizes))], zones[i/len(sizes)%len(zones)], sizes[i%len(sizes)]
+		measuring.Go(func() error {
+			if ctx.Err() != nil {
+				return &exitError{code: exitInterrupted, err: ctx.Err()}
+			}
+			points[i] = sim.Measure(lock.Core.Simulator, peers, zones, seed.Seed(f.seed))
+			points[i].Lock = lock.String()
+			return nil
+		})
+	}
+	if err := measuring.Wait(); err != nil {
+		return err
+	}
+	for _, z := range zones {
+		for _, n := range sizes {
+			points = append(points, sim.Service(n, z))
+		}
+	}
+	if f.asJSON {
+		return writeJSON(stdout, points)
+	}
+	sheet := page.Sheet{
+		Title: fmt.Sprintf("%s against the number of peers", l), Lede: fmt.Sprintf("Simulated in virtual time, seed %d", f.seed), Made: typed(),
+		Sections: []page.Section{{Title: "What it shows"}},
+	}
+	width, _ := progress.Width(stdout)
+	w := new(strings.Builder)
+	for _, z := range zones {
+		figures := textTable{keys: 2, breaks: []int{6}, rows: [][]string{{
+			"  lock", "peers", "messages", "contended", "acquire p50 ms", "p99", "contended p50", "p99", "handoff mean", "p99",
+		}}}
+		here := slices.DeleteFunc(slices.Clone(points), func(p sim.Point) bool { return p.Zones != z })
+		for _, p := range here {
+			figures.row("  "+p.Lock, strconv.Itoa(p.Peers), fmt.Sprintf("%.1f", p.Messages), fmt.Sprintf("%.1f", p.MessagesContended),
+				ms(p.Acquire.P50), ms(p.Acquire.P99), ms(p.Contended.P50), ms(p.Contended.P99), ms(p.Handoff.Mean), ms(p.Handoff.P99))
+		}
+		texts := crossings(here, l.String())
+		fmt.Fprintf(w, "%d zones\n", z)
+		figures.write(w, width)
+		fmt.Fprintf(w, "  %s\n\n", strings.Join(texts, "\n  "))
+		for _, text := range texts {
+			sheet.Sections[0].Notes = append(sheet.Sections[0].Notes, fmt.Sprintf("%d zones: %s.", z, text))
+		}
+	}
+	const told = "Less is below 95 % of the other. The computed service is a lower bound, without queues, disks or jitter, and without contention."
+	sheet.Sections[0].Notes = append(sheet.Sections[0].Notes, told)
+	for _, figure := range sweepFigures() {
+		sheet.Sections = append(sheet.Sections, page.Section{Title: figure.title, Drawing: figure.draw(points)})
+	}
+	dir := cmp.Or(f.out, filepath.Join(simDir, "sweep-"+strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String())))
+	if err := page.WriteSheet(filepath.Join(dir, page.File), sheet); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	_, _ = io.WriteString(stdout, folded(stdout, w.String()+told+"\n"))
+	fmt.Fprintf(stderr, "locklab: report: %s\n", filepath.Join(dir, page.File))
+	return nil
+}
+
+// sweepFigure is a figure of a sweep of which less is better.
+type sweepFigure struct {
+	name, title, unit string
+	of                func(sim.Point) float64 // 0 if there is none: the computed service has no queue
+}
+
+func sweepFigures() []sweepFigure {
+	in := func(d time.Duration) float64 { return float64(d) / 1e6 }
+	return []sweepFigure{
+		{"messages", "Messages per acquisition and release, free lock", "messages", func(p sim.Point) float64 { return p.Messages }},
+		{"messages, contended", "Messages, where up to ten peers want the lock", "messages", func(p sim.Point) float64 { return p.MessagesContended }},
+		{"acquire p50", "Time to acquire a free lock, median", "ms", func(p sim.Point) float64 { return in(p.Acquire.P50) }},
+		{"acquire p50, contended", "Time to acquire, where up to ten peers want the lock, median", "ms", func(p sim.Point) float64 { return in(p.Contended.P50) }},
+		{"handoff mean", "From a release to the next holder, mean", "ms", func(p sim.Point) float64 { return in(p.Handoff.Mean) }},
+	}
+}
+
+// draw has a panel for each number of zones, all with the same logarithmic axes.
+func (f *sweepFigure) draw(points []sim.Point) template.HTML {
+	most, low, high := 2, math.Inf(1), 0.0
+	panels := map[int][]plots.Curve{}
+	for _, p := range points {
+		v := f.of(p)
+		if v == 0 {
+			continue
+		}
+		most, low, high = max(most, p.Peers), min(low, v), max(high, v)
+		curves := panels[p.Zones]
+		i := slices.IndexFunc(curves, func(c plots.Curve) bool { return c.Name == p.Lock })
+		if i < 0 {
+			i, curves = len(curves), append(curves, plots.Curve{Name: p.Lock})
+		}
+		curves[i].Points = append(curves[i].Points, plots.Peers{N: p.Peers, Value: v})
+		panels[p.Zones] = curves
+	}
+	var out strings.Builder
+	for _, zones := range slices.Sorted(maps.Keys(panels)) {
+		label := fmt.Sprintf("%s, in %s, against the number of peers, to %d: %d zones.", f.title, f.unit, most, zones)
+		fmt.Fprintf(&out, `<div><b>%d zones</b> <small>%s, on a logarithmic scale</small>%s</div>`, zones, f.unit,
+			plots.Growth(lang.English(), label, panels[zones], most, low, high))
+	}
+	return template.HTML(`<div class="figures">` + out.String() + `</div>`) //nolint:gosec // drawn and escaped by plots
+}
+
+// crossings say of each of the others in what it needs less than the lock and in what more, and from how
+// many peers on.
+func crossings(points []sim.Point, lock string) (texts []string) {
+	own, others, theirs := map[int]sim.Point{}, []string(nil), map[string][]sim.Point{}
+	for _, p := range points {
+		if p.Lock == lock {
+			own[p.Peers] = p
+		} else if theirs[p.Lock] = append(theirs[p.Lock], p); len(theirs[p.Lock]) == 1 {
+			others = append(others, p.Lock)
+		}
+	}
+	for _, other := range others {
+		for _, word := range []string{"less", "more"} {
+			var parts []string
+			for _, figure := range sweepFigures() {
+				from := 0 // so many peers, and with all more
+				for _, p := range theirs[other] {
+					low, high := figure.of(p), figure.of(own[p.Peers])
+					if word == "more" {
+						low, high = high, low
+					}
+					if min(low, high) == 0 || low >= 0.95*high {
+						from = 0
+					} else if from == 0 {
+						from = p.Peers
+					}
+				}
+				if from > 0 {
+					parts = append(parts, fmt.Sprintf("%s from %d peers on", figure.name, from))
+				}
+			}
+			texts = append(texts, fmt.Sprintf("%s needs %s than %s: %s", other, word, lock, cmp.Or(strings.Join(parts, ", "), "nothing")))
+		}
+	}
+	return texts
+}
+
+// runFairness saturates the lock and others: where all are as far from each other, where the highest
+// rank is far from the rest, and where messages of different senders often overtake each other.
+func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
+	const near = 500 * time.Microsecond
+	delays := func(highest time.Duration) [][]time.Duration {
+		all := make([][]time.Duration, f.peers)
+		for a := range all {
+			all[a] = slices.Repeat([]time.Duration{near}, f.peers)
+			all[0][a], all[a][0] = highest, highest
+		}
+		return all
+	}
+	texts := []string{l.String()}
+	for _, other := range append([]string{"multiphase:fair=on", "multiphase:fair=off", "multiphase:rule=literal"}, catalog.PeerNames()...) {
+		if named, err := catalog.ParsePeers(other); err == nil && !slices.Contains(texts, named.String()) {
+			texts = append(texts, named.String())
+		}
+	}
+	plan.Seeds = min(plan.Seeds, fairSeeds)
+	plan.Config.Zones, plan.Config.Formed, plan.Config.Load.Think = f.peers, true, 0
+	bound, ended := uint64(2*(f.peers-1)), 0
+	width, _ := progress.Width(stdout)
+	w := new(strings.Builder)
+	fmt.Fprintf(w, "All %s always want the lock: hold %v, seeds %d to %d, in each clients ask for %v of virtual time.\n"+
+		"Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds the acquisitions among the peers in that time to 2(N-1) = %d;\n"+
+		"with a cohort each of them serves several clients of a peer, and each of these counts.\n",
+		some(f.peers, "peer"), f.hold, f.seed, f.seed+uint64(plan.Seeds)-1, sentence.Lasting(f.duration), bound)
+	for _, n := range []struct {
+		what    string
+		network sim.Network
+	}{
+		{"even: 0.5 ms between any two, jitter 20%", sim.Network{Delay: delays(near), Jitter: 0.2}},
+		{"far: the highest rank is 10 ms from all others, jitter 20%", sim.Network{Delay: delays(10 * time.Millisecond), Jitter: 0.2}},
+		{"wild: 0.5 ms between any two, jitter 1000%", sim.Network{Delay: delays(near), Jitter: 10}},
+	} {
+		fmt.Fprintf(w, "\n%s\n", n.what)
+		fair := textTable{keys: 1, breaks: []int{6}, rows: [][]string{{
+			"  lock", "grants", "overlaps", "Jain", "passed, most", "within 2(N-1)",
+			"highest: grants", "wait p50", "p99", "lowest: grants", "wait p50", "p99",
+		}}}
+		for _, text := range texts {
+			lock, err := catalog.ParsePeers(text)
+			if err != nil {
+				return err
+			}
+			plan.Config.Network = n.network
+			o := sim.Campaign(ctx, lock.Core.Simulator, plan)
+			if ctx.Err() != nil {
+				return &exitError{code: exitInterrupted, err: ctx.Err()}
+			}
+			t, overlaps := &o.Totals, 0
+			for _, g := range o.Groups {
+				if g.Example.Kind == sim.Overlap {
+					overlaps += g.Count
+				}
+			}
+			within := map[bool]string{true: "yes", false: "NO"}[t.BypassMax() <= bound]
+			if t.Truncated > 0 {
+				within += ", as far as it went"
+			}
+			ended += t.Truncated
+			cells := []string{"  " + text, fmt.Sprint(t.Grants), fmt.Sprint(overlaps), fmt.Sprintf("%.4f", t.Jain()), fmt.Sprint(t.BypassMax()), within}
+			for _, k := range []*sim.Rank{&t.Ranks[0], &t.Ranks[f.peers-1]} {
+				wait := k.Wait.Spread()
+				cells = append(cells, fmt.Sprint(k.Grants), ms(wait.P50), ms(wait.P99))
+			}
+			fair.row(cells...)
+		}
+		fair.write(w, width)
+	}
+	fmt.Fprintf(w, "\nwaits in ms. A simulation shows how likely a long wait is, not that there is none longer: locklab explore proves bounds.\n")
+	_, _ = io.WriteString(stdout, folded(stdout, w.String()))
+	return truncated(ended)
 }

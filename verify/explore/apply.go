@@ -40,8 +40,6 @@ func (w *world[S, M, P]) apply(m Move) {
 	case Forget:
 		w.spend(restForgets)
 		w.forget(i)
-	case Tick:
-		w.tick()
 	}
 	w.renumber()
 }
@@ -62,16 +60,9 @@ func (w *world[S, M, P]) edit(field int) []byte {
 func (w *world[S, M, P]) keep(field int) { w.next[field] = w.intern(field, w.buf) }
 
 func (w *world[S, M, P]) expire(i int, t peercore.Timer) {
-	if w.hasClock {
-		w.setClock(i*clockPeer+int(t), timerOff)
-		if t == peercore.Lease && w.scope.Clock.Impatient && w.base[i].waits {
-			w.step(i, peercore.Event[M]{Kind: peercore.Leave})
-			return
-		}
-	}
 	switch t {
 	case peercore.Lease:
-		if !w.hasClock && !w.awaited(i, w.next[w.restField()].bytes) {
+		if !w.awaited(i, w.next[w.restField()].bytes) {
 			w.spend(restExpiries)
 		}
 	case peercore.Renew:
@@ -168,7 +159,7 @@ func (w *world[S, M, P]) step(i int, ev peercore.Event[M]) {
 }
 
 // does carries out an effect. What is sent over a connection that is not the live one is
-// lost. Without a clock, timers run or not by what Running says.
+// lost. Timers run or not by what Running says.
 func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
 	if w.observe != nil {
 		w.observe(i, *e)
@@ -181,10 +172,6 @@ func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
 	case e.Kind == peercore.Hold:
 		w.held = true
 		w.noteToken(e.Token)
-	case e.Kind == peercore.Start && w.hasClock:
-		w.startTimer(i, e.Timer)
-	case e.Kind == peercore.Stop && w.hasClock:
-		w.setClock(i*clockPeer+int(e.Timer), timerOff)
 	}
 }
 
@@ -296,9 +283,6 @@ func (w *world[S, M, P]) crash(i int) {
 	if w.timed {
 		w.unpend(i)
 		w.pend(i)
-	}
-	if w.hasClock {
-		w.bootClock(i, !w.durable)
 	}
 }
 

@@ -21,11 +21,10 @@ const (
 	Mend                        // a link that was down has a new connection
 	Crash                       // a peer restarts without its memory
 	Forget                      // a peer forgets the resource, which nobody wants there
-	Tick                        // of the clock
 )
 
 func (k MoveKind) String() string {
-	return [...]string{"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash", "forget", "tick"}[k]
+	return [...]string{"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash", "forget"}[k]
 }
 
 // Move is one thing that can happen next.
@@ -64,9 +63,6 @@ func (w *world[S, M, P]) moves(out []Move) []Move {
 			}
 		}
 	}
-	if w.hasClock && w.mayTick() {
-		out = append(out, Move{Kind: Tick})
-	}
 	return w.faultMoves(rest, out)
 }
 
@@ -101,18 +97,12 @@ func (w *world[S, M, P]) peerMoves(i int, rest []byte, out []Move) []Move {
 // mayExpire says whether a timer that runs may be over, as far as the scope and the
 // order of all timers allow.
 func (w *world[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
-	if w.hasClock {
-		return w.left(w.base, i, t) == 0 && (t != peercore.Renew || w.scope.Clock.Renew > 0 && rest[restRenewals] != 0)
-	}
 	switch t {
 	case peercore.Lease:
 		return rest[restExpiries] != 0 || w.awaited(i, rest)
 	case peercore.Renew:
 		return rest[restRenewals] != 0
 	case peercore.Vote:
-		if w.scope.VotesStay {
-			return false
-		}
 		for _, p := range w.base[:w.n] {
 			if !w.scope.Untimed && p.uses != 0 && p.uses == w.base[i].voted {
 				return false
@@ -156,49 +146,21 @@ func (w *world[S, M, P]) deliveries(i, j int, out []Move) []Move {
 }
 
 func (w *world[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
-	n := w.n
-	if left := int(rest[restCuts]); left > 0 {
-		if w.scope.Links != nil {
-			l := w.scope.Links[len(w.scope.Links)-left]
-			out = w.cut(l[0], l[1], out)
-		} else {
-			for i := range n {
-				for j := i + 1; j < n; j++ {
-					out = w.cut(i, j, out)
-				}
-			}
+	for i := range w.n {
+		if rest[restCrashes] > 0 {
+			out = append(out, Move{Kind: Crash, Peer: int8(i)})
 		}
-	}
-	if left := int(rest[restCrashes]); left > 0 {
-		if w.scope.Crashed != nil {
-			out = append(out, Move{Kind: Crash, Peer: int8(w.scope.Crashed[len(w.scope.Crashed)-left])})
-		} else {
-			for i := range n {
-				out = append(out, Move{Kind: Crash, Peer: int8(i)})
-			}
-		}
-	}
-	for i := range n {
 		for j := range i {
-			if rest[restMends] != 0 && !w.linked(i, j) && !w.scope.down(i, j) {
+			if rest[restCuts] > 0 && w.base[w.wire(j, i)].current() && w.base[w.wire(i, j)].current() {
+				out = append(out, Move{Kind: Cut, Peer: int8(j), From: int8(i)})
+			}
+			if rest[restMends] != 0 && !(w.up(i, j) && w.up(j, i)) {
 				out = append(out, Move{Kind: Mend, Peer: int8(j), From: int8(i)})
 			}
 		}
 	}
 	return out
 }
-
-// cut is that a link breaks, if both ends have it.
-func (w *world[S, M, P]) cut(i, j int, out []Move) []Move {
-	if w.base[w.wire(j, i)].current() && w.base[w.wire(i, j)].current() {
-		out = append(out, Move{Kind: Cut, Peer: int8(i), From: int8(j)})
-	}
-	return out
-}
-
-// linked says whether a connection between i and j exists, though its ends may not
-// have noticed yet.
-func (w *world[S, M, P]) linked(i, j int) bool { return w.up(i, j) && w.up(j, i) }
 
 // up says that j believes in its connection to i, or will when all has arrived.
 func (w *world[S, M, P]) up(i, j int) bool {
@@ -209,12 +171,7 @@ func (w *world[S, M, P]) up(i, j int) bool {
 	return w.base[w.wire(j, i)].current()
 }
 
-// healed says that everybody is connected to everybody and knows it.
+// healed says that all are connected to all and know it.
 func (w *world[S, M, P]) healed(state []*part) bool {
-	for field, wire := range state[w.n:w.restField()] {
-		if !wire.current() && (w.scope.Down == nil || !w.scope.down(w.endsOf(w.n+field))) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(state[w.n:w.restField()], func(wire *part) bool { return !wire.current() })
 }

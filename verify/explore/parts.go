@@ -2,11 +2,12 @@ package explore
 
 import (
 	"encoding/binary"
-	"unsafe"
+
+	"locklab/locks/peerlock/peercore"
 )
 
-// part is one part of a state: what a peer knows, what is on a wire, or what is left of
-// the bounds. It never changes.
+// part is one part of a state: what a peer knows, what is on a wire, or what is left of the bounds. It
+// never changes.
 type part struct {
 	id    uint32 // among the parts that stand in the same place of a state
 	bytes []byte
@@ -20,92 +21,23 @@ type part struct {
 	timers                     uint8 // those that run, one bit for each
 	uses, voted, round         uint64
 
-	// Wires.
-	ends []uint16 // of each item in bytes
-
-	// The rest.
-	back bool // a token was given that is not above all before
+	ends []uint16 // wires: of each item in bytes
+	back bool     // the rest: a token was given that is not above all before
 }
 
-// parts gives equal parts the same identity.
-type parts struct {
-	known []map[string]*part // by field
-	lists [][]*part          // by field and id
-	bytes int64              // memory, about
-}
-
-func newParts(fields int) *parts {
-	ps := &parts{known: make([]map[string]*part, fields), lists: make([][]*part, fields)}
-	for i := range ps.known {
-		ps.known[i] = map[string]*part{}
-	}
-	return ps
-}
-
-// add enters a new part.
-func (ps *parts) add(field int, p *part) {
-	p.id = uint32(len(ps.lists[field]))
-	ps.lists[field] = append(ps.lists[field], p)
-	ps.known[field][string(p.bytes)] = p
-	const perEntry = 40 // of the map and the list
-	ps.bytes += int64(unsafe.Sizeof(*p)) + 2*int64(cap(p.bytes)) + 16*int64(cap(p.numbers)) + 2*int64(cap(p.ends)) + perEntry
-}
-
-// pack appends a state as the identities of its parts.
-func pack(b []byte, state []*part) []byte {
-	for _, p := range state {
-		b = binary.AppendUvarint(b, uint64(p.id))
-	}
-	return b
-}
-
-// unpack reads a state off the front of b.
-func (ps *parts) unpack(b []byte, state []*part) {
-	for field := range state {
-		var id uint32
-		id, b = cutID(b)
-		state[field] = ps.lists[field][id]
-	}
-}
-
-// cutID reads what pack wrote of one part. Most are small.
-func cutID(b []byte) (id uint32, rest []byte) {
-	if b[0] < 0x80 {
-		return uint32(b[0]), b[1:]
-	}
-	v, n := binary.Uvarint(b)
-	return uint32(v), b[n:]
-}
-
-// packedLen is the length of the state at the front of b.
-func (l layout) packedLen(b []byte) (n int) {
-	for fields := l.fields(); fields > 0; n++ {
-		if b[n] < 0x80 {
-			fields--
-		}
-	}
-	return n
-}
-
-// A state is a list of parts: the peers, then the wires, by sender and receiver, then
-// the rest, then the peers' control states, if there are any.
+// A state is a list of parts: the peers, then the wires, by sender and receiver, then the rest, then
+// the peers' control states, if there are any. Counts are bytes; 255 is any number.
 //
-//	peer   requests left · how often it was passed · what its client believes, and
-//	       whether the resource is forgotten · the core's encoding
-//	wire   whether the sender's end is live · items
-//	rest   what is left of the scope's counts; with leases, for each peer, whose
-//	       leases its recovery from a crash waits for · the highest token, a varint ·
-//	       whether a lower one was given after it
+//	peer     requests left · how often it was passed · what its client believes, and whether the
+//	         resource is forgotten · the core's encoding
+//	wire     whether the sender's end is live · items
+//	rest     what is left of the scope's counts; with leases, for each peer, whose leases its recovery
+//	         from a crash waits for · the highest token, a varint · whether a lower one was given after it
 //	control  the core's encoding
-//	clock  for each peer, how long each timer still runs, or off, and since when it counts its
-//	       lease; how many ticks are left. The last part, if there is a clock
-//
-// Counts are bytes; 255 is any number.
-
 const (
 	peerRequests = iota
 	peerPassed
-	peerClient // a peercore.Client, and the flag
+	peerClient // a peercore.Client, and goneFlag
 	peerCore
 )
 
@@ -126,12 +58,7 @@ const (
 	tokenBack = 0 // after the highest token
 )
 
-func countByte(n int) byte {
-	if n == Any {
-		return anyByte
-	}
-	return byte(n)
-}
+func countByte(n int) byte { return byte(n) } // Any is anyByte
 
 // less is a count less one.
 func less(b byte) byte {
@@ -141,8 +68,8 @@ func less(b byte) byte {
 	return b - 1
 }
 
-// The items on a wire: a message, from control state to control state or not, or the
-// news that the connection was lost or made, which come in order with the messages.
+// The items on a wire: a message, from control state to control state or not, or the news that the
+// connection was lost or made, which come in order with the messages.
 const (
 	itemMessage = 'm'
 	itemControl = 'c'
@@ -152,18 +79,18 @@ const (
 
 func isNews(kind byte) bool { return kind == itemDown || kind == itemUp }
 
-func (l layout) fields() int {
-	n := l.n*l.n + 1
-	if l.hasControls {
-		n += l.n
-	}
-	if l.hasClock {
-		n++
-	}
-	return n
+// layout is which parts a state has.
+type layout struct {
+	n           int
+	hasControls bool // the peers have control states
 }
 
-func (l layout) clockField() int { return l.fields() - 1 }
+func (l layout) fields() int {
+	if l.hasControls {
+		return l.n*l.n + 1 + l.n
+	}
+	return l.n*l.n + 1
+}
 
 func (l layout) restField() int { return l.n * l.n }
 
@@ -178,7 +105,7 @@ func (l layout) wire(i, j int) int {
 	return l.n + i*(l.n-1) + j
 }
 
-// ends of a wire by its field.
+// endsOf is the ends of a wire by its field.
 func (l layout) endsOf(field int) (from, to int) {
 	from, to = (field-l.n)/(l.n-1), (field-l.n)%(l.n-1)
 	if to >= from {
@@ -187,16 +114,10 @@ func (l layout) endsOf(field int) (from, to int) {
 	return from, to
 }
 
-type layout struct {
-	n           int
-	hasControls bool // the peers have control states
-	hasClock    bool
-}
-
 // current says that the sender's end of the connection is live.
 func (p *part) current() bool { return p.bytes[0] != 0 }
 
-// start is where the token begins.
+// start is where an item begins.
 func (p *part) start(item int) int {
 	if item == 0 {
 		return 1
@@ -217,4 +138,78 @@ func (p *part) afterNews() int {
 		}
 	}
 	return 0
+}
+
+// intern finds the part with these bytes or makes it.
+func (w *world[S, M, P]) intern(field int, b []byte) *part {
+	if p := w.known[field][string(b)]; p != nil {
+		return p
+	}
+	p := &part{id: uint32(len(w.lists[field])), bytes: append([]byte(nil), b...)}
+	mention := func(owner int, value uint64) uint64 {
+		p.mention(number{owner, value})
+		return value
+	}
+	switch {
+	case field < w.n:
+		w.describePeer(field, p, mention)
+	case field < w.restField():
+		w.describeWire(field, p, mention)
+	case field > w.restField():
+		core := P(&w.probes[field-w.control(0)].Control)
+		core.Load(p.bytes)
+		p.timers = timersOf(core)
+	case w.timed:
+		_, n := binary.Uvarint(p.bytes[restPending+w.n:])
+		p.back = len(p.bytes) > restPending+w.n+n
+	}
+	w.lists[field] = append(w.lists[field], p)
+	w.known[field][string(p.bytes)] = p
+	const perPart = 200 // of the map, the list and what is not the bytes
+	w.partBytes += perPart + 2*int64(cap(p.bytes))
+	return p
+}
+
+func (w *world[S, M, P]) describePeer(i int, p *part, mention func(int, uint64) uint64) {
+	peer := w.load(p, &w.probes[i])
+	core := P(&peer.State)
+	p.gone, p.untold = peer.Forgotten, !w.all.Told(peer)
+	p.waits, p.holds = peer.Waits(), peer.Holds()
+	p.idle, p.round = peercore.Forgettable[S, M, P](&w.all.Alg, core), core.Round()
+	if q, ok := any(core).(peercore.Pauser); ok {
+		p.pauses = q.Pauses()
+	}
+	if q, ok := any(core).(peercore.Timed); ok {
+		p.timers, p.uses, p.voted = timersOf(core), q.Uses(), q.Voted()
+	}
+	if w.numbered {
+		any(core).(peercore.Numbered).Renumber(mention)
+	}
+}
+
+// timersOf are those that run, one bit for each.
+func timersOf(core any) (timers uint8) {
+	if q, ok := core.(peercore.Timed); ok {
+		for t := range peercore.Timers {
+			if q.Running(t) {
+				timers |= 1 << t
+			}
+		}
+	}
+	return timers
+}
+
+func (w *world[S, M, P]) describeWire(field int, p *part, mention func(int, uint64) uint64) {
+	from, to := w.endsOf(field)
+	for b := p.bytes[1:]; len(b) > 0; {
+		if isNews(b[0]) {
+			b = b[1:]
+		} else {
+			m, rest := w.decode(b[1:])
+			if b = rest; w.numbered {
+				w.all.Alg.Renumber(&m, from, to, mention)
+			}
+		}
+		p.ends = append(p.ends, uint16(len(p.bytes)-len(b)))
+	}
 }

@@ -1,21 +1,14 @@
 package explore
 
-import (
-	"math"
-)
-
 // What an exploration can find.
 const (
 	TwoHold = "two peers hold the lock" // both clients were told so
-	// Untold is that a core holds, or holds no more, or waits no more, and its client was
-	// not told.
+	// Untold is that a core holds, or holds no more, or waits no more, and its client was not told.
 	Untold  = "a peer did not tell its client whether it holds"
-	Stuck   = "somebody waits and can never get the lock any more"
+	Stuck   = "a peer waits and can never get the lock any more"
 	Starves = "a waiting peer is passed too often"
 	// TokenBack is for algorithms with fencing tokens that can be compared.
 	TokenBack = "a fencing token is not above an earlier one"
-	// Unmatched is for clocks.
-	Unmatched = "the timers that run are not those that were started"
 )
 
 // Ending is why an exploration ended.
@@ -29,10 +22,6 @@ const (
 	MemoryBound                   // Scope.MemoryMax was
 	Interrupted                   // the context was cancelled
 )
-
-func (e Ending) String() string {
-	return [...]string{"?", "complete", "violated", "states-max", "memory-max", "interrupted"}[e]
-}
 
 // Result is what an exploration found, and what it saw.
 type Result struct {
@@ -48,33 +37,33 @@ type Result struct {
 	Violation string // "" if there is none
 	Trace     *Trace // the shortest way to it
 
-	// StuckChecked says that the check for stuck states ran to its end; StuckStates is
-	// how many states it was about.
+	// StuckChecked says that the check for stuck states ran to its end; StuckStates is how many states
+	// it was about.
 	StuckChecked bool
 	StuckStates  int64
-	// Shortened says that gaps between timestamps were wider than what is told apart:
-	// states may then have been taken for each other.
+	// Shortened says that gaps between timestamps were wider than what is told apart: states may then
+	// have been taken for each other.
 	Shortened bool
-	// Leases says what was explored of a core that has leases, else there is nothing.
-	Leases []string
-	// Controls says that peers recovered as in production: by control states.
-	Controls bool
-	// Durable says that a crash left what the core stores.
-	Durable bool
+	Timed     bool // the core has leases
+	Controls  bool // peers recovered as in production: by control states
+	Durable   bool // a crash left what the core stores
 }
 
 // Explored says within which bounds.
-func (r *Result) Explored() []string { return append(r.Scope.Texts(), r.Leases...) }
+func (r *Result) Explored() string {
+	if r.Timed {
+		return r.Scope.String() + ", " + r.Scope.leases()
+	}
+	return r.Scope.String()
+}
 
 // Modelled says what of the real thing a state of the exploration stands for.
 func (r *Result) Modelled() []string {
 	out := []string{"one resource; a client believes what it did and what it was told, and by that all is judged"}
-	order := "connections keep the order of messages; what is on its way when one is lost may be lost"
-	if r.Scope.Reorder {
-		order = "messages on a connection overtake each other"
+	if !r.Scope.Reorder {
+		out = append(out, "connections keep the order of messages; what is on its way when one is lost may be lost")
 	}
-	out = append(out, order)
-	if len(r.Leases) > 0 {
+	if r.Timed {
 		out = append(out, "no clock: a timer goes off at any moment that the order of leases and votes allows")
 	}
 	switch {
@@ -87,22 +76,4 @@ func (r *Result) Modelled() []string {
 		out = append(out, "a peer that crashes starts again and knows nothing")
 	}
 	return out
-}
-
-// BytesPerState is what a state takes, all in.
-func (r *Result) BytesPerState() float64 {
-	return float64(r.Memory) / math.Max(float64(r.States), 1)
-}
-
-// Missed bounds the probability that a deep exploration took any two different states
-// for one and so missed some: that any two of n hashes of 64 bits are equal is less
-// likely than n*n/2^65, and a search by levels misses nothing else (U. Stern and D.
-// Dill, "Improved Probabilistic Verification by Hash Compaction", 1995). Zero for an
-// exact one.
-func (r *Result) Missed() float64 {
-	if !r.Scope.Deep {
-		return 0
-	}
-	n := float64(r.States)
-	return math.Min(1, math.Ldexp(n*n, -65))
 }

@@ -2,31 +2,38 @@ package peertest
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
 )
 
-// Explore visits every state within the scope and fails unless it finds that
-// violation, or sees all if want is "".
-func Explore[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) {
+// Explore visits every state within the scope and fails unless it finds that violation, or sees all, or
+// all up to a bound of states, if want is "".
+func Explore[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) *explore.Result {
 	t.Helper()
-	r, err := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var trace strings.Builder
+	r := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc, nil)
+	trace := ""
 	if r.Trace != nil {
-		if err := r.Trace.WriteText(&trace); err != nil {
-			t.Fatal(err)
-		}
+		trace = r.Trace.String()
 	}
-	if r.Violation != want || (want == "" && r.Ended != explore.Complete) {
-		t.Errorf("want %q, got %v after %d states\n%s%s", want, r.Ended, r.States, trace.String(), r.Violation)
+	ended := r.Ended == explore.Complete || r.Ended == explore.StatesBound && sc.StatesMax > 0
+	if r.Violation != want || (want == "" && !ended) {
+		t.Errorf("want %q, got %v after %d states\n%s%s", want, r.Ended, r.States, trace, r.Violation)
 	}
-	t.Logf("%v: %d states\n%s%s", r.Scope, r.States, trace.String(), r.Violation)
+	t.Logf("%v: %d states\n%s%s", r.Scope, r.States, trace, r.Violation)
+	return r
+}
+
+// Needed checks that the violation is found where a rule is broken, and none with the rule: of all states,
+// or, where the way to the violation is what counts, of twice as many as that was found in.
+func Needed[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], mutate Mutation[S, M], sc explore.Scope) {
+	t.Helper()
+	r := Explore[S, M, P](t, want, Mutate(alg, mutate), sc)
+	if want != "" && !r.StuckChecked {
+		sc.StatesMax = 2 * r.States
+	}
+	Explore[S, M, P](t, "", alg, sc)
 }
 
 // Mutation takes a step in place of the core's own Step.

@@ -119,16 +119,16 @@ func (s *script[S, M, P]) begin(fields []string) {
 	}
 	const often = 100
 	s.peers = s.number(fields[0])
-	sc.Peers, sc.Rounds, sc.GiveUps, sc.Mends, sc.Expiries, sc.Renewals = s.peers, explore.Any, explore.Any, explore.Any, explore.Any, explore.Any
+	sc.Peers, sc.Requests = s.peers, []int{explore.Any}
+	sc.GiveUps, sc.Mends, sc.Expiries, sc.Renewals = explore.Any, explore.Any, explore.Any, explore.Any
 	sc.Cuts, sc.Crashes, sc.Untimed = often, often, true
-	s.walk = begin[S, M, P](s.t, alg, sc)
-	s.walk.Effects = func(peer int, e peercore.Effect[M]) {
+	s.walk = explore.NewWalk[S, M, P](alg, sc, func(peer int, e peercore.Effect[M]) {
 		text := e.String()
 		if s.Tell != nil {
 			text = s.Tell(e)
 		}
 		fmt.Fprintf(&s.out, "  %d: %s\n", peer, text)
-	}
+	})
 }
 
 func arrives(from, to int) func(m explore.Move) bool {

@@ -1,6 +1,7 @@
 package peertest
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -13,15 +14,6 @@ import (
 	"locklab/verify/sim"
 )
 
-// begin is where all ways through a scope begin.
-func begin[S, M any, P peercore.Core[S, M]](t interface{ Fatal(...any) }, alg peercore.Algorithm[S, M], sc explore.Scope) *explore.Walk[S, M, P] {
-	w, err := explore.NewWalk[S, M, P](alg, sc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 // Walk takes random moves until none is left, and fails if something is violated, if
 // somebody waits in the end, or if a peer still remembers something then. Moves that
 // allowed refuses are not taken; it may be nil.
@@ -29,7 +21,7 @@ func Walk[S, M any, P peercore.Core[S, M]](
 	t *rapid.T, alg peercore.Algorithm[S, M], sc explore.Scope, allowed func(w *explore.Walk[S, M, P], m explore.Move) bool,
 ) {
 	const longest = 2000 // of algorithms that try again and again
-	w := begin[S, M, P](t, alg, sc)
+	w := explore.NewWalk[S, M, P](alg, sc, nil)
 	for range longest {
 		var moves []explore.Move
 		for _, m := range w.Moves() {
@@ -38,9 +30,6 @@ func Walk[S, M any, P peercore.Core[S, M]](
 			}
 		}
 		if len(moves) == 0 {
-			if sc.Clock != nil { // it has stopped, and who waits for it waits on
-				return
-			}
 			if w.Waits() {
 				t.Fatal(explore.Stuck)
 			}
@@ -63,7 +52,7 @@ func Walk[S, M any, P peercore.Core[S, M]](
 // impossible what a mutant does.
 func Follow[S, M any, P peercore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M], sc explore.Scope, way []string) (violation string) {
 	t.Helper()
-	w := begin[S, M, P](t, alg, sc)
+	w := explore.NewWalk[S, M, P](alg, sc, nil)
 	for _, text := range way {
 		if v := w.Violation(); v != "" {
 			t.Fatalf("before %q: %s", text, v)
@@ -86,14 +75,7 @@ func DrawScope(t *rapid.T) explore.Scope {
 		sc.Requests[i] = rapid.IntRange(0, 5).Draw(t, "requests")
 	}
 	if rapid.Bool().Draw(t, "faults") {
-		for range rapid.IntRange(1, 4).Draw(t, "cuts") {
-			i := rapid.IntRange(1, n-1).Draw(t, "i")
-			sc.Links = append(sc.Links, [2]int{rapid.IntRange(0, i-1).Draw(t, "j"), i})
-		}
-		if rapid.Bool().Draw(t, "crash") {
-			sc.Crashed = []int{rapid.IntRange(0, n-1).Draw(t, "crashes")}
-		}
-		sc.Mends = explore.Any
+		sc.Cuts, sc.Crashes, sc.Mends = rapid.IntRange(1, 4).Draw(t, "cuts"), rapid.IntRange(0, 1).Draw(t, "crashes"), explore.Any
 	}
 	return sc
 }
@@ -104,7 +86,7 @@ func WalksInto[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg p
 	t.Helper()
 	const walks, longest = 500, 500
 	for n := range walks {
-		w := begin[S, M, P](t, alg, sc)
+		w := explore.NewWalk[S, M, P](alg, sc, nil)
 		rand := seed.Seed(n).Rand()
 		for range longest {
 			moves := w.Moves()
@@ -120,19 +102,19 @@ func WalksInto[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg p
 	return false
 }
 
-// SimFinds checks that simulations with partitions and crashes find the violation, with
-// the holds that locklab sim draws unless cfg says for how long.
-func SimFinds[S, M any, P peers.Core[S, M]](t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, cfg sim.Config) {
+// SimFinds checks that simulations find the violation: of 200 seeds with partitions and crashes, and with
+// the holds that locklab sim draws, unless the plan says otherwise.
+func SimFinds[S, M any, P peers.Core[S, M]](t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, plan sim.Plan) {
 	t.Helper()
-	plan := sim.Plan{Config: cfg, Seeds: 200, Kinds: []sim.Kind{sim.Crash, sim.Partition}}
-	if cfg.Load.Hold == 0 {
+	plan.Seeds = cmp.Or(plan.Seeds, 200)
+	if plan.Kinds == nil {
+		plan.Kinds = []sim.Kind{sim.Crash, sim.Partition}
+	}
+	if plan.Config.Load.Hold == 0 {
 		plan.Holds = sim.Holds()
 	}
-	o, err := sim.Campaign(t.Context(), sim.New[S, M, P](alg, shell), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := sim.Campaign(t.Context(), sim.New[S, M, P](alg, shell), plan)
 	if !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Example.Kind == want }) {
-		t.Errorf("%d simulations do not find %q, but %v", o.Done, want, o.Groups)
+		t.Errorf("%d simulations do not find %q, but %v", o.Totals.Runs, want, o.Groups)
 	}
 }

@@ -17,26 +17,22 @@ import (
 type Plan struct {
 	Config Config // Seed is the first; Faults are added to those that are drawn
 	Seeds  int
-	Kinds  []Kind // of the faults that every seed draws; none: no faults
-	// Holds, if there are any, are the times of which every seed draws its Load.Hold.
-	Holds []time.Duration
+	Kinds  []Kind          // of the faults that every seed draws; none: no faults
+	Holds  []time.Duration // of which every seed draws its Load.Hold, if there are any
 }
 
-// Outcome is what a campaign found.
+// Outcome is what a campaign found. Totals.Runs is fewer than planned if its context ended it.
 type Outcome struct {
 	Totals Totals
 	Groups []Group // of findings; violations first, then the most frequent
-	Done   int     // seeds that were run: fewer than planned if ctx ended it
 }
 
 // Bad says that there was a violation.
-func (o *Outcome) Bad() bool {
-	return slices.ContainsFunc(o.Groups, func(g Group) bool { return g.Example.Kind.Bad() })
-}
+func (o *Outcome) Bad() bool { return len(o.Groups) > 0 && o.Groups[0].Example.Kind.Bad() }
 
-// Holds are times to hold the lock under faults: shorter than anything else, longer than
-// it takes to notice that a peer is gone, and longer than a lease. Faults that hit a
-// holder, or what it relies on, show with long ones only.
+// Holds are times to hold the lock under faults: shorter than anything else, longer than it takes to
+// notice that a peer is gone, and longer than a lease. Faults that hit a holder, or what it relies on,
+// show with long ones only.
 func Holds() []time.Duration {
 	return []time.Duration{5 * time.Millisecond, time.Second, 3 * time.Second}
 }
@@ -63,58 +59,45 @@ func (p Plan) Case(s seed.Seed) Config {
 }
 
 // Campaign runs the seeds. What it returns does not depend on how they are spread.
-func Campaign(ctx context.Context, sim Simulator, plan Plan) (Outcome, error) {
-	all, running := errgroup.WithContext(ctx)
-	all.SetLimit(runtime.GOMAXPROCS(0))
+func Campaign(ctx context.Context, sim Simulator, plan Plan) (o Outcome) {
+	var running errgroup.Group
+	running.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
-	var o Outcome
 	groups := map[string]*Group{}
-	for n := 0; n < plan.Seeds && running.Err() == nil; n++ {
-		all.Go(func() error {
+	for n := 0; n < plan.Seeds && ctx.Err() == nil; n++ {
+		running.Go(func() error {
 			cfg := plan.Case(plan.Config.Seed + seed.Seed(n))
-			r, err := sim.Run(cfg)
-			if err != nil {
-				return err
-			}
+			r := sim(cfg)
 			mu.Lock()
 			defer mu.Unlock()
 			o.Totals.Merge(&r.Totals)
-			gather(groups, cfg, &r)
+			for _, f := range r.Findings {
+				gather(groups, cfg, f, r.Counts[f.Name()])
+			}
 			return nil
 		})
 	}
-	if err := all.Wait(); err != nil {
-		return Outcome{}, err
-	}
-	o.Done = o.Totals.Runs
+	_ = running.Wait() // none fails
 	for _, g := range groups {
 		o.Groups = append(o.Groups, *g)
 	}
+	harmless := func(g Group) int { return map[bool]int{false: 1}[g.Example.Kind.Bad()] }
 	slices.SortFunc(o.Groups, func(a, b Group) int {
-		if a.Example.Kind.Bad() != b.Example.Kind.Bad() {
-			if a.Example.Kind.Bad() {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(b.Seeds-a.Seeds, cmp.Compare(a.Name, b.Name))
+		return cmp.Or(harmless(a)-harmless(b), b.Seeds-a.Seeds, cmp.Compare(a.Name, b.Name))
 	})
-	return o, nil
+	return o
 }
 
-// gather adds what one run found.
-func gather(groups map[string]*Group, cfg Config, r *Result) {
-	for name, n := range r.Counts {
-		g := groups[name]
-		if g == nil {
-			g = &Group{Name: name}
-			groups[name] = g
-		}
-		if g.Seeds == 0 || cfg.Seed < g.First {
-			g.First, g.Hold = cfg.Seed, cfg.Load.Hold
-			g.Example = r.Findings[slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Name() == name })]
-		}
-		g.Seeds++
-		g.Count += n
+// gather adds what one run found under one name.
+func gather(groups map[string]*Group, cfg Config, f Finding, count int) {
+	g := groups[f.Name()]
+	if g == nil {
+		g = &Group{Name: f.Name()}
+		groups[f.Name()] = g
 	}
+	if g.Seeds == 0 || cfg.Seed < g.First {
+		g.First, g.Hold, g.Example = cfg.Seed, cfg.Load.Hold, f
+	}
+	g.Seeds++
+	g.Count += count
 }

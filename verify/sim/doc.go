@@ -1,30 +1,21 @@
-// Package sim runs the pure cores of the peer-to-peer locks, the very code that
-// production runs, in virtual time: peers in zones with latencies between them,
-// clients that want one resource, and faults. It reads no clock, starts no goroutine
-// within a run and draws every random number from the run's seed, so the same seed
-// gives the same run, to the byte of its trace.
+// Package sim runs the pure cores of the peer-to-peer locks, the very code that production runs, in
+// virtual time: peers in zones with latencies between them, clients that want one resource, and
+// faults. It reads no clock, starts no goroutine within a run and draws every random number from the
+// run's seed, so the same seed gives the same run, to the byte of its trace.
 //
-//	Config, Faults ──► Simulator.Run ──► Result: violations, waits, bypasses, messages
-//	                   ├─ clients   think, ask, give up, hold, release
-//	                   ├─ cores     of peers, one in each process
-//	                   ├─ checks    overlapping holds, tokens, who was passed or stuck
-//	                   └─ world     queue of events, ordered by virtual time
-//	                      ├─ processes   that crash, restart and stop, and their clocks
-//	                      ├─ network     one FIFO per direction; silence, reconnection
-//	                      └─ faults      partition, crash, pause, slow, drift
+//	Config, Faults ──► Simulator ──► Result: violations, waits, bypasses, messages
+//	                   ├─ clients    think, ask, give up, hold, release
+//	                   ├─ cores      one in each process; processes crash, restart and stop
+//	                   ├─ checks     overlapping holds, tokens, who was passed or stuck
+//	                   ├─ links      one FIFO per direction; silence, reconnection
+//	                   └─ faults     partition, crash, pause, slow, drift
 //
-// The world does not know what runs in its processes: that is a host, which is told of
-// connections, messages and crashes. Cores of peers are one; servers can be another.
+// [Campaign] runs many seeds, each with faults drawn from it ([Draw]). [Shrink] makes what one seed
+// found as small as it can. [Measure] measures against the number of peers.
 //
-// [Campaign] runs many seeds, each with faults drawn from it ([Draw]). [Shrink] makes
-// what one seed found as small as it can. [Sweep] measures against the number of peers.
-//
-// # What is as in earnest, and what is not
-//
-// Connections behave like those of package mesh: heartbeats go unseen here, but a
-// direction that carries nothing for 400 ms ends the connection, both ends see
-// a disconnect before they connect again, and what a cut holds back arrives after the
-// heal, in order, if the connection still stands. A stopped process reads what has
-// queued when it goes on. A killed one resets its connections. Detectors do not adapt
-// to late heartbeats as those of the mesh do, and a step of a core takes no time.
+// Connections behave like those of package mesh: a direction that carries nothing for 400 ms ends the
+// connection, both ends see a disconnect before they connect again, and what a cut holds back arrives
+// after the heal, in order, if the connection still stands. A stopped process reads what has queued
+// when it goes on. A killed one resets its connections. Heartbeats go unseen, detectors do not adapt
+// to late ones, and a step of a core takes no time.
 package sim

@@ -3,7 +3,6 @@ package sim_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"locklab/locks/multiphase"
@@ -18,16 +17,10 @@ func Example() {
 		Config: sim.Config{Peers: 3, Seed: 1, Load: sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond}},
 		Seeds:  100, Kinds: []sim.Kind{sim.Partition},
 	}
-	outcome, err := sim.Campaign(context.Background(), simulator, plan)
-	if err != nil {
-		log.Fatal(err)
-	}
+	outcome := sim.Campaign(context.Background(), simulator, plan)
 	found := outcome.Groups[0]
 	fmt.Println(found.Name)
-	smallest, err := sim.Shrink(simulator, plan.Case(found.First), found.Example.Kind)
-	if err != nil {
-		log.Fatal(err)
-	}
+	smallest := sim.Shrink(simulator, plan.Case(found.First), found.Example.Kind)
 	fmt.Printf("%d peers, %d fault: %s\n", smallest.Config.Peers, len(smallest.Config.Faults), smallest.Config.Faults[0].Kind)
 	// Output:
 	// overlap under partition

@@ -44,31 +44,6 @@ type Fault struct {
 	Rate   float64       `json:"rate,omitempty"`
 }
 
-func (f Fault) validate(peers int) error {
-	if !slices.Contains(Kinds(), f.Kind) {
-		return fmt.Errorf("kind %q: want one of %v: %w", f.Kind, Kinds(), ErrInvalid)
-	}
-	if f.From < 0 || f.Until <= f.From {
-		return fmt.Errorf("want 0 <= from < until: %w", ErrInvalid)
-	}
-	for _, r := range slices.Concat(f.A, f.B) {
-		if r < 0 || r >= peers {
-			return fmt.Errorf("rank %d: want 0 to %d: %w", r, peers-1, ErrInvalid)
-		}
-	}
-	switch {
-	case len(f.A) == 0 || (f.between() && len(f.B) == 0):
-		return fmt.Errorf("it hits nobody: %w", ErrInvalid)
-	case f.between() && slices.ContainsFunc(f.A, func(r int) bool { return slices.Contains(f.B, r) }):
-		return fmt.Errorf("a rank is on both sides: %w", ErrInvalid)
-	case f.Kind == Slow && f.Delay <= 0:
-		return fmt.Errorf("want a delay above 0: %w", ErrInvalid)
-	case f.Kind == Drift && !(f.Rate > 0):
-		return fmt.Errorf("want a rate above 0: %w", ErrInvalid)
-	}
-	return nil
-}
-
 // between says that it is a fault of connections.
 func (f Fault) between() bool { return f.Kind == Partition || f.Kind == Slow }
 
@@ -79,23 +54,20 @@ func (f Fault) hits(from, to int) bool {
 }
 
 func (f Fault) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v to %v: ", f.From, f.Until)
+	what := fmt.Sprintf("%s of %s", f.Kind, ranks(f.A))
 	switch {
 	case f.Kind == Partition && f.OneWay:
-		fmt.Fprintf(&b, "nothing from %s reaches %s", ranks(f.A), ranks(f.B))
+		what = fmt.Sprintf("nothing from %s reaches %s", ranks(f.A), ranks(f.B))
 	case f.Kind == Partition:
-		fmt.Fprintf(&b, "%s cut from %s", ranks(f.A), ranks(f.B))
+		what = fmt.Sprintf("%s cut from %s", ranks(f.A), ranks(f.B))
 	case f.Kind == Slow && f.OneWay:
-		fmt.Fprintf(&b, "from %s to %s %v slower", ranks(f.A), ranks(f.B), f.Delay)
+		what = fmt.Sprintf("from %s to %s %v slower", ranks(f.A), ranks(f.B), f.Delay)
 	case f.Kind == Slow:
-		fmt.Fprintf(&b, "between %s and %s %v slower", ranks(f.A), ranks(f.B), f.Delay)
+		what = fmt.Sprintf("between %s and %s %v slower", ranks(f.A), ranks(f.B), f.Delay)
 	case f.Kind == Drift:
-		fmt.Fprintf(&b, "clock of %s at %.4g times its speed", ranks(f.A), f.Rate)
-	default:
-		fmt.Fprintf(&b, "%s of %s", f.Kind, ranks(f.A))
+		what = fmt.Sprintf("clock of %s at %.4g times its speed", ranks(f.A), f.Rate)
 	}
-	return b.String()
+	return fmt.Sprintf("%v to %v: %s", f.From, f.Until, what)
 }
 
 // ranks writes p0,p2.
@@ -107,20 +79,50 @@ func ranks(all []int) string {
 	return strings.Join(words, ",")
 }
 
-// Draw makes up to four faults of the given kinds for a run of the config, which all
-// come from the config's seed and end in the first four fifths of its duration. No
-// kinds, no faults.
-func Draw(cfg Config, kinds []Kind) []Fault {
-	cfg = cfg.withDefaults()
+// due is when d has passed on the clock of a peer since the given moment.
+func (c *Config) due(i int, from int64, d time.Duration) int64 {
+	at, left := from, float64(d)
+	for {
+		rate, next := c.clockAt(i, at)
+		passes := float64(next-at) * rate
+		if next < 0 || passes >= left {
+			return at + int64(left/rate)
+		}
+		left -= passes
+		at = next
+	}
+}
+
+// clockAt is how fast the clock of a peer runs, and until when (-1: for good).
+func (c *Config) clockAt(i int, at int64) (rate float64, next int64) {
+	rate, next = 1, -1
+	for _, f := range c.Faults {
+		if f.Kind != Drift || !slices.Contains(f.A, i) {
+			continue
+		}
+		from, until := int64(f.From), int64(min(f.Until, c.Duration))
+		if from <= at && at < until {
+			rate *= f.Rate
+		}
+		for _, edge := range [...]int64{from, until} {
+			if edge > at && (next < 0 || edge < next) {
+				next = edge
+			}
+		}
+	}
+	return rate, next
+}
+
+// Draw makes up to four faults of the given kinds for a run of the config, which all come from the
+// config's seed and end in the first four fifths of its duration. No kinds, no faults.
+func Draw(cfg Config, kinds []Kind) (faults []Fault) {
 	if len(kinds) == 0 {
 		return nil
 	}
-	r := cfg.Seed.Child("faults").Rand()
-	d := drawing{cfg, r}
+	d := drawing{cfg.withDefaults(), cfg.Seed.Child("faults").Rand()}
 	const most = 4
-	faults := make([]Fault, 0, most)
-	for range 1 + r.IntN(most) {
-		if f, ok := d.fault(kinds[r.IntN(len(kinds))]); ok {
+	for range 1 + d.r.IntN(most) {
+		if f, ok := d.fault(kinds[d.r.IntN(len(kinds))]); ok {
 			faults = append(faults, f)
 		}
 	}
@@ -139,20 +141,19 @@ func (d drawing) fault(kind Kind) (Fault, bool) {
 	f.From = time.Duration(d.r.Int64N(int64(end*3/4)) + 1)
 	// As many short ones as long ones: from a twentieth of a second to a quarter of the run.
 	f.Until = min(f.From+d.between(50*time.Millisecond, max(d.cfg.Duration/4, 60*time.Millisecond)), end)
-	switch kind {
-	case Partition, Slow:
-		if f.A, f.B = d.sides(); len(f.A) == 0 {
+	if kind == Partition || kind == Slow {
+		if f.A, f.B = d.sides(); len(f.A) == 0 || len(f.B) == 0 {
 			return f, false
 		}
 		f.OneWay = d.r.IntN(4) == 0
 		if kind == Slow {
 			f.Delay = d.between(time.Millisecond, 100*time.Millisecond)
 		}
-	case Drift:
-		f.A = []int{d.r.IntN(d.cfg.Peers)}
+		return f, true
+	}
+	f.A = []int{d.r.IntN(d.cfg.Peers)}
+	if kind == Drift {
 		f.Rate = 1 + (d.r.Float64()-0.5)/10 // up to 5% off, either way
-	default:
-		f.A = []int{d.r.IntN(d.cfg.Peers)}
 	}
 	return f, true
 }
@@ -162,7 +163,7 @@ func (d drawing) between(low, high time.Duration) time.Duration {
 	return time.Duration(float64(low) * math.Exp(d.r.Float64()*math.Log(float64(high)/float64(low))))
 }
 
-// sides are zones against zones, or one or two peers against some.
+// sides are zones against zones, or one peer against some.
 func (d drawing) sides() (a, b []int) {
 	if d.r.IntN(2) == 0 && d.cfg.Zones > 1 {
 		left := make([]bool, d.cfg.Zones)
@@ -176,18 +177,14 @@ func (d drawing) sides() (a, b []int) {
 				b = append(b, i)
 			}
 		}
-	} else {
-		one := d.r.IntN(d.cfg.Peers)
-		a = []int{one}
-		all := d.r.IntN(2) == 0
-		for i := range d.cfg.Peers {
-			if i != one && (all || d.r.IntN(2) == 0) {
-				b = append(b, i)
-			}
+		return a, b
+	}
+	one := d.r.IntN(d.cfg.Peers)
+	all := d.r.IntN(2) == 0
+	for i := range d.cfg.Peers {
+		if i != one && (all || d.r.IntN(2) == 0) {
+			b = append(b, i)
 		}
 	}
-	if len(a) == 0 || len(b) == 0 {
-		return nil, nil
-	}
-	return a, b
+	return []int{one}, b
 }

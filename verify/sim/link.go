@@ -1,5 +1,20 @@
 package sim
 
+import (
+	"time"
+
+	"locklab/locks/peerlock/peercore"
+)
+
+// The times of connections are those of package mesh, but for the heartbeat, which is 100 ms
+// there: another one would change the draws of every seed.
+const (
+	heartbeat  = 50 * time.Millisecond
+	silence    = 400 * time.Millisecond // after which a connection is given up
+	backoffMin = 10 * time.Millisecond  // between attempts to connect
+	backoffMax = 250 * time.Millisecond
+)
+
 // link is one direction of a connection, and the sender's end of it.
 type link struct {
 	arrives int64  // when the last message that was sent gets there
@@ -7,67 +22,74 @@ type link struct {
 	gen     uint32 // which connection this end belongs to
 	made    uint32 // at the end that dials: the last connection
 	stamp   uint32 // changes whenever the direction falls silent or speaks again
-	blocked int16  // by so many faults
+	blocked int    // by so many faults
 	up      bool   // this end stands
 	silent  bool
 	dialing bool // at the end that dials
 }
 
-// setLinks makes the connections, or lets the peers look for each other.
-func (w *world[M]) setLinks() {
-	n := w.n
-	w.links = make([]link, n*n)
-	for i := range n {
-		for j := range n {
-			l := &w.links[i*n+j]
-			switch {
-			case i == j:
-			case w.cfg.Formed:
-				l.up, l.gen, l.made = true, 1, 1
-			default:
-				l.silent = true
-				if i < j {
-					w.redial(i, j)
-				}
+func (r *run[S, M, P]) link(from, to int) *link { return &r.links[from*r.cfg.Peers+to] }
+
+// delay is how long a message takes at the least.
+func (r *run[S, M, P]) delay(from, to int) int64 {
+	return int64(r.cfg.Network.Delay[from%r.cfg.Zones][to%r.cfg.Zones])
+}
+
+// pairs calls f with every direction.
+func (r *run[S, M, P]) pairs(f func(from, to int, l *link)) {
+	for i := range r.peers {
+		for j := range r.peers {
+			if i != j {
+				f(i, j, r.link(i, j))
 			}
 		}
-	}
-	if w.cfg.Formed {
-		for i := range n {
-			for j := range n {
-				if i != j {
-					w.host.connected(i, j)
-				}
-			}
-		}
-		w.res.Messages = 0 // what is said on meeting is not the price of an acquisition
 	}
 }
 
-// arrival is when what is sent now gets there: after the delay, after what holds the
-// direction back, and after everything that was sent before.
-func (w *world[M]) arrival(from, to int, l *link) int64 {
-	path := w.procs[from].zone*w.zones + w.procs[to].zone
-	r := w.network.Uint64()
-	late := int64(r>>33) * w.spans[path] >> 31
-	if r&127 == 0 {
+// setLinks makes the connections, or lets the peers look for each other.
+func (r *run[S, M, P]) setLinks() {
+	r.pairs(func(i, j int, l *link) {
+		if r.cfg.Formed {
+			l.up, l.gen, l.made = true, 1, 1
+			return
+		}
+		l.silent = true
+		if i < j {
+			r.redial(i, j)
+		}
+	})
+	if !r.cfg.Formed {
+		return
+	}
+	r.pairs(func(i, j int, _ *link) { r.step(i, peercore.Event[M]{Kind: peercore.Connect, Peer: j}) })
+	r.res.Messages = 0 // what is said on meeting is not the price of an acquisition
+}
+
+// arrival is when what is sent now gets there: after the delay, after what holds the direction back,
+// and after everything that was sent before.
+func (r *run[S, M, P]) arrival(from, to int, l *link) int64 {
+	delay := r.delay(from, to)
+	span := min(int64(float64(delay)*r.cfg.Network.Jitter)+1, 1<<31)
+	x := r.network.Uint64()
+	late := int64(x>>33) * span >> 31
+	if x&127 == 0 {
 		late *= 10
 	}
-	at := w.now
+	at := r.now
 	if l.blocked > 0 {
-		at = w.opens(from, to, at)
+		at = r.opens(from, to)
 	}
-	at = max(at+w.delays[path]+late+l.slower, l.arrives)
-	l.arrives = at
-	return at
+	l.arrives = max(at+delay+late+l.slower, l.arrives)
+	return l.arrives
 }
 
 // opens is when the direction carries bytes again.
-func (w *world[M]) opens(from, to int, at int64) int64 {
+func (r *run[S, M, P]) opens(from, to int) int64 {
+	at := r.now
 	for again := true; again; {
 		again = false
-		for _, f := range w.cfg.Faults {
-			until := int64(min(f.Until, w.cfg.Duration))
+		for _, f := range r.cfg.Faults {
+			until := int64(min(f.Until, r.cfg.Duration))
 			if f.Kind == Partition && int64(f.From) <= at && at < until && f.hits(from, to) {
 				at, again = until, true
 			}
@@ -76,18 +98,49 @@ func (w *world[M]) opens(from, to int, at int64) int64 {
 	return at
 }
 
-// transmit sends what is no message: the beginning and the end of a connection. The end is
-// also what the kernel of a process that is gone answers.
-func (w *world[M]) transmit(what op, from, to int, gen uint32) {
-	at := w.arrival(from, to, &w.links[from*w.n+to])
-	w.push(at, slot[M]{op: what, from: int16(from), to: int16(to), gen: gen})
+// disturb changes all directions that a partition hits, or something that is slow.
+func (r *run[S, M, P]) disturb(f Fault, begins bool) {
+	by := -1
+	if begins {
+		by = 1
+	}
+	change := func(from, to int) {
+		l := r.link(from, to)
+		if f.Kind == Slow {
+			l.slower += int64(by) * int64(f.Delay)
+			return
+		}
+		l.blocked += by
+		r.touch(from, to)
+	}
+	for _, a := range f.A {
+		for _, b := range f.B {
+			change(a, b)
+			if !f.OneWay {
+				change(b, a)
+			}
+		}
+	}
 }
 
-// touch looks whether a direction has fallen silent or speaks again. What is silent
-// for too long is noticed at the other end.
-func (w *world[M]) touch(from, to int) {
-	l := &w.links[from*w.n+to]
-	p := &w.procs[from]
+// send gives a message to a connection, unless it is down.
+func (r *run[S, M, P]) send(i, to int, msg M) {
+	if l := r.link(i, to); l.up {
+		r.res.Messages++
+		r.push(r.arrival(i, to, l), event[M]{op: opDeliver, from: i, to: to, gen: l.gen, msg: msg})
+	}
+}
+
+// transmit sends what is no message: the beginning and the end of a connection. The end is also what
+// the kernel of a process that is gone answers.
+func (r *run[S, M, P]) transmit(what op, from, to int, gen uint32) {
+	r.push(r.arrival(from, to, r.link(from, to)), event[M]{op: what, from: from, to: to, gen: gen})
+}
+
+// touch looks whether a direction has fallen silent or speaks again. What is silent for too long is
+// noticed at the other end.
+func (r *run[S, M, P]) touch(from, to int) {
+	l, p := r.link(from, to), &r.peers[from]
 	silent := !l.up || l.blocked > 0 || !p.alive || p.paused > 0
 	if silent == l.silent {
 		return
@@ -95,148 +148,118 @@ func (w *world[M]) touch(from, to int) {
 	l.silent = silent
 	l.stamp++
 	if silent {
-		w.expectSilence(from, to)
+		r.expectSilence(from, to)
 	}
 }
 
-// expectSilence arranges that the receiver notices. The last heartbeat was up to one
-// gap between two of them ago.
-func (w *world[M]) expectSilence(from, to int) {
-	since := w.now - w.network.Int64N(int64(heartbeat)) + w.delays[w.procs[from].zone*w.zones+w.procs[to].zone]
-	w.push(max(w.now, since+int64(silence)), slot[M]{
-		op: opSilent, from: int16(from), to: int16(to), gen: w.links[from*w.n+to].stamp,
-	})
+func (r *run[S, M, P]) touchAll(i int) {
+	for j := range r.peers {
+		if j != i {
+			r.touch(i, j)
+		}
+	}
 }
 
-// silence ends a connection that was silent for too long.
-func (w *world[M]) silence(i, from int, stamp uint32) {
-	in := &w.links[from*w.n+i]
-	if !in.silent || in.stamp != stamp || !w.procs[i].alive || !w.links[i*w.n+from].up {
+// expectSilence arranges that the receiver notices. The last heartbeat was up to one gap between two
+// of them ago.
+func (r *run[S, M, P]) expectSilence(from, to int) {
+	since := r.now - r.network.Int64N(int64(heartbeat)) + r.delay(from, to)
+	r.push(max(r.now, since+int64(silence)), event[M]{op: opSilent, from: from, to: to, gen: r.link(from, to).stamp})
+}
+
+// silence ends a connection that was silent for too long, and tells the other end.
+func (r *run[S, M, P]) silence(i, from int, stamp uint32) {
+	in, l := r.link(from, i), r.link(i, from)
+	if !in.silent || in.stamp != stamp || !r.peers[i].alive || !l.up {
 		return
 	}
-	w.close(i, from)
-}
-
-// close ends the connection at i's end and tells the other one.
-func (w *world[M]) close(i, from int) {
-	gen := w.links[i*w.n+from].gen
-	w.drop(i, from)
-	w.transmit(opBye, i, from, gen)
+	gen := l.gen
+	r.drop(i, from)
+	r.transmit(opBye, i, from, gen)
 }
 
 // drop is the end of the connection for i.
-func (w *world[M]) drop(i, from int) {
-	w.links[i*w.n+from].up = false
-	w.touch(i, from)
-	if w.trace != nil {
-		w.trace.connection(w.now, i, from, "lost")
-	}
-	w.host.lost(i, from)
-	w.redial(min(i, from), max(i, from))
-}
-
-// bye is the end of a connection that the other side has closed.
-func (w *world[M]) bye(i, from int, gen uint32) {
-	l := &w.links[i*w.n+from]
-	if w.procs[i].alive && l.up && l.gen == gen {
-		w.drop(i, from)
-	}
+func (r *run[S, M, P]) drop(i, from int) {
+	r.link(i, from).up = false
+	r.touch(i, from)
+	r.trace("p%-3d connection to p%d lost", i, from)
+	r.step(i, peercore.Event[M]{Kind: peercore.Disconnect, Peer: from})
+	r.redial(min(i, from), max(i, from))
 }
 
 // redial arranges that the lower of two ranks tries to connect.
-func (w *world[M]) redial(low, high int) {
-	l := &w.links[low*w.n+high]
-	if l.dialing {
-		return
+func (r *run[S, M, P]) redial(low, high int) {
+	if l := r.link(low, high); !l.dialing {
+		l.dialing = true
+		r.dialAfter(low, high, int64(backoffMin))
 	}
-	l.dialing = true
-	w.dialAfter(low, high, int64(backoffMin))
 }
 
-// dialAfter tries again after about the given time. The longer the peers have been
-// apart the longer the pause; at once it is only right after the loss.
-func (w *world[M]) dialAfter(low, high int, pause int64) {
-	w.push(w.now+pause/2+w.network.Int64N(pause), slot[M]{op: opDial, to: int16(low), from: int16(high)})
+// dialAfter tries again after about the given time: long, but for the first time.
+func (r *run[S, M, P]) dialAfter(low, high int, pause int64) {
+	r.push(r.now+pause/2+r.network.Int64N(pause), event[M]{op: opDial, to: low, from: high})
 }
 
-// dial connects if the way is open in both directions and both processes run.
-func (w *world[M]) dial(low, high int) {
-	out, in := &w.links[low*w.n+high], &w.links[high*w.n+low]
-	a, b := &w.procs[low], &w.procs[high]
+// dial connects if the way is open in both directions and both processes run. The handshake takes two
+// round trips until the dialing side is connected. Its first heartbeat then tells the other one.
+func (r *run[S, M, P]) dial(low, high int) {
+	out, in := r.link(low, high), r.link(high, low)
+	a, b := &r.peers[low], &r.peers[high]
 	switch {
 	case !a.alive || out.up: // a new process dials anew; an end that stands does not
 		out.dialing = false
 	case a.paused > 0 || !b.alive || b.paused > 0 || out.blocked > 0 || in.blocked > 0:
-		w.dialAfter(low, high, int64(backoffMax))
+		r.dialAfter(low, high, int64(backoffMax))
 	default:
 		out.dialing = false
 		out.made++
-		w.hello(low, high, out.made)
+		took := 2*(r.delay(low, high)+r.delay(high, low)) + out.slower + in.slower
+		r.push(r.now+took, event[M]{op: opGreet, to: low, from: high, gen: out.made})
 	}
 }
 
-// hello is the handshake: two round trips until the dialing side is connected. Its
-// first heartbeat then tells the other one.
-func (w *world[M]) hello(low, high int, gen uint32) {
-	there, back := w.procs[low].zone*w.zones+w.procs[high].zone, w.procs[high].zone*w.zones+w.procs[low].zone
-	took := 2*(w.delays[there]+w.delays[back]) + w.links[low*w.n+high].slower + w.links[high*w.n+low].slower
-	w.push(w.now+took, slot[M]{op: opGreet, to: int16(low), from: int16(high), gen: gen, epoch: w.procs[low].epoch, arg: int32(w.procs[high].epoch)})
-}
-
 // greeted is a new connection at i's end.
-func (w *world[M]) greeted(i, from int, gen uint32) {
-	l := &w.links[i*w.n+from]
+func (r *run[S, M, P]) greeted(i, from int, gen uint32) {
+	l := r.link(i, from)
 	switch {
-	case !w.procs[i].alive:
+	case !r.peers[i].alive:
 		if i > from {
-			w.transmit(opBye, i, from, gen)
+			r.transmit(opBye, i, from, gen)
 		}
 		return
-	case i < from && (gen != l.made || !w.procs[from].alive): // meanwhile something happened
-		w.redial(i, from)
+	case i < from && (gen != l.made || !r.peers[from].alive): // meanwhile something happened
+		r.redial(i, from)
 		return
 	case i > from && gen <= l.gen: // a newer one stands
 		return
 	case l.up:
-		w.drop(i, from) // it is replaced
+		r.drop(i, from) // it is replaced
 	}
 	l.up, l.gen = true, gen
-	w.touch(i, from)
-	if w.trace != nil {
-		w.trace.connection(w.now, i, from, "made")
-	}
+	r.touch(i, from)
+	r.trace("p%-3d connection to p%d made", i, from)
 	if i < from {
-		w.transmit(opGreet, i, from, gen)
-		if in := &w.links[from*w.n+i]; in.silent { // unless the other end hears of it
+		r.transmit(opGreet, i, from, gen)
+		if in := r.link(from, i); in.silent { // unless the other end hears of it
 			in.stamp++
-			w.expectSilence(from, i)
+			r.expectSilence(from, i)
 		}
 	}
-	w.host.connected(i, from)
+	r.step(i, peercore.Event[M]{Kind: peercore.Connect, Peer: from})
 }
 
 // forgetLinks ends all connections of a process that has died. Its kernel resets them.
-func (w *world[M]) forgetLinks(i int) {
-	for j := range w.n {
+func (r *run[S, M, P]) forgetLinks(i int) {
+	for j := range r.peers {
 		if j == i {
 			continue
 		}
-		l := &w.links[i*w.n+j]
+		l := r.link(i, j)
 		gen, was := l.gen, l.up
 		l.up = false
-		w.touch(i, j)
+		r.touch(i, j)
 		if was {
-			w.transmit(opBye, i, j, gen)
-		}
-	}
-}
-
-// lookForPeers has a process that was started again, and those that it is to be dialed
-// by, try to connect.
-func (w *world[M]) lookForPeers(i int) {
-	for j := range w.n {
-		if j != i {
-			w.redial(min(i, j), max(i, j))
+			r.transmit(opBye, i, j, gen)
 		}
 	}
 }

@@ -1,6 +1,49 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Hist is a histogram of times, right within 1 %. The zero value is empty.
+type Hist struct{ h *hdrhistogram.Histogram }
+
+const histMax = 100 * time.Hour
+
+func (h *Hist) of() *hdrhistogram.Histogram {
+	if h.h == nil {
+		h.h = hdrhistogram.New(int64(time.Microsecond), int64(histMax), 2)
+	}
+	return h.h
+}
+
+// Add counts one value.
+func (h *Hist) Add(v time.Duration) { _ = h.of().RecordValue(int64(min(v, histMax))) } // it fits
+
+// Merge adds all values of o.
+func (h *Hist) Merge(o Hist) {
+	if o.h != nil {
+		h.of().Merge(o.h)
+	}
+}
+
+// Spread is some figures of a distribution, in nanoseconds; 0 if it is empty.
+type Spread struct {
+	Mean time.Duration `json:"mean"`
+	P50  time.Duration `json:"p50"`
+	P99  time.Duration `json:"p99"`
+	Max  time.Duration `json:"max"`
+}
+
+// Spread is that of a histogram.
+func (h Hist) Spread() Spread {
+	if h.h == nil {
+		return Spread{}
+	}
+	at := func(q float64) time.Duration { return time.Duration(h.h.ValueAtQuantile(q)) }
+	return Spread{time.Duration(h.h.Mean()), at(50), at(99), time.Duration(h.h.Max())}
+}
 
 // Rank is what happened to the clients of one peer.
 type Rank struct {
@@ -10,26 +53,8 @@ type Rank struct {
 	// Turns of the peer among the peers; a cohort serves several clients in one.
 	Turns     uint64
 	Bypass    uint64 // grants to others while it waited, over all turns
-	MaxBypass uint64 // the most in one turn
+	BypassMax uint64 // the most in one turn
 	Wait      Hist   // of clients, from asking to holding
-}
-
-// MeanBypass is per turn.
-func (r *Rank) MeanBypass() float64 {
-	if r.Turns == 0 {
-		return 0
-	}
-	return float64(r.Bypass) / float64(r.Turns)
-}
-
-func (r *Rank) merge(o *Rank) {
-	r.Grants += o.Grants
-	r.GiveUps += o.GiveUps
-	r.Lost += o.Lost
-	r.Turns += o.Turns
-	r.Bypass += o.Bypass
-	r.MaxBypass = max(r.MaxBypass, o.MaxBypass)
-	r.Wait.Merge(&o.Wait)
 }
 
 // Result is what a run came to.
@@ -58,7 +83,6 @@ type Totals struct {
 	Grants    uint64
 	Truncated int // runs that MaxEvents ended
 	Ranks     []Rank
-	Wait      Hist // of clients
 	Handoff   Hist // from the end of a hold, while others waited, to the next one
 }
 
@@ -70,48 +94,60 @@ func (t *Totals) Merge(o *Totals) {
 	t.Messages += o.Messages
 	t.Grants += o.Grants
 	t.Truncated += o.Truncated
-	for len(t.Ranks) < len(o.Ranks) {
-		t.Ranks = append(t.Ranks, Rank{})
+	t.Handoff.Merge(o.Handoff)
+	if t.Ranks == nil {
+		t.Ranks = make([]Rank, len(o.Ranks))
 	}
 	for i := range o.Ranks {
-		t.Ranks[i].merge(&o.Ranks[i])
+		r, more := &t.Ranks[i], &o.Ranks[i]
+		r.Grants += more.Grants
+		r.GiveUps += more.GiveUps
+		r.Lost += more.Lost
+		r.Turns += more.Turns
+		r.Bypass += more.Bypass
+		r.BypassMax = max(r.BypassMax, more.BypassMax)
+		r.Wait.Merge(more.Wait)
 	}
-	t.Wait.Merge(&o.Wait)
-	t.Handoff.Merge(&o.Handoff)
 }
 
-// Jain is Jain's index of how even the peers that wanted the lock were served: 1 is
-// even, 1/n is all for one. 0 if nobody was served.
+// Wait is that of all clients.
+func (t *Totals) Wait() (all Hist) {
+	for i := range t.Ranks {
+		all.Merge(t.Ranks[i].Wait)
+	}
+	return all
+}
+
+// Jain is Jain's index of how even the peers that wanted the lock were served: 1 is even, 1/n is all
+// for one. 0 if none was served.
 func (t *Totals) Jain() float64 {
 	sum, squares, n := 0.0, 0.0, 0.0
 	for i := range t.Ranks {
-		r := &t.Ranks[i]
-		if r.Grants+r.GiveUps == 0 {
-			continue
+		if r := &t.Ranks[i]; r.Grants+r.GiveUps > 0 {
+			g := float64(r.Grants)
+			sum, squares, n = sum+g, squares+g*g, n+1
 		}
-		g := float64(r.Grants)
-		sum, squares, n = sum+g, squares+g*g, n+1
 	}
-	if squares == 0 {
-		return 0
-	}
-	return sum * sum / (n * squares)
+	return ratio(sum*sum, n*squares)
 }
 
-// MaxBypass is the most grants to others that any peer waited for in one turn.
-func (t *Totals) MaxBypass() (most uint64) {
+// BypassMax is the most grants to others that any peer waited for in one turn.
+func (t *Totals) BypassMax() (most uint64) {
 	for i := range t.Ranks {
-		most = max(most, t.Ranks[i].MaxBypass)
+		most = max(most, t.Ranks[i].BypassMax)
 	}
 	return most
 }
 
 // PerGrant is how many messages a grant took.
-func (t *Totals) PerGrant() float64 { return perGrant(t.Messages, t.Grants) }
+func (t *Totals) PerGrant() float64 { return ratio(float64(t.Messages), float64(t.Grants)) }
 
-func perGrant(messages, grants uint64) float64 {
-	if grants == 0 {
+// BypassMean is per turn.
+func (r *Rank) BypassMean() float64 { return ratio(float64(r.Bypass), float64(r.Turns)) }
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
 		return 0
 	}
-	return float64(messages) / float64(grants)
+	return a / b
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -18,95 +17,64 @@ type Minimal struct {
 
 // The work is bounded by the events that are simulated: some seconds in all.
 const (
-	shrinkEvents = 120_000_000
-	// Every simpler case gets some seeds, more the shorter it is: what matters is whether
-	// it can go wrong; when each client asks is luck.
+	shrinkEvents = 40_000_000
+	// Every simpler case gets some seeds, more the shorter it is: what matters is whether it can go
+	// wrong; when each client asks is luck.
 	caseEvents  = 400_000
 	caseSeeds   = 12
-	caseSeedMax = 5_000
+	caseSeedMax = 1_000
 )
 
-// Shrink looks for a simpler run with the same kind of finding: first the fewest
-// faults (delta debugging), then fewer peers, shorter and rounder faults, fewer
-// requests. The result depends on nothing but its arguments. If cfg does not show the
-// finding the result has no Finding.
-func Shrink(sim Simulator, cfg Config, kind FindingKind) (Minimal, error) {
-	cfg = cfg.withDefaults()
-	cfg.Trace, cfg.StopAtFirst = nil, true
+// Shrink looks for a simpler run with the same kind of finding: the fewest faults, then fewer peers,
+// shorter and rounder faults, fewer requests. The result depends on nothing but its arguments. If cfg
+// does not show the finding the result has no Finding.
+func Shrink(sim Simulator, cfg Config, kind FindingKind) Minimal {
 	s := &shrinker{sim: sim, kind: kind}
-	if !s.shows(cfg, false) {
-		return Minimal{Config: cfg, Runs: s.runs}, s.err
+	cfg = cfg.withDefaults()
+	cfg.Trace, cfg.stopAtFirst = nil, true
+	var ok bool
+	if s.best, ok = s.try(cfg, 1); !ok {
+		return Minimal{Config: cfg}
 	}
-	faults := slices.Clone(s.best.Config.Faults)
-	kept := Minimize(faults, func(some []Fault) bool {
-		c := s.best.Config
-		c.Faults = some
-		return s.shows(c, true)
-	})
-	if len(kept) < len(faults) { // the last one that was tried need not be the least
-		c := s.best.Config
-		c.Faults = kept
-		s.shows(c, true)
+	moves := []move{
+		withoutFault, withoutPeer, plain, simplerFault, withoutHit, fewerOps, otherTimes, sooner,
 	}
-	for better := true; better && s.err == nil && s.spent < shrinkEvents; {
+	for better := true; better; {
 		better = false
-		for _, move := range moves() {
+		for _, m := range moves {
 			for n := 0; s.spent < shrinkEvents; n++ {
-				c, ok := move(clone(s.best.Config), n)
-				if !ok {
+				c := s.best.Config
+				c.Faults, c.Load.Ops = slices.Clone(c.Faults), slices.Clone(c.Load.Ops)
+				if !m(&c, n) {
 					break
 				}
-				if s.better(c) {
-					better = true
+				if found, ok := s.try(c, caseSeedMax); ok && slices.Compare(cost(found), cost(s.best)) < 0 {
+					s.best, better = found, true
+					n-- // once more
 				}
 			}
 		}
 	}
 	s.best.Runs = s.runs
-	return s.best, s.err
+	return s.best
 }
 
 type shrinker struct {
 	sim   Simulator
 	kind  FindingKind
 	best  Minimal
-	cost  []int64
 	runs  int
 	spent uint64
-	err   error
 }
 
-// shows tries the case, with other seeds too if it may. If one shows the finding it
-// becomes the best case.
-func (s *shrinker) shows(cfg Config, others bool) bool {
-	m, ok := s.try(cfg, others)
-	if ok {
-		s.best, s.cost = m, cost(m)
-	}
-	return ok
-}
-
-// better takes a case that shows the finding and is simpler than the best one.
-func (s *shrinker) better(cfg Config) bool {
-	m, ok := s.try(cfg, true)
-	if !ok || slices.Compare(cost(m), s.cost) >= 0 {
-		return false
-	}
-	s.best, s.cost = m, cost(m)
-	return true
-}
-
-func (s *shrinker) try(cfg Config, others bool) (Minimal, bool) {
+// try runs the case with up to so many seeds.
+func (s *shrinker) try(cfg Config, seeds int) (Minimal, bool) {
 	first, until := cfg.Seed, s.spent+caseEvents
-	for n := 0; n == 0 || others && (n < caseSeeds || s.spent < until) && n < caseSeedMax; n++ {
-		if s.err != nil {
-			return Minimal{}, false
-		}
+	for n := 0; n < seeds && (n < caseSeeds || s.spent < until); n++ {
 		cfg.Seed = first + seed.Seed(n)
-		r, err := s.sim.Run(cfg)
+		r := s.sim(cfg)
 		s.runs++
 		s.spent += r.Events
-		s.err = err
 		if bad := r.Bad(); bad != nil && bad.Kind == s.kind {
 			return Minimal{Config: cfg, Finding: *bad, Events: r.Events}, true
 		}
@@ -114,227 +82,132 @@ func (s *shrinker) try(cfg Config, others bool) (Minimal, bool) {
 	return Minimal{}, false
 }
 
-// cost orders cases: faults, peers, who is hit, give-ups, how round the times of the
-// faults are, and how much happens until the violation.
-func cost(m Minimal) []int64 {
+// cost orders cases: faults, peers, ranks that are hit, give-ups, how round the times of the faults
+// are, and how much happens until the violation.
+func cost(m Minimal) []int {
 	c := m.Config
-	hit, digits, giveUp := 0, 0, int64(0)
+	hit, digits, giveUp := 0, 0, 0
 	for _, f := range c.Faults {
 		hit += len(f.A) + len(f.B)
 		if f.OneWay {
 			hit++ // the plain thing is both ways
 		}
 		for _, d := range [...]time.Duration{f.From, f.Until - f.From, f.Delay} {
-			digits += digitsOf(d)
+			for d != 0 && d%10 == 0 {
+				d /= 10
+			}
+			for ; d != 0; d /= 10 {
+				digits++
+			}
 		}
 	}
 	if c.Load.GiveUp > 0 {
 		giveUp = 1
 	}
-	return []int64{int64(len(c.Faults)), int64(c.Peers), int64(hit), giveUp, int64(digits), int64(min(m.Events, math.MaxInt64))}
-}
-
-// digitsOf counts those that are needed to write the time, in nanoseconds without the
-// zeros at its end.
-func digitsOf(d time.Duration) int {
-	for d != 0 && d%10 == 0 {
-		d /= 10
-	}
-	n := 0
-	for ; d != 0; d /= 10 {
-		n++
-	}
-	return n
-}
-
-func clone(c Config) Config {
-	c.Faults = slices.Clone(c.Faults)
-	c.Load.Ops = slices.Clone(c.Load.Ops)
-	return c
-}
-
-// Minimize is delta debugging (Zeller's ddmin): it returns a part of all for which
-// shows is true and that loses it if any single member is taken out. shows(all) must
-// be true; it is asked for parts of all in the order of all.
-func Minimize[T any](all []T, shows func(some []T) bool) []T {
-	if shows(nil) {
-		return nil
-	}
-	for parts := 2; len(all) >= 2; {
-		size := (len(all) + parts - 1) / parts
-		smaller := false
-		for at := 0; at < len(all); at += size {
-			end := min(at+size, len(all))
-			rest := slices.Concat(all[:at], all[end:])
-			if shows(rest) {
-				all, parts, smaller = rest, max(parts-1, 2), true
-				break
-			}
-		}
-		switch {
-		case smaller:
-		case parts >= len(all):
-			return all
-		default:
-			parts = min(2*parts, len(all))
-		}
-	}
-	return all
+	return []int{len(c.Faults), c.Peers, hit, giveUp, digits, int(m.Events)}
 }
 
 // move makes the n-th simpler case of its sort, false if there are no more.
-type move func(c Config, n int) (Config, bool)
+type move func(c *Config, n int) bool
 
-func moves() []move {
-	return []move{withoutPeer, formed, withoutGiveUp, bothWays, withoutHit, earlier, shorter, rounder, fewerOps, otherTimes, sooner}
+func withoutFault(c *Config, n int) bool {
+	if n >= len(c.Faults) {
+		return false
+	}
+	c.Faults = slices.Delete(c.Faults, n, n+1)
+	return true
 }
 
 // withoutPeer takes a peer out, the lowest-ranking first. Those behind it move up.
-func withoutPeer(c Config, n int) (Config, bool) {
-	r := c.Peers - 1 - n
-	if c.Peers <= 1 || r < 0 {
-		return c, false
+func withoutPeer(c *Config, n int) bool {
+	gone := c.Peers - 1 - n
+	if c.Peers <= 1 || gone < 0 {
+		return false
 	}
 	c.Peers--
 	c.Zones = min(c.Zones, c.Peers)
-	if r < len(c.Load.Ops) {
-		c.Load.Ops = slices.Delete(c.Load.Ops, r, r+1)
+	if gone < len(c.Load.Ops) {
+		c.Load.Ops = slices.Delete(c.Load.Ops, gone, gone+1)
 	}
 	without := func(ranks []int) (rest []int) {
-		for _, o := range ranks {
+		for _, r := range ranks {
 			switch {
-			case o < r:
-				rest = append(rest, o)
-			case o > r:
-				rest = append(rest, o-1)
+			case r < gone:
+				rest = append(rest, r)
+			case r > gone:
+				rest = append(rest, r-1)
 			}
 		}
 		return rest
 	}
-	var faults []Fault
-	for _, f := range c.Faults {
+	for i := range c.Faults {
+		f := &c.Faults[i]
 		f.A, f.B = without(f.A), without(f.B)
-		if len(f.A) > 0 && (len(f.B) > 0 || !f.between()) {
-			faults = append(faults, f)
-		}
 	}
-	c.Faults = faults
-	return c, true
+	c.Faults = slices.DeleteFunc(c.Faults, func(f Fault) bool {
+		return len(f.A) == 0 || len(f.B) == 0 && (f.Kind == Partition || f.Kind == Slow)
+	})
+	return true
 }
 
-func formed(c Config, n int) (Config, bool) {
-	if n > 0 || c.Formed {
-		return c, false
-	}
-	c.Formed = true
-	return c, true
+// plain starts with all connections, and has no client give up.
+func plain(c *Config, n int) bool {
+	done := c.Formed && c.Load.GiveUp == 0
+	c.Formed, c.Load.GiveUp = true, 0
+	return n == 0 && !done
 }
 
-func withoutGiveUp(c Config, n int) (Config, bool) {
-	if n > 0 || c.Load.GiveUp == 0 {
-		return c, false
+// simplerFault makes one fault work both ways, begin at once, shorter, or its times rounder.
+func simplerFault(c *Config, n int) bool {
+	units := []time.Duration{
+		time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, time.Millisecond,
 	}
-	c.Load.GiveUp = 0
-	return c, true
-}
-
-// onFault applies a change to the n-th fault.
-func onFault(c Config, n int, change func(f *Fault)) (Config, bool) {
-	if n >= len(c.Faults) {
-		return c, false
+	const others = 3
+	changes := others + len(units)
+	if n/changes >= len(c.Faults) {
+		return false
 	}
-	change(&c.Faults[n])
-	return c, true
-}
-
-func bothWays(c Config, n int) (Config, bool) {
-	return onFault(c, n, func(f *Fault) { f.OneWay = false })
-}
-
-// withoutHit takes one rank out of one side of a fault between two.
-func withoutHit(c Config, n int) (Config, bool) {
-	for i, f := range c.Faults {
-		for side, ranks := range [][]int{f.A, f.B} {
-			if len(ranks) < 2 {
-				continue
-			}
-			if n < len(ranks) {
-				rest := slices.Delete(slices.Clone(ranks), n, n+1)
-				if side == 0 {
-					c.Faults[i].A = rest
-				} else {
-					c.Faults[i].B = rest
-				}
-				return c, true
-			}
-			n -= len(ranks)
-		}
-	}
-	return c, false
-}
-
-// otherTimes lets clients think, or hold, longer or shorter: so that less happens around
-// a fault, or that requests cross sooner.
-func otherTimes(c Config, n int) (Config, bool) {
-	const longest = 2 * time.Second
-	changes := []float64{8, 2, 1.0 / 8, 1.0 / 2}
-	if n >= 2*len(changes) {
-		return c, false
-	}
-	t := &c.Load.Think
-	if n >= len(changes) {
-		t = &c.Load.Hold
-	}
-	changed := changes[n%len(changes)] * float64(max(*t, time.Millisecond))
-	*t = min(time.Duration(changed), longest)
-	return c, true
-}
-
-// earlier moves all faults towards the beginning, or one.
-func earlier(c Config, n int) (Config, bool) {
-	if len(c.Faults) == 0 || n > len(c.Faults) {
-		return c, false
-	}
-	some := c.Faults
-	if n > 0 {
-		some = c.Faults[n-1 : n]
-	}
-	first := some[0].From
-	for _, f := range some {
-		first = min(first, f.From)
-	}
-	by := first - first/4
-	for i := range some {
-		some[i].From -= by
-		some[i].Until -= by
-	}
-	return c, true
-}
-
-func shorter(c Config, n int) (Config, bool) {
-	return onFault(c, n, func(f *Fault) { f.Until = f.From + max((f.Until-f.From)*2/3, time.Millisecond) })
-}
-
-// rounder writes a time with fewer digits.
-func rounder(c Config, n int) (Config, bool) {
-	units := []time.Duration{time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, time.Millisecond}
-	unit := units[n%len(units)]
-	return onFault(c, n/len(units), func(f *Fault) {
-		length := max((f.Until - f.From).Round(unit), unit)
-		f.From = f.From.Round(unit)
-		f.Until = f.From + length
+	f := &c.Faults[n/changes]
+	length := f.Until - f.From
+	switch k := n % changes; k {
+	case 0:
+		f.OneWay = false
+	case 1:
+		f.From = 0
+	case 2:
+		length = max(length*2/3, time.Millisecond)
+	default:
+		unit := units[k-others]
+		f.From, length = f.From.Round(unit), max(length.Round(unit), unit)
 		if f.Delay > 0 {
 			f.Delay = max(f.Delay.Truncate(time.Millisecond), time.Millisecond)
 		}
-	})
+	}
+	f.Until = f.From + length
+	return true
+}
+
+// withoutHit takes one rank out of one side of a fault between two.
+func withoutHit(c *Config, n int) bool {
+	for i := range c.Faults {
+		f := &c.Faults[i]
+		for _, side := range []*[]int{&f.A, &f.B} {
+			if len(*side) < 2 {
+				continue
+			}
+			if n < len(*side) {
+				*side = slices.Delete(slices.Clone(*side), n, n+1)
+				return true
+			}
+			n -= len(*side)
+		}
+	}
+	return false
 }
 
 // fewerOps lets all peers ask less often, or one.
-func fewerOps(c Config, n int) (Config, bool) {
+func fewerOps(c *Config, n int) bool {
 	few := []int{0, 1, 2, 3, 5, 8, 13, 21}
-	if n >= len(few)*(c.Peers+1) {
-		return c, false
-	}
 	for len(c.Load.Ops) < c.Peers {
 		c.Load.Ops = append(c.Load.Ops, -1)
 	}
@@ -344,18 +217,28 @@ func fewerOps(c Config, n int) (Config, bool) {
 			c.Load.Ops[r] = ops
 		}
 	}
-	return c, true
+	return one < c.Peers
+}
+
+// otherTimes lets clients think, or hold, longer or shorter: so that less happens around a fault, or
+// that requests cross sooner.
+func otherTimes(c *Config, n int) bool {
+	const longest = 2 * time.Second
+	changes := []float64{8, 2, 1.0 / 8, 1.0 / 2}
+	t := &c.Load.Think
+	if n >= len(changes) {
+		t = &c.Load.Hold
+	}
+	*t = min(time.Duration(changes[n%len(changes)]*float64(max(*t, time.Millisecond))), longest)
+	return n < 2*len(changes)
 }
 
 // sooner lets the clients stop earlier.
-func sooner(c Config, n int) (Config, bool) {
-	if n > 0 {
-		return c, false
-	}
-	last := time.Duration(0)
+func sooner(c *Config, n int) bool {
+	last := c.Duration / 2
 	for _, f := range c.Faults {
 		last = max(last, f.Until)
 	}
-	c.Duration = max(c.Duration/2, last)
-	return c, true
+	c.Duration = last
+	return n == 0
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"locklab/internal/seed"
@@ -22,75 +21,34 @@ type Point struct {
 	Acquire   Spread `json:"acquire_ns"`
 	Contended Spread `json:"contended_ns"`
 	Handoff   Spread `json:"handoff_ns"`
-	// Rounds are the same of each of its rounds, which differ by chance alone; none of what is computed.
-	Rounds []Point `json:"-"`
-}
-
-// Spread is some figures of a distribution, in nanoseconds.
-type Spread struct {
-	Mean time.Duration `json:"mean"`
-	P50  time.Duration `json:"p50"`
-	P99  time.Duration `json:"p99"`
-	Max  time.Duration `json:"max"`
-}
-
-func spreadOf(h *Hist) Spread {
-	return Spread{Mean: h.Mean(), P50: h.Quantile(0.5), P99: h.Quantile(0.99), Max: h.Max}
 }
 
 // Contenders is how many peers want the lock in a sweep, or all if there are fewer.
 const Contenders = 10
 
-// sweepOps is how many acquisitions each contender makes in each of the two runs of a round.
-const sweepOps = 20
+// sweepOps is how many acquisitions each contender makes in each of the two runs.
+const sweepOps = 100
 
-// Rounds is how often each point is measured, each time with other delays, arrivals and ties: a
-// difference between locks that not all rounds show may be chance.
-const Rounds = 6
-
-// Measure runs the lock with nothing broken, in rounds: in each once with hardly ever two who want it at
-// once, once with ten who always do. Each holds for a millisecond. The peers are dealt
-// over all zones, and so are those who want the lock.
-func Measure(sim Simulator, peers, zones int, s seed.Seed) (Point, error) {
-	var free, busy Totals
-	var rounds []Point
-	for n := range Rounds {
-		one, other, err := round(sim, peers, zones, s.Child("round "+strconv.Itoa(n)))
-		if err != nil {
-			return Point{}, err
-		}
-		rounds = append(rounds, pointOf(peers, zones, &one.Totals, &other.Totals))
-		free.Merge(&one.Totals)
-		busy.Merge(&other.Totals)
-	}
-	p := pointOf(peers, zones, &free, &busy)
-	p.Rounds = rounds
-	return p, nil
-}
-
-func pointOf(peers, zones int, free, busy *Totals) Point {
-	return Point{
-		Peers: peers, Zones: zones,
-		Messages: free.PerGrant(), Acquire: spreadOf(&free.Wait),
-		MessagesContended: busy.PerGrant(), Contended: spreadOf(&busy.Wait), Handoff: spreadOf(&busy.Handoff),
-	}
-}
-
-func round(sim Simulator, peers, zones int, s seed.Seed) (free, busy Result, err error) {
+// Measure runs the lock with nothing broken: once with hardly ever two who want it at once, once with
+// ten who always do. Each holds for a millisecond. The peers are dealt over all zones, and so are
+// those who want the lock.
+func Measure(sim Simulator, peers, zones int, s seed.Seed) Point {
 	cfg := Config{
 		Peers: peers, Zones: min(zones, peers), Seed: s, Formed: true,
 		Network: Network{Delay: spreadOver(zones, peers)},
 		Load:    Load{Think: 5 * time.Minute, Hold: time.Millisecond, Ops: contenders(peers, zones)},
-		// Everybody who is to ask does so within this time, almost surely.
-		Duration: 5 * time.Minute * sweepOps * 10,
+		// All who are to ask do so within this time, almost surely.
+		Duration: 5 * time.Minute * sweepOps * 2,
 		Patience: time.Hour,
 	}
-	if free, err = sim.Run(cfg); err != nil {
-		return free, busy, err
-	}
+	free := sim(cfg)
 	cfg.Load.Think = 0
-	busy, err = sim.Run(cfg)
-	return free, busy, err
+	busy := sim(cfg)
+	return Point{
+		Peers: peers, Zones: zones,
+		Messages: free.PerGrant(), Acquire: free.Wait().Spread(),
+		MessagesContended: busy.PerGrant(), Contended: busy.Wait().Spread(), Handoff: busy.Handoff.Spread(),
+	}
 }
 
 // contenders picks ranks all over, the highest among them, in zones all over.
@@ -180,7 +138,7 @@ func Service(peers, zones int) Point {
 	const messages = 2 * (2 + 2*(Voters-1))
 	return Point{
 		Lock: ServiceName, Peers: peers, Zones: zones, Messages: messages, MessagesContended: messages,
-		Acquire: spreadOf(&acquire), Handoff: spreadOf(&handoff),
+		Acquire: acquire.Spread(), Handoff: handoff.Spread(),
 	}
 }
 

@@ -13,10 +13,7 @@ import (
 func TestMeasure(t *testing.T) {
 	for lock, messages := range map[string]float64{"multiphase": 3, "lamport": 3, "ricart-agrawala": 2, "multiphase:quorum": 3} {
 		for _, peers := range []int{2, 3, 10, 64, 65, 130} {
-			p, err := sim.Measure(simulator(t, lock), peers, 3, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := sim.Measure(simulator(t, lock), peers, 3, 1)
 			if want := messages * float64(peers-1); math.Abs(p.Messages-want) > want/50 {
 				t.Errorf("%s, %d peers: %.1f messages, want %.0f", lock, peers, p.Messages, want)
 			}
@@ -27,22 +24,6 @@ func TestMeasure(t *testing.T) {
 				t.Errorf("%s, %d peers: contended %v, handoff %v", lock, peers, p.Contended.P50, p.Handoff.Mean)
 			}
 		}
-	}
-}
-
-// TestRoundsDifferByChance: a point has its rounds, which all add up to it.
-func TestRoundsDifferByChance(t *testing.T) {
-	p, err := sim.Measure(simulator(t, "lamport"), 5, 10, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fastest, slowest, differ := time.Duration(math.MaxInt64), time.Duration(0), false
-	for _, r := range p.Rounds {
-		fastest, slowest = min(fastest, r.Contended.Max), max(slowest, r.Contended.Max)
-		differ = differ || r.Contended != p.Rounds[0].Contended
-	}
-	if len(p.Rounds) != sim.Rounds || !differ || p.Contended.Max != slowest || p.Contended.P50 > slowest || len(p.Rounds[0].Rounds) > 0 {
-		t.Errorf("%d rounds, differ %v, of at most %v to %v; together %+v", len(p.Rounds), differ, fastest, slowest, p.Contended)
 	}
 }
 
@@ -71,7 +52,7 @@ func TestService(t *testing.T) {
 	}
 	// The leader shares its zone with one follower, and needs one more, 1 ms away; a
 	// client is in its zone, 0.2 ms away, or in another, 1 ms away.
-	if p.Acquire.P50 < 1200*time.Microsecond*31/32 || p.Acquire.Max != 2*time.Millisecond {
+	if p.Acquire.P50 < 1200*time.Microsecond*31/32 || p.Acquire.Max.Round(100*time.Microsecond) != 2*time.Millisecond {
 		t.Errorf("acquire %+v", p.Acquire)
 	}
 }

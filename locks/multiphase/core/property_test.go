@@ -23,11 +23,8 @@ func TestNeverTwoHolders(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "faults") {
 			sc.Bypass = 0 // who loses its connection loses its claim to a turn
-			for range rapid.IntRange(1, 4).Draw(t, "cuts") {
-				i := rapid.IntRange(1, n-1).Draw(t, "i")
-				sc.Links = append(sc.Links, [2]int{rapid.IntRange(0, i-1).Draw(t, "j"), i})
-			}
-			sc.Mends = len(sc.Links)
+			sc.Cuts = rapid.IntRange(1, 4).Draw(t, "cuts")
+			sc.Mends = sc.Cuts
 		}
 		type walk = explore.Walk[State, Message, *State]
 		peertest.Walk(t, DefaultOptions().Algorithm(), sc, func(w *walk, m explore.Move) bool {

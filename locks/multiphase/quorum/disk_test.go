@@ -12,8 +12,8 @@ import (
 // TestExploreDisk crashes a peer that keeps its votes on disk, at every moment. It is
 // safe without any recovery, and tokens grow. It is not if it forgets something.
 func TestExploreDisk(t *testing.T) {
-	one := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashed: []int{2}, Mends: 1}
-	both := explore.Scope{Peers: 2, Requests: []int{2, 1}, Crashed: []int{0, 1}, Mends: 2}
+	one := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: 1, Mends: 1}
+	both := explore.Scope{Peers: 2, Requests: []int{2, 1}, Crashes: 2, Mends: 2}
 	for _, m := range []struct {
 		forgets, want string
 		sc            explore.Scope
@@ -31,8 +31,8 @@ func TestExploreDisk(t *testing.T) {
 
 // TestForgetsOnTheWay: what else is stored matters so late that no exploration gets there.
 func TestForgetsOnTheWay(t *testing.T) {
-	voterCrashes := explore.Scope{Peers: 3, Requests: []int{3, 0, 1}, GiveUps: 1, Crashed: []int{1}, Mends: 2}
-	lenderCrashes := explore.Scope{Peers: 5, Requests: []int{1, 3, 0, 0, 0}, GiveUps: 2, Crashed: []int{1}, Mends: 4}
+	voterCrashes := explore.Scope{Peers: 3, Requests: []int{3, 0, 1}, GiveUps: 1, Crashes: 1, Mends: 2}
+	lenderCrashes := explore.Scope{Peers: 5, Requests: []int{1, 3, 0, 0, 0}, GiveUps: 2, Crashes: 1, Mends: 4}
 	for _, m := range []struct {
 		rule   string
 		mutate peercore.Mutant[State, Message]

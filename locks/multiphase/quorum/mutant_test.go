@@ -46,7 +46,7 @@ func TestUntoldInOtherWorlds(t *testing.T) {
 	shell := sim.Shell{Lease: peerlock.Lease{TTL: time.Second, Renew: time.Second / 3, Margin: 20 * time.Millisecond}}
 	for kind, hold := range map[peercore.EffectKind]time.Duration{peercore.Hold: 0, peercore.Lose: time.Second} {
 		alg := peertest.Mutate(Options{}.Algorithm(), peertest.Silent[State, Message](kind))
-		peertest.SimFinds(t, sim.Untold, alg, shell, sim.Config{Load: sim.Load{Think: time.Millisecond, Hold: hold}})
+		peertest.SimFinds(t, sim.Untold, alg, shell, sim.Plan{Config: sim.Config{Load: sim.Load{Think: time.Millisecond, Hold: hold}}})
 	}
 }
 
@@ -64,10 +64,10 @@ func TestForgottenHold(t *testing.T) {
 	}
 
 	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
-	peertest.SimFinds(t, sim.Untold, alg, shell, sim.Config{
+	peertest.SimFinds(t, sim.Untold, alg, shell, sim.Plan{Config: sim.Config{
 		Peers: 5, Seed: 62235, Network: sim.Network{Jitter: 3}, MaxEvents: 1_000_000, // who forgot its hold may keep it for ever
 		Load: sim.Load{Think: time.Millisecond, Hold: 4 * time.Second, GiveUp: 30 * time.Millisecond},
-	})
+	}})
 }
 
 // freesOnDisconnect is a core whose votes do not survive the connection.
@@ -83,7 +83,7 @@ func freesOnDisconnect(s *State, ev Event) []Effect {
 func TestLongHoldsAreDrawn(t *testing.T) {
 	alg := peertest.Mutate(Options{}.Algorithm(), freesOnDisconnect)
 	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
-	peertest.SimFinds(t, sim.Overlap, alg, shell, sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}})
+	peertest.SimFinds(t, sim.Overlap, alg, shell, sim.Plan{Config: sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}}})
 }
 
 // TestPausesDoNotExcuse: the second holder begins long before the lease of the first is
@@ -93,9 +93,8 @@ func TestPausesDoNotExcuse(t *testing.T) {
 	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
 	cfg := sim.Config{Seed: 2, Load: sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond}}
 	cfg.Faults = sim.Draw(cfg, []sim.Kind{sim.Pause})
-	r, err := sim.New(alg, shell).Run(cfg)
-	if err != nil || r.Bad() == nil {
-		t.Errorf("want an overlap, found %v, %v", r.Findings, err)
+	if r := sim.New(alg, shell)(cfg); r.Bad() == nil {
+		t.Errorf("want an overlap, found %v", r.Findings)
 	}
 }
 
@@ -108,7 +107,6 @@ func TestPausesDoNotExcuse(t *testing.T) {
 // LockReset of what was not used), that LockReset precedes the next MyLock, that a lurker
 // waits until nobody waits for its vote, and that a minority does not ask.
 func mutants() []mutant {
-	byTheClock := &explore.Clock{Lease: peerlock.Lease{TTL: 2, Renew: 1, Margin: 1}, Ticks: 4, Impatient: true}
 	return []mutant{
 		{
 			rule: "who acquires tells its client", want: explore.Untold,
@@ -116,7 +114,7 @@ func mutants() []mutant {
 		},
 		{
 			rule: "who loses its lease tells its client", want: explore.Untold,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2}, step: peertest.Silent[State, Message](peercore.Lose),
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Expiries: 1}, step: peertest.Silent[State, Message](peercore.Lose),
 		},
 
 		{
@@ -144,12 +142,12 @@ func mutants() []mutant {
 		},
 		{
 			rule: "a vote survives the connection", want: explore.TwoHold,
-			sc:   explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Links: [][2]int{{0, 2}}},
+			sc:   explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 1},
 			step: freesOnDisconnect,
 		},
 		{
-			rule: "YourLock names the round that it answers", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{2, 1, 0}, GiveUps: 1, Down: [][2]int{{0, 1}}},
+			rule: "YourLock names the round that it answers", want: explore.TwoHold, apart: [2]int{0, 1},
+			sc: explore.Scope{Peers: 3, Requests: []int{2, 1, 0}, GiveUps: 1},
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, YourLock) {
 					ev.Msg.Token = s.token
@@ -157,8 +155,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "every round has a token of its own", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{2, 1, 0}, GiveUps: 1, Down: [][2]int{{0, 1}}},
+			rule: "every round has a token of its own", want: explore.TwoHold, apart: [2]int{0, 1},
+			sc: explore.Scope{Peers: 3, Requests: []int{2, 1, 0}, GiveUps: 1},
 			step: before(func(s *State, ev *Event) {
 				if ev.Kind == peercore.Request {
 					s.seen = 0
@@ -172,18 +170,6 @@ func mutants() []mutant {
 				out := s.Step(ev, nil)
 				if isReceived(ev, Recall) && s.phase == Acquired && ev.Msg.Token == s.token {
 					out = append(out, peertest.Reply(ev, Message{Kind: Return, Token: s.token}))
-				}
-				return out
-			},
-		},
-		{
-			rule: "a vote that is returned counts no more", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 5, Requests: []int{1, 0, 0, 0, 1}, VotesStay: true, Down: [][2]int{{0, 2}, {0, 4}, {1, 2}, {1, 3}, {2, 3}, {3, 4}}},
-			step: func(s *State, ev Event) []Effect {
-				granted := s.granted
-				out := s.Step(ev, nil)
-				if isReceived(ev, Recall) && s.phase == Soliciting {
-					s.granted = granted
 				}
 				return out
 			},
@@ -216,8 +202,8 @@ func mutants() []mutant {
 			}),
 		},
 		{
-			rule: "LockReset on a new connection counts as used", want: explore.TokenBack,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Down: [][2]int{{0, 2}}, Links: [][2]int{{1, 2}}, Mends: 1},
+			rule: "LockReset on a new connection counts as used", want: explore.TokenBack, apart: [2]int{0, 2},
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Cuts: 1, Mends: 1},
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				for i := range out {
@@ -229,8 +215,8 @@ func mutants() []mutant {
 			},
 		},
 		{
-			rule: "a vote that is freed by another request counts as used", want: explore.TokenBack,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 2}, GiveUps: 1, Down: [][2]int{{0, 2}}, Links: [][2]int{{1, 2}}, Mends: 1},
+			rule: "a vote that is freed by another request counts as used", want: explore.TokenBack, apart: [2]int{0, 2},
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 2}, GiveUps: 1, Cuts: 1, Mends: 1},
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, MyLock) && s.votedFor(ev.Peer) && s.vote.token != ev.Msg.Token {
 					s.free(false, nil)
@@ -239,7 +225,7 @@ func mutants() []mutant {
 		},
 		{
 			rule: "a vote whose time is over counts as used", want: explore.TokenBack,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Links: [][2]int{{1, 2}}},
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Cuts: 1},
 			step: before(func(s *State, ev *Event) {
 				if ev.Kind == peercore.Expire && ev.Timer == peercore.Vote && s.Running(peercore.Vote) {
 					s.free(false, nil)
@@ -248,86 +234,8 @@ func mutants() []mutant {
 		},
 
 		{
-			rule: "a vote lasts longer than the lease", want: explore.TwoHold,
-			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 2, Renew: 1}, Ticks: 4, Impatient: true}, Renewals: 2},
-			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
-		},
-		{
-			rule: "who holds stops when the lease is over", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
-			step: func(s *State, ev Event) []Effect {
-				if ev.Kind == peercore.Expire && ev.Timer == peercore.Lease && s.phase == Acquired {
-					s.due = false
-					return []Effect{{Kind: peercore.Start, Timer: peercore.Renew}, {Kind: peercore.Start, Timer: peercore.Lease}}
-				}
-				return s.Step(ev, nil)
-			},
-		},
-		{
-			rule: "who solicits stops when the lease is over", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 1, Margin: 1}, Ticks: 2}},
-			step: func(s *State, ev Event) []Effect {
-				if ev.Kind == peercore.Expire && ev.Timer == peercore.Lease && s.phase == Soliciting {
-					s.due = false
-					return []Effect{{Kind: peercore.Start, Timer: peercore.Renew}, {Kind: peercore.Start, Timer: peercore.Lease}}
-				}
-				return s.Step(ev, nil)
-			},
-		},
-		{
-			rule: "YourLock names the renewal that it answers", want: explore.TwoHold,
-			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Clock: &explore.Clock{Lease: peerlock.Lease{TTL: 2, Renew: 1, Margin: 1}, Ticks: 3, Impatient: true}, Renewals: 2},
-			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2}, // the other has millions of states
-			step: before(func(s *State, ev *Event) {
-				if isReceived(*ev, YourLock) {
-					ev.Msg.Seq = s.seq
-				}
-			}),
-		},
-		{
-			rule: "a renewed lease counts from when it was asked for", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
-			step: func(s *State, ev Event) []Effect {
-				out := s.Step(ev, nil)
-				if isReceived(ev, YourLock) && len(out) > 0 && out[0].Kind == peercore.Start && out[0].Timer == peercore.Lease {
-					out = append([]Effect{{Kind: peercore.Start, Timer: peercore.Renew}}, out...)
-				}
-				return out
-			},
-		},
-		{
-			rule: "a renewal takes a majority", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
-			step: func(s *State, ev Event) []Effect {
-				out := s.Step(ev, nil)
-				if s.renewing {
-					s.renewing = false
-					out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Lease})
-				}
-				return out
-			},
-		},
-		{
-			rule: "a renewal restarts the voter's time", want: explore.TwoHold,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Clock: byTheClock, Renewals: 2},
-			step: func(s *State, ev Event) []Effect {
-				again := isReceived(ev, MyLock) && s.votedFor(ev.Peer) && ev.Msg.Seq > 0
-				out := s.Step(ev, nil)
-				if again {
-					out = out[1:]
-				}
-				return out
-			},
-		},
-
-		{
-			rule: "a recovery waits until nobody relies on earlier votes", want: explore.TwoHold,
-			sc:     explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2, Untimed: true},
-			honest: explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Down: [][2]int{{0, 1}}, Crashed: []int{2}, Mends: 2},
-		},
-		{
-			rule: "a recovery reads the floor of N - majority + 1 peers", want: explore.TokenBack,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Down: [][2]int{{0, 2}}, Crashed: []int{1}, Mends: 2, Expiries: 1},
+			rule: "a recovery reads the floor of N - majority + 1 peers", want: explore.TokenBack, apart: [2]int{0, 2},
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Crashes: 1, Mends: 2, Expiries: 1, Stuck: explore.StuckUnchecked},
 			step: before(func(s *State, ev *Event) {
 				if isReceived(*ev, Floor) && s.recovering && s.waited {
 					s.heard = s.cfg.Peers
@@ -336,7 +244,7 @@ func mutants() []mutant {
 		},
 		{
 			rule: "when all are recovering, all go on", want: explore.Stuck,
-			sc: explore.Scope{Peers: 2, Requests: []int{1, 0}, Newborn: true},
+			sc: explore.Scope{Peers: 2, Requests: []int{1, 0}, Crashes: 2, Mends: explore.Any},
 			step: before(func(_ *State, ev *Event) {
 				if isReceived(*ev, Floor) && ev.Msg.Recovering {
 					ev.Kind = peercore.Wake
@@ -345,18 +253,18 @@ func mutants() []mutant {
 		},
 		{
 			rule: "a recovering peer asks whom it meets", want: explore.Stuck,
-			sc:   explore.Scope{Peers: 2, Requests: []int{1, 0}, Crashed: []int{0}, Mends: 1},
+			sc:   explore.Scope{Peers: 2, Requests: []int{1, 0}, Crashes: 1, Mends: 1},
 			step: unsent(Ask, func(_ *State, ev Event) bool { return ev.Kind == peercore.Connect }),
 		},
 
 		{
 			rule: "Recall when a higher-ranking peer waits", want: explore.Stuck,
-			sc:   explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}, VotesStay: true},
+			sc: explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}}, stays: true,
 			step: unsent(Recall, func(*State, Event) bool { return true }),
 		},
 		{
-			rule: "Recall again after the request was made again", want: explore.Stuck,
-			sc: explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}, VotesStay: true, Down: [][2]int{{0, 1}}, Links: [][2]int{{1, 2}}, Mends: 1},
+			rule: "Recall again after the request was made again", want: explore.Stuck, apart: [2]int{0, 1},
+			sc: explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}, Cuts: 1, Mends: 1}, stays: true,
 			step: unsent(Recall, func(s *State, ev Event) bool {
 				return isReceived(ev, MyLock) && s.votedFor(ev.Peer) && s.vote.token == ev.Msg.Token
 			}),
@@ -373,7 +281,7 @@ func mutants() []mutant {
 		},
 		{
 			rule: "who returns a vote waits for it", want: explore.Stuck,
-			sc: explore.Scope{Peers: 4, Requests: []int{1, 0, 0, 1}, VotesStay: true},
+			sc: explore.Scope{Peers: 4, Requests: []int{1, 0, 0, 1}}, stays: true,
 			step: func(s *State, ev Event) []Effect {
 				out := s.Step(ev, nil)
 				if isReceived(ev, Return) {
@@ -384,7 +292,7 @@ func mutants() []mutant {
 		},
 		{
 			rule: "who is refused tries again", want: explore.Stuck,
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, VotesStay: true},
+			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}}, stays: true,
 			step: before(func(_ *State, ev *Event) {
 				if isReceived(*ev, Stale) {
 					ev.Kind = peercore.Wake
@@ -393,28 +301,29 @@ func mutants() []mutant {
 		},
 		{
 			rule: "a round that is over is reset", want: explore.Stuck,
-			sc:   explore.Scope{Peers: 2, Requests: []int{1, 1}, VotesStay: true},
+			sc: explore.Scope{Peers: 2, Requests: []int{1, 1}}, stays: true,
 			step: unsent(LockReset, func(*State, Event) bool { return true }),
 		},
 		{
 			rule: "a new connection hears of the request", want: explore.Stuck,
-			sc:   explore.Scope{Peers: 2, Requests: []int{1, 0}, Links: [][2]int{{0, 1}}, Mends: 1},
+			sc:   explore.Scope{Peers: 2, Requests: []int{1, 0}, Cuts: 1, Mends: 1},
 			step: unsent(MyLock, func(_ *State, ev Event) bool { return ev.Kind == peercore.Connect }),
 		},
 		{
 			rule: "a new connection hears that there is no request", want: explore.Stuck,
-			sc:   explore.Scope{Peers: 2, Requests: []int{1, 1}, GiveUps: 1, Links: [][2]int{{0, 1}}, Mends: 1, VotesStay: true},
+			sc: explore.Scope{Peers: 2, Requests: []int{1, 1}, GiveUps: 1, Cuts: 1, Mends: 1}, stays: true,
 			step: unsent(LockReset, func(_ *State, ev Event) bool { return ev.Kind == peercore.Connect }),
 		},
 	}
 }
 
 type mutant struct {
-	rule   string
-	want   string
-	sc     explore.Scope
-	step   peertest.Mutation[State, Message]
-	honest explore.Scope // for the core itself, if not sc
+	rule  string
+	want  string
+	sc    explore.Scope
+	step  peertest.Mutation[State, Message]
+	stays bool   // votes do not end by themselves
+	apart [2]int // two that never meet, if any
 }
 
 // whole is the algorithm whose resources recover by themselves, and not by a control state
@@ -430,24 +339,133 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.rule, func(t *testing.T) {
 			t.Parallel()
-			honest := m.honest
-			if honest.Peers == 0 {
-				honest = m.sc
+			alg := apart(whole(Options{}), m.apart, asItIs)
+			mutant := apart(alg, m.apart, m.step)
+			if m.stays {
+				peertest.Needed(t, m.want, staying(alg), staying(mutant).Mutant.Step, m.sc)
+			} else {
+				peertest.Needed(t, m.want, alg, mutant.Mutant.Step, m.sc)
 			}
-			exploreWhole(t, "", Options{}, honest, nil)
-			exploreWhole(t, m.want, Options{}, m.sc, m.step)
 		})
 	}
 }
 
-// exploreWhole explores; where clocks stop, peers wait for ever.
-func exploreWhole(t *testing.T, want string, o Options, sc explore.Scope, mutate peertest.Mutation[State, Message]) {
-	t.Helper()
-	if sc.Clock != nil {
-		sc.Stuck = explore.StuckUnchecked
+// voteStays is a core whose votes do not end by themselves.
+type voteStays struct{ State }
+
+func (s *voteStays) Reset(like *voteStays, round uint64) { s.State.Reset(&like.State, round) }
+
+func (s *voteStays) Running(t peercore.Timer) bool { return t != peercore.Vote && s.State.Running(t) }
+
+func staying(alg peercore.Algorithm[State, Message]) peercore.Algorithm[voteStays, Message] {
+	out := peercore.Algorithm[voteStays, Message]{
+		Spec: alg.Spec, Append: alg.Append, Decode: alg.Decode, Opens: alg.Opens,
+		New: func(self int, peers peercore.Set, amnesic bool) voteStays {
+			return voteStays{alg.New(self, peers, amnesic)}
+		},
 	}
-	sc.StatesMax = 3_000_000
-	peertest.Explore(t, want, peertest.Mutate(whole(o), mutate), sc)
+	out.Mutant.Step = func(s *voteStays, ev Event) []Effect { return alg.Mutant.Step(&s.State, ev) }
+	return out
+}
+
+// apart is the algorithm with such steps, and two peers of it that never meet.
+func apart(alg peercore.Algorithm[State, Message], pair [2]int, step peertest.Mutation[State, Message]) peercore.Algorithm[State, Message] {
+	return peertest.Mutate(alg, func(s *State, ev Event) []Effect {
+		if ev.Kind == peercore.Connect && pair[0] != pair[1] && pair == [2]int{min(s.cfg.Self, ev.Peer), max(s.cfg.Self, ev.Peer)} {
+			return nil
+		}
+		return step(s, ev)
+	})
+}
+
+// asItIs is a step of the core.
+func asItIs(s *State, ev Event) []Effect { return s.Step(ev, nil) }
+
+// TestReturnedVote: a vote that is returned counts no more, which takes five peers to see.
+func TestReturnedVote(t *testing.T) {
+	way := []string{
+		"0: requests", "3 <- 0: MyLock(1.0)", "0 <- 3: YourLock(1.0)", "4: requests", "1 <- 4: MyLock(1.4)", "1 <- 0: MyLock(1.0)",
+		"4 <- 1: YourLock(1.4)", "4 <- 1: Recall(1.4)", "1 <- 4: Return(1.4)", "0 <- 1: YourLock(1.0)", "2 <- 4: MyLock(1.4)", "4 <- 2: YourLock(1.4)",
+	}
+	sc := explore.Scope{Peers: 5, Requests: []int{1, 0, 0, 0, 1}}
+	if v := peertest.Follow(t, whole(Options{}), sc, way); v != "" {
+		t.Errorf("with the rule: %s", v)
+	}
+	alg := peertest.Mutate(whole(Options{}), func(s *State, ev Event) []Effect {
+		granted := s.granted
+		out := s.Step(ev, nil)
+		if isReceived(ev, Recall) && s.phase == Soliciting {
+			s.granted = granted
+		}
+		return out
+	})
+	if v := peertest.Follow(t, alg, sc, way); v != explore.TwoHold {
+		t.Errorf("without the rule: want %q, got %q", explore.TwoHold, v)
+	}
+}
+
+// TestTimes breaks the rules that are about how long a lease and a vote last: simulations find it, where
+// the lease is short and the highest rank far from the two others.
+func TestTimes(t *testing.T) {
+	shell := sim.Shell{Lease: peerlock.Lease{TTL: 200 * time.Millisecond, Renew: 20 * time.Millisecond, Margin: 2 * time.Millisecond}}
+	const near, far = time.Millisecond, 30 * time.Millisecond
+	network := sim.Network{Jitter: 1, Delay: [][]time.Duration{{near, far, far}, {far, near, near}, {far, near, near}}}
+	plan := sim.Plan{
+		Config: sim.Config{Duration: 5 * time.Second, Load: sim.Load{Think: 20 * time.Millisecond}, Network: network},
+		Seeds:  200, Kinds: []sim.Kind{sim.Partition},
+	}
+	if o := sim.Campaign(t.Context(), sim.New(Options{}.Algorithm(), shell), plan); o.Bad() {
+		t.Errorf("with the rules: %v", o.Groups)
+	}
+	for rule, step := range map[string]peertest.Mutation[State, Message]{
+		"who holds stops when the lease is over": func(s *State, ev Event) []Effect {
+			if ev.Kind == peercore.Expire && ev.Timer == peercore.Lease && s.phase == Acquired {
+				s.due = false
+				return []Effect{{Kind: peercore.Start, Timer: peercore.Renew}, {Kind: peercore.Start, Timer: peercore.Lease}}
+			}
+			return s.Step(ev, nil)
+		},
+		"who solicits stops when the lease is over": func(s *State, ev Event) []Effect {
+			if ev.Kind == peercore.Expire && ev.Timer == peercore.Lease && s.phase == Soliciting {
+				s.due = false
+				return []Effect{{Kind: peercore.Start, Timer: peercore.Renew}, {Kind: peercore.Start, Timer: peercore.Lease}}
+			}
+			return s.Step(ev, nil)
+		},
+		"YourLock names the renewal that it answers": before(func(s *State, ev *Event) {
+			if isReceived(*ev, YourLock) {
+				ev.Msg.Seq = s.seq
+			}
+		}),
+		"a renewed lease counts from when it was asked for": func(s *State, ev Event) []Effect {
+			out := s.Step(ev, nil)
+			if isReceived(ev, YourLock) && len(out) > 0 && out[0].Kind == peercore.Start && out[0].Timer == peercore.Lease {
+				out = append([]Effect{{Kind: peercore.Start, Timer: peercore.Renew}}, out...)
+			}
+			return out
+		},
+		"a renewal takes a majority": func(s *State, ev Event) []Effect {
+			out := s.Step(ev, nil)
+			if s.renewing {
+				s.renewing = false
+				out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Lease})
+			}
+			return out
+		},
+		"a renewal restarts the voter's time": func(s *State, ev Event) []Effect {
+			again := isReceived(ev, MyLock) && s.votedFor(ev.Peer) && ev.Msg.Seq > 0
+			out := s.Step(ev, nil)
+			if again {
+				out = out[1:]
+			}
+			return out
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			alg := peertest.Mutate(Options{}.Algorithm(), step)
+			peertest.SimFinds(t, sim.Overlap, alg, shell, plan)
+		})
+	}
 }
 
 // TestFloorsAreReadAfterTheWait: peer 1 votes for 4 and loses its memory. 4 acquires by
@@ -471,8 +489,8 @@ func TestFloorsAreReadAfterTheWait(t *testing.T) {
 		"0 <- 1: Floor(0.0)", "0 <- 1: YourLock(1.0)", "0 <- 3: YourLock(1.0)",
 	}
 	sc := explore.Scope{
-		Peers: 5, Requests: []int{1, 0, 0, 0, 1}, Down: [][2]int{{0, 2}, {0, 4}, {2, 3}, {3, 4}},
-		Crashed: []int{1}, Mends: 3,
+		Peers: 5, Requests: []int{1, 0, 0, 0, 1},
+		Crashes: 1, Mends: 3,
 	}
 	alg := whole(Options{})
 	if v := peertest.Follow(t, alg, sc, way); v != "" {

@@ -12,10 +12,10 @@ import (
 // control state recovers for all of them, and resources that nobody wants are forgotten.
 func TestProductionParts(t *testing.T) {
 	alg := Options{}.Algorithm()
-	crash := explore.Scope{Peers: 2, Requests: []int{2, 1}, GiveUps: 1, Expiries: 1, Crashed: []int{0}, Mends: explore.Any}
-	three := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashed: []int{2}, Mends: 2}
+	crash := explore.Scope{Peers: 2, Requests: []int{2, 1}, GiveUps: 1, Expiries: 1, Crashes: 1, Mends: explore.Any}
+	three := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: 1, Mends: 2}
 	forgets := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, GiveUps: 1, Forgets: explore.Any}
-	both := explore.Scope{Peers: 2, Requests: []int{2, 1}, Crashed: []int{1}, Mends: explore.Any, Forgets: explore.Any}
+	both := explore.Scope{Peers: 2, Requests: []int{2, 1}, Crashes: 1, Mends: explore.Any, Forgets: explore.Any}
 	for name, sc := range map[string]explore.Scope{"a crash": crash, "forgetting": forgets, "both": both} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,34 +2,20 @@ package quorum
 
 import (
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
-	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
 	"locklab/verify/peertest"
 )
 
-// drawScope draws the bounds of a walk: one to five peers, leases by a clock or not, with
-// all kinds of faults or none.
+// drawScope draws the bounds of a walk, with all kinds of faults or none.
 func drawScope(t *rapid.T) explore.Scope {
 	sc := peertest.DrawScope(t)
-	sc.Newborn = rapid.IntRange(0, 9).Draw(t, "newborn") == 0
 	sc.Expiries = rapid.IntRange(0, 5).Draw(t, "expiries")
-	if len(sc.Crashed) > 0 {
-		for range rapid.IntRange(0, 2).Draw(t, "crashing") {
-			sc.Crashed = append(sc.Crashed, rapid.IntRange(0, sc.Peers-1).Draw(t, "crashes"))
-		}
-	}
-	if rapid.Bool().Draw(t, "clock") {
-		lease := time.Duration(rapid.IntRange(1, 6).Draw(t, "lease"))
-		sc.Clock = &explore.Clock{
-			Lease: peerlock.Lease{TTL: lease, Renew: time.Duration(rapid.IntRange(0, int(lease)).Draw(t, "renew")), Margin: 1},
-			Ticks: 200, Impatient: rapid.Bool().Draw(t, "impatient"),
-		}
-		sc.Renewals = 200
+	if sc.Crashes > 0 {
+		sc.Crashes = rapid.IntRange(1, 3).Draw(t, "crashing")
 	}
 	return sc
 }
@@ -60,17 +46,13 @@ func TestWalk(t *testing.T) {
 // so a resource that checks tokens can tell them apart.
 func TestNoTokenTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, err := explore.NewWalk[State, Message](whole(Options{}), explore.Scope{Peers: 3, Rounds: 3, Untimed: true})
-		if err != nil {
-			t.Fatal(err)
-		}
 		given := map[uint64]bool{}
-		w.Effects = func(_ int, e Effect) {
+		w := explore.NewWalk[State, Message](whole(Options{}), explore.Scope{Peers: 3, Requests: []int{3}, Untimed: true}, func(_ int, e Effect) {
 			if e.Kind == peercore.Hold && given[e.Token] {
 				t.Fatalf("token %d is given twice", e.Token)
 			}
 			given[e.Token] = given[e.Token] || e.Kind == peercore.Hold
-		}
+		})
 		for moves := w.Moves(); len(moves) > 0; moves = w.Moves() {
 			w.Take(rapid.SampledFrom(moves).Draw(t, "move"))
 		}

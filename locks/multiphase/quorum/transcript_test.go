@@ -12,12 +12,12 @@ import (
 
 var rewrite = peertest.Rewrite()
 
-// TestTranscripts knows the options newborn and view.
+// TestTranscripts knows the option view.
 func TestTranscripts(t *testing.T) {
 	peertest.Transcripts[State, Message, *State]{
 		Begin: func(options []string) (peercore.Algorithm[State, Message], explore.Scope, error) {
 			alg := whole(Options{View: slices.Contains(options, "view")})
-			return alg, explore.Scope{Newborn: slices.Contains(options, "newborn")}, nil
+			return alg, explore.Scope{}, nil
 		},
 		Show: show,
 		Tell: func(e Effect) string {
