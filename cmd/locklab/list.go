@@ -21,7 +21,6 @@ import (
 	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/nodes/topology"
-	"locklab/reports/lang"
 	"locklab/workloads/history"
 )
 
@@ -461,7 +460,7 @@ func optionsOf(e catalog.Entry) string {
 		case len(other) == len(own):
 			fmt.Fprintf(&out, "  %s\n", "options:")
 		case len(without) > 0:
-			fmt.Fprintf(&out, "  %s\n", fmt.Sprintf("options: those of %s without %s", e.Name, lang.English().List(without)))
+			fmt.Fprintf(&out, "  %s\n", fmt.Sprintf("options: those of %s without %s", e.Name, strings.Join(without, ", ")))
 		default:
 			fmt.Fprintf(&out, "  %s\n", fmt.Sprintf("options: those of %s", e.Name))
 		}

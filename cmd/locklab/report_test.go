@@ -40,7 +40,7 @@ func TestComparisonsAreListed(t *testing.T) {
 		if code != exitOK {
 			t.Fatalf("exit code %d: %s", code, message)
 		}
-		if !strings.Contains(out, "after: system was ") || !strings.Contains(out, "report: ") {
+		if !strings.Contains(out, "after: machine was ") || !strings.Contains(out, "report: ") {
 			t.Errorf("it says\n%s", out)
 		}
 	}

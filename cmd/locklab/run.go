@@ -29,7 +29,6 @@ import (
 	"locklab/internal/tracing"
 	"locklab/nodes/topology"
 	"locklab/reports/compare"
-	"locklab/reports/lang"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
@@ -418,7 +417,7 @@ func (f *runFlags) workloadsWith(flag string) string {
 			names = append(names, own.Name)
 		}
 	}
-	return lang.English().List(names)
+	return strings.Join(names, " or ")
 }
 
 func parseRate(text string) (float64, error) {

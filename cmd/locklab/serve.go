@@ -129,7 +129,7 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 				f.at = r.Run.Started
 			}
 		} else if c, is := compare.Read(filepath.Join(dir, e.Name())); is {
-			f.title, f.lab = say.Sprintf("%s against %s", say.List(c.Runs[1:]), c.Runs[0]), strings.Join(c.Said[say.Tag], " ")
+			f.title, f.lab = say.Sprintf("%s against %s", strings.Join(c.Runs[1:], ", "), c.Runs[0]), strings.Join(c.Said[say.Tag], " ")
 		}
 		found = append(found, f)
 	}

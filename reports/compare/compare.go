@@ -128,18 +128,13 @@ func Tests(all []Difference) (tests, repeats int) {
 	return tests, repeats
 }
 
-// Apart are the further files that have no cell of the first one: nothing of them is compared.
+// Apart are the further files that share no cell with the first one.
 func Apart(files []result.File) (indices []int) {
-	have := map[result.Key]bool{}
-	for i := range files {
-		shared := i == 0
-		for _, c := range files[i].Cells() {
-			shared = shared || have[c.Key]
-			if i == 0 {
-				have[c.Key] = true
-			}
-		}
-		if !shared {
+	first := files[0].Cells()
+	for i := 1; i < len(files); i++ {
+		if !slices.ContainsFunc(files[i].Cells(), func(c result.Cell) bool {
+			return slices.ContainsFunc(first, func(f result.Cell) bool { return f.Key == c.Key })
+		}) {
 			indices = append(indices, i)
 		}
 	}

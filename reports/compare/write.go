@@ -158,7 +158,7 @@ func Write(dir string, files []result.File, names []string) error {
 		said := Said(say, files, names, ds)
 		f.Said[say.Tag] = said
 		shown, all := Table(say, names, ds, false), Table(say, names, ds, true)
-		title := say.Sprintf("%s against %s", say.List(names[1:]), names[0])
+		title := say.Sprintf("%s against %s", strings.Join(names[1:], ", "), names[0])
 		sheet := page.Sheet{Title: title, Lede: strings.Join(said, " "), Sections: []page.Section{{Title: say.Text("side by side"), Table: all}}}
 		if len(shown.Rows) > 0 {
 			sheet.Sections = slices.Insert(sheet.Sections, 0, page.Section{Title: say.Text("differences"), Table: shown})

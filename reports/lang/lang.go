@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -86,17 +85,6 @@ func (l *Lang) Term(english string) string { return l.Text(english) }
 
 // Tell is a text of a package that knows no language.
 func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
-
-// Lasting tells a length of time.
-func (l *Lang) Lasting(d time.Duration) string { return l.Tell(sentence.Lasting(d)) }
-
-// List joins words as a sentence does: a, b and c.
-func (l *Lang) List(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return l.Sprintf("%s and %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
-}
 
 // Key marks a text that is not said where it stands.
 func Key(english string) string { return english }

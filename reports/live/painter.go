@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"locklab/reports/lang"
 	"locklab/reports/plots"
@@ -81,7 +80,7 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 	}
 	chart := m.chart(nowNS)
 	parts = append(
-		parts, text("figures", figuresOf(say, m, chart.Bins)), text("locks", locksOf(say, m, nowNS)), text("schedule", scheduleOf(say, m, nowNS)),
+		parts, text("figures", figuresOf(say, m, chart.Bins)), text("locks", locksOf(m, nowNS)), text("schedule", scheduleOf(say, m, nowNS)),
 		part{"map", string(m.drawing(say).Draw(say, v.narrow))},
 	)
 	if !charts {
@@ -186,14 +185,14 @@ type locksView struct {
 type holdView struct{ Resource, Node, Since string }
 
 // locksOf are the holds that last longest, as many as can be read at a glance.
-func locksOf(say *lang.Lang, m *model, nowNS int64) (v locksView) {
+func locksOf(m *model, nowNS int64) (v locksView) {
 	const shown = 8
 	holds := slices.SortedFunc(maps.Values(m.holds), func(a, b history.Event) int {
 		return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Node, b.Node))
 	})
 	v.More = max(len(holds)-shown, 0)
 	for _, h := range holds[:len(holds)-v.More] {
-		v.Holds = append(v.Holds, holdView{h.Resource, h.Node, say.Lasting(time.Duration(max(nowNS-h.AtNS, 0)).Round(time.Millisecond))})
+		v.Holds = append(v.Holds, holdView{h.Resource, h.Node, table.Duration(inMS(max(nowNS-h.AtNS, 0)))})
 	}
 	return v
 }

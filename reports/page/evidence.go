@@ -3,11 +3,9 @@ package page
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"html/template"
 	"io/fs"
-	"maps"
-	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -49,7 +47,7 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 			ops := series.NewCollector(duration)
 			for _, row := range c.Rows {
 				if row.History == "" {
-					c.missing = fs.ErrNotExist
+					c.missing = fs.ErrNotExist // none was recorded
 					continue
 				}
 				h, err := open(ctx, row)
@@ -114,54 +112,17 @@ func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
 
 // evidence is the part of the page to which a cell links.
 type evidence struct {
-	ID, Lock, Scenario, Workload string
-	Verdicts                     []string // of each repeat
-	Scene                        template.HTML
-	SceneTitle                   string
-	Shaded                       bool
-	Errors                       []string
-	Logs                         []lastWords
-	Histories                    []link
-	Note                         string
-	Why                          string // the command that tells more
-}
-
-type link struct{ Href, Name string }
-
-// lastWords are the last lines of a node that ended.
-type lastWords struct {
-	Node  string
-	Lines []string
+	*cell
+	ID, Title, Note string // Title is the scenario's
+	Scene           template.HTML
+	SceneTitle      string
+	Shaded          bool
 }
 
 func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
-	e := evidence{
-		ID: idOf(c.Key), Lock: table.Plain(c.Lock), Scenario: table.Plain(v.Title(c.Scenario)), Workload: table.Plain(c.Workload),
-		Why: "locklab why " + table.Plain(c.Lock) + " " + table.Plain(c.Scenario),
-	}
-	for _, r := range c.Rows {
-		e.Verdicts = append(e.Verdicts, verdict(say, r))
-		if r.History != "" {
-			e.Histories = append(e.Histories, link{(&url.URL{Path: r.History}).String(), table.Plain(r.History)})
-		}
-		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
-			e.Errors = append(e.Errors, table.Plain(kind)+" "+lang.Group(r.Errors[kind]))
-		}
-		for _, fault := range r.Faults {
-			if len(fault.Log) > 0 {
-				log := lastWords{Node: table.Plain(fault.Target)}
-				for _, line := range fault.Log {
-					log.Lines = append(log.Lines, table.Plain(line))
-				}
-				e.Logs = append(e.Logs, log)
-			}
-		}
-	}
-	switch {
-	case errors.Is(c.missing, fs.ErrNotExist):
-		e.Note = say.Text("a history is missing")
-	case c.missing != nil:
-		e.Note = say.Sprintf("a history cannot be read: %s", table.Plain(c.missing.Error()))
+	e := evidence{cell: c, ID: idOf(c.Key), Title: v.Title(c.Scenario)}
+	if c.missing != nil {
+		e.Note = say.Sprintf("a history cannot be read: %s", c.missing.Error())
 	}
 	if c.scene != nil {
 		e.SceneTitle = sceneTitle(say, c.scene)
@@ -184,12 +145,9 @@ func verdict(say *lang.Lang, r *result.Row) string {
 
 // sceneTitle names the moment: an outage with its length, a violation with its time.
 func sceneTitle(say *lang.Lang, s *series.Scene) string {
+	at, of := fmt.Sprintf("%.3f s", s.AtMS/1000), cmp.Or(table.Plain(s.Of), say.Text("the lock"))
 	if s.LastsMS == 0 {
-		return say.Sprintf("%s: %s, at %.3f s", say.Term(result.Code(s.What).Title()), table.Plain(s.Of), s.AtMS/1000)
+		return say.Sprintf("%s at %s, %s", say.Term(result.Code(s.What).Title()), at, of)
 	}
-	of := say.Text("the lock")
-	if s.Of != "" {
-		of = table.Plain(s.Of)
-	}
-	return say.Sprintf("outage of %s, %s from %.3f s on", of, table.Duration(s.LastsMS), s.AtMS/1000)
+	return say.Sprintf("outage of %s, %s from %s", of, table.Duration(s.LastsMS), at)
 }

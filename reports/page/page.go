@@ -144,11 +144,12 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 		return nil, err
 	}
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"t": say.Text, "tf": say.Sprintf, "lang": func() string { return say.Tag }, "html": drawn,
-		"file":   func(name string) string { return FileIn(say, name) },
-		"others": func() []other { return others },
-		"style":  func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own file
-		"script": func() template.JS { return template.JS(js) },    //nolint:gosec // our own file
+		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": lang.Group, "lang": func() string { return say.Tag }, "html": drawn,
+		"verdict": func(r *result.Row) string { return verdict(say, r) },
+		"file":    func(name string) string { return FileIn(say, name) },
+		"others":  func() []other { return others },
+		"style":   func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own file
+		"script":  func() template.JS { return template.JS(js) },    //nolint:gosec // our own file
 	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return nil, err

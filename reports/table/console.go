@@ -134,12 +134,12 @@ func Wrap(text string, width, indent int) (lines []string) {
 	line := ""
 	for _, word := range strings.SplitAfter(text, " ") {
 		if strings.TrimSpace(line) != "" && Columns(line)+Columns(strings.TrimRight(word, " ")) > width {
-			lines = append(lines, line)
+			lines = append(lines, strings.TrimRight(line, " "))
 			line = strings.Repeat(" ", indent)
 		}
 		line += word
 	}
-	return append(lines, line)
+	return append(lines, strings.TrimRight(line, " "))
 }
 
 // Pad fills text up to that many columns.
