@@ -8,7 +8,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench claims matrix controls corpus fuzz fuzz-long screenshot sample goldens deps clean
+.PHONY: help build test check race e2e bench claims matrix controls corpus fuzz fuzz-long sample goldens deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -58,7 +58,7 @@ fuzz: ## 100,000 inputs for every fuzz target (FUZZ=parsers: of the parsers of u
 fuzz-long: ## a million inputs for every fuzz target: for the night
 	$(MAKE) fuzz FUZZTIME=1000000x
 
-sample: deps build ## run the headline comparison again and keep it in reports/sample
+sample: deps build ## run the headline comparison again; reports/sample keeps its figures, summary, picture and one history (wants fonts-noto-cjk)
 	rm -rf reports/runs/sample
 	bin/locklab run --seed 1 --out reports/runs/sample
 	rm -rf reports/sample
@@ -67,7 +67,9 @@ sample: deps build ## run the headline comparison again and keep it in reports/s
 	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
 	rm -rf reports/sample/lab.log reports/sample/logs
 	bin/locklab report reports/sample
-	$(MAKE) screenshot
+	go run ./reports/internal/shot reports/sample/index.html reports/sample/screenshot.png
+	go run ./reports/internal/shot reports/sample/index.ko.html reports/sample/screenshot.ko.png
+	cd reports/sample && rm -f *.html *.csv && find histories -type f ! -path '*/multiphase/zone-partition*' -delete && find histories -type d -empty -delete
 
 # What a suite prints at its end is kept in reports/grids. A row that the machine left
 # undecided is measured once more; exit code 4 says that some still are.
@@ -101,10 +103,6 @@ corpus: deps build ## hundreds of histories of real runs in CORPUS=DIR, about tw
 goldens: ## write the golden files of reports and the findings of transcripts anew: look at the difference before it is committed
 	go test ./reports/view ./reports/page ./reports/why -update
 	go test ./workloads/check/judge -rewrite
-
-screenshot: deps ## the READMEs' pictures, of reports/sample, by headless Chromium; needs Korean letters (apt-get install fonts-noto-cjk)
-	go run ./reports/internal/shot reports/sample/index.html reports/sample/screenshot.png
-	go run ./reports/internal/shot reports/sample/index.ko.html reports/sample/screenshot.ko.png
 
 clean: ## what builds and runs left behind
 	rm -rf bin .tools reports/runs

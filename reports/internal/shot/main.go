@@ -18,7 +18,7 @@ import (
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "shot:", err)
-		os.Exit(1) //nolint:forbidigo // a program of its own, for make screenshot
+		os.Exit(1) //nolint:forbidigo // a program of its own, for make sample
 	}
 }
 
