@@ -60,7 +60,7 @@ func (h *Host) Hand() (all []Done) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.log {
-		if e.Impairment.ByHand {
+		if e.Impairment.byHand() {
 			all = append(all, *e)
 		}
 	}

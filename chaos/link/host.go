@@ -175,7 +175,7 @@ func (h *Host) Apply(i Impairment) error {
 	case e.over():
 	case reflect.DeepEqual(i, e.Impairment):
 		return nil
-	case i.ByHand && e.Impairment.ByHand && i.Effect.Kind() == e.Impairment.Effect.Kind():
+	case i.byHand() && e.Impairment.byHand() && i.Effect.Kind() == e.Impairment.Effect.Kind():
 		e.EndedNS = clock.Mono()
 	default:
 		return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)

@@ -50,27 +50,23 @@ func (d Delay) validate(name string) error {
 
 // Impairment is one fault on the links of a host.
 type Impairment struct {
-	ID        string
-	ToHosts   []string // the links to these hosts; empty means all
-	Direction Direction
-	Effect    toxic.Effect
+	ID        string       `json:"id"`
+	ToHosts   []string     `json:"to_hosts"` // the links to these hosts; empty means all
+	Direction Direction    `json:"direction"`
+	Effect    toxic.Effect `json:"-"`
 
-	Link     string   // the one link that it hits, by name; empty means all to the hosts
-	Toxicity *float32 // the share of connections that it hits, as in toxiproxy; nil means all
-	ByHand   bool     // a user's, and no scenario's: see Host.Hand
+	Link     string   `json:"link,omitzero"`     // that a user breaks by hand, by name; empty means all to the hosts
+	Toxicity *float32 `json:"toxicity,omitzero"` // the share of connections that it hits, as in toxiproxy; nil means all
 }
 
-// written is an impairment as JSON.
-type written struct {
-	ID        string         `json:"id"`
-	ToHosts   []string       `json:"to_hosts"`
-	Direction Direction      `json:"direction"`
-	Kind      string         `json:"kind"` // of the effect
-	Settings  jsontext.Value `json:"settings"`
-	Link      string         `json:"link,omitzero"`
-	Toxicity  *float32       `json:"toxicity,omitzero"`
-	ByHand    bool           `json:"by_hand,omitzero"`
-}
+type (
+	plain   Impairment // without methods
+	written struct {
+		plain
+		Kind     string         `json:"kind"` // of the effect
+		Settings jsontext.Value `json:"settings"`
+	}
+)
 
 // MarshalJSON writes the effect as its kind and its settings.
 func (i Impairment) MarshalJSON() ([]byte, error) {
@@ -78,7 +74,7 @@ func (i Impairment) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(written{i.ID, i.ToHosts, i.Direction, i.Effect.Kind(), settings, i.Link, i.Toxicity, i.ByHand})
+	return json.Marshal(written{plain(i), i.Effect.Kind(), settings})
 }
 
 // UnmarshalJSON refuses unknown kinds and settings.
@@ -91,9 +87,13 @@ func (i *Impairment) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	*i = Impairment{w.ID, w.ToHosts, w.Direction, effect, w.Link, w.Toxicity, w.ByHand}
+	*i = Impairment(w.plain)
+	i.Effect = effect
 	return strictjson.Decode(w.Settings, effect)
 }
+
+// byHand says whether it is a user's, and no scenario's.
+func (i Impairment) byHand() bool { return i.Link != "" }
 
 func (i Impairment) validate() error {
 	switch {
@@ -146,7 +146,6 @@ type Spec struct {
 	Name     string `json:"name"`     // unique on the host
 	ToHost   string `json:"to_host"`  // decides which impairments hit it
 	ToNode   string `json:"to_node"`  // empty for probes
-	Port     string `json:"port"`     // the node's port by name, for the log
 	Upstream string `json:"upstream"` // host:port that the node listens on
 	// Listen is the address of the loopback network, IP:port, that the link listens on; ""
 	// is any port of 127.0.0.1. Links may share one if they differ in Source, the IP address

@@ -90,7 +90,7 @@ type Heard struct {
 // impairments towards that host hit. To ask again for the same is fine.
 func (h *Host) Probe(peer Peer) error {
 	spec := Spec{
-		Name: "probe " + peer.Host, ToHost: peer.Host, Port: "echo",
+		Name: "probe " + peer.Host, ToHost: peer.Host,
 		Upstream: peer.Echo, Up: peer.Up, Down: peer.Down,
 	}
 	if err := spec.validate(); err != nil {

@@ -164,7 +164,7 @@ func (p proxy) show(i Impairment, way Direction) error {
 	if i.Toxicity != nil {
 		w.Toxicity = *i.Toxicity
 	}
-	if i.ByHand {
+	if i.byHand() {
 		w.Name = strings.TrimPrefix(i.ID, handID(i.Link, ""))
 		p.byHand[w.Name] = i
 	} else if i.Direction == Both {
@@ -221,7 +221,7 @@ func (p proxy) toggle(r *http.Request) (err error) {
 	if p.Enabled = in.Enabled; p.Enabled {
 		_, err = p.host.Heal(r.Context(), downID(p.link))
 	} else {
-		down := Impairment{ID: downID(p.link), Link: p.link, ByHand: true, Direction: Both, Effect: new(toxic.Reset)}
+		down := Impairment{ID: downID(p.link), Link: p.link, Direction: Both, Effect: new(toxic.Reset)}
 		err = p.host.Apply(r.Context(), down)
 	}
 	return err
@@ -260,7 +260,7 @@ func (p proxy) apply(ctx context.Context, name string, w *toxics.ToxicWrapper) e
 	if strings.Contains(name, "/") {
 		return failed(http.StatusBadRequest, "toxic %q: want a name without a slash", name)
 	}
-	i := Impairment{ID: handID(p.link, name), Link: p.link, ByHand: true, Direction: Up}
+	i := Impairment{ID: handID(p.link, name), Link: p.link, Direction: Up}
 	i.Effect, i.Toxicity = toxic.Of(w), &w.Toxicity
 	if w.Direction == stream.Downstream {
 		i.Direction = Down

@@ -184,7 +184,7 @@ func sameJSON(t *testing.T, got []byte, want string) bool {
 // in package reference.
 func TestToxicsOfToxiproxyComeAndGo(t *testing.T) {
 	h := newHost(t, "a")
-	addr := open(t, h, link.Spec{Upstream: serve(t, echo)})
+	addr := open(t, h, link.Spec{Name: "x", Upstream: serve(t, echo)})
 	sent := chatter(t, addr)
 	draw := seed.Seed(1).Rand()
 	kinds := []string{"noop", "latency", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data"}
@@ -207,7 +207,7 @@ func TestToxicsOfToxiproxyComeAndGo(t *testing.T) {
 			number(), number(), number()-1, number(), number(), number(), 10*number()), effect))
 		toxicity := draw.Float32()
 		ways := []link.Direction{link.Up, link.Down}
-		must.Do(t, h.Apply(link.Impairment{ID: id, ByHand: true, Direction: ways[n%2], Effect: effect, Toxicity: &toxicity}))
+		must.Do(t, h.Apply(link.Impairment{ID: id, Link: "x", Direction: ways[n%2], Effect: effect, Toxicity: &toxicity}))
 	}
 	for n := range of {
 		h.Heal(fmt.Sprint(n))

@@ -98,7 +98,7 @@ func (l *link) passed(way Direction, chunk *stream.StreamChunk) {
 // watch begins to watch the link for an impairment. Probes speak for themselves, and of what
 // is done by hand nothing is to be proven. The caller holds mu.
 func (l *link) watch(i Impairment) {
-	if i.ByHand || l.spec.isProbe() {
+	if i.byHand() || l.spec.isProbe() {
 		return
 	}
 	w := &watch{impairment: i, since: clock.System().Now(), seen: map[Direction]*seen{Up: {}, Down: {}}}

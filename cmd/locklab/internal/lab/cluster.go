@@ -146,7 +146,7 @@ func (c *cluster) open(ctx context.Context, w wire) (string, error) {
 	}
 	delay := oneWay(c.topo.Between(w.from.Host, w.to.Host))
 	spec := link.Spec{
-		Name: w.to.Name + "/" + w.port, ToHost: w.to.Host, ToNode: w.to.Name, Port: w.port,
+		Name: w.to.Name + "/" + w.port, ToHost: w.to.Host, ToNode: w.to.Name,
 		Upstream: upstream, Up: delay, Down: delay,
 	}
 	if w.aliased {

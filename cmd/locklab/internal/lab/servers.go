@@ -87,7 +87,7 @@ func (s *Servers) start(ctx context.Context, server catalog.Server) error {
 		}
 		members = append(members, m)
 		to := addrs[server.ClientPort]
-		addr, err := s.host.links.Open(link.Spec{Name: name, ToHost: name, ToNode: name, Port: server.ClientPort, Upstream: to})
+		addr, err := s.host.links.Open(link.Spec{Name: name, ToHost: name, ToNode: name, Upstream: to})
 		if err != nil {
 			return fmt.Errorf("open a link to %s: %w", name, err)
 		}
