@@ -63,7 +63,7 @@ func (a *Agent) api() *httpapi.API {
 	}
 	kit.Serve(api, a.metrics)
 	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.health(), nil })
-	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return ReadClock(), nil })
+	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return clock.Mono(), nil })
 	api.Get("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
 	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) { return a.version(r.Context(), r.PathValue("role")) })
 	api.Get("GET /v1/nodes/{name}/clock", func(r *http.Request) (any, error) {

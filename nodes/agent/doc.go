@@ -31,7 +31,7 @@
 // # The API
 //
 //	GET  /v1/health                  {host, instance, next_event}
-//	GET  /v1/clock                   {mono_ns, real_ns, apart_ns, max_error_us, synced}
+//	GET  /v1/clock                   its monotonic clock, in ns
 //	GET  /v1/roles/{role}/version    a string
 //	GET  /v1/nodes                   [{name, role, state, addrs, pid}]
 //	POST /v1/nodes/{name}/reserve    {role} -> addresses by port name

@@ -32,9 +32,6 @@ func awaitStopped(int) error { return nil }
 // strays are not looked for here: only the process group is signaled.
 func strays(int) []int { return nil }
 
-// kernelClock: only Linux is asked.
-func kernelClock() (maxErrorUS int64, synced bool) { return 0, false }
-
 // reservePort finds a port that is free now. Nothing here holds it: no server listens beside another
 // socket that has its port.
 func reservePort(ip netip.Addr, _ *rand.Rand) (port int, release func(), err error) {

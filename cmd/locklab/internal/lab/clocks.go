@@ -29,7 +29,7 @@ const (
 
 // hostClock is how a host's clock lies to the controller's in one run.
 type hostClock struct {
-	agent.ClockEstimate
+	agent.Offset
 	readNS int64 // when, on clock.Mono
 }
 
@@ -37,7 +37,7 @@ type hostClock struct {
 func (h hostClock) shift(e *history.Event) {
 	for _, t := range []*int64{&e.AtNS, &e.FromNS, &e.SentNS} {
 		if *t != 0 {
-			*t += int64(h.Offset.Offset)
+			*t += int64(h.Add)
 		}
 	}
 	e.ErrNS = int64(h.Error)
@@ -46,8 +46,8 @@ func (h hostClock) shift(e *history.Event) {
 // boundAtEnd is how far times that were converted with this reading may be off,
 // given another one when the run was over: a clock that drifts one way was never
 // further off than in the end.
-func (h hostClock) boundAtEnd(end agent.ClockEstimate) time.Duration {
-	return max(h.Error, (end.Offset.Offset-h.Offset.Offset).Abs()+end.Error)
+func (h hostClock) boundAtEnd(end agent.Offset) time.Duration {
+	return max(h.Error, (end.Add-h.Add).Abs()+end.Error)
 }
 
 // boundUnread is the same for a clock that could not be read again and was last
@@ -59,7 +59,7 @@ func (h hostClock) boundUnread(heardNS int64) time.Duration {
 // readClock reads the host's clock when a run begins.
 func (m *machine) readClock(ctx context.Context) (err error) {
 	m.clock.readNS = clock.Mono()
-	if m.clock.ClockEstimate, err = m.agent.ClockOffset(ctx, clockRoundTrips); err != nil {
+	if m.clock.Offset, err = m.agent.ClockOffset(ctx, clockRoundTrips); err != nil {
 		return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
 	}
 	return nil
@@ -76,58 +76,39 @@ func (c *cluster) settleClocks(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
 		}
-		c.settleClock(m, m.clock.boundAtEnd(end), end.Contradictory())
+		c.settleClock(m, m.clock.boundAtEnd(end))
 		return nil
 	})
 	for _, host := range c.losses.hosts() {
 		if m := c.machine(host); m.clock.readNS != 0 {
-			c.settleClock(m, m.clock.boundUnread(c.losses.at(host)), false)
+			c.settleClock(m, m.clock.boundUnread(c.losses.at(host)))
 		}
 	}
 	return err
 }
 
-func (c *cluster) settleClock(m *machine, bound time.Duration, contradictory bool) {
+func (c *cluster) settleClock(m *machine, bound time.Duration) {
 	c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
-	first := c.fleet.clocks.add(result.Clock{
-		Host: m.Name, OffsetNS: int64(m.clock.Offset.Offset), ErrorNS: int64(bound),
-	}, contradictory || m.clock.Contradictory())
-	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Offset.Offset, "error", bound, "synced", m.clock.Reading.Synced)
-	if first {
-		c.fleet.log.Warn("a wall clock is further off than its kernel believes", "host", m.Name,
-			"round_trip", m.clock.RoundTrip, "wall_clocks", m.clock.Real)
-		c.fleet.notice("warning: " + contradiction(m.Name))
-	}
-}
-
-// contradiction is what the user is told when a host's two readings cannot both be
-// right.
-func contradiction(host string) string {
-	return fmt.Sprintf("host %s: its wall clock and this machine's are further apart than both kernels believe; "+
-		"its events are ordered by round trips alone", host)
+	c.fleet.clocks.add(result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)})
+	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Add, "error", bound)
 }
 
 // clockFacts are the worst that was seen of each host's clock over all runs.
 type clockFacts struct {
 	mu    sync.Mutex
 	worst map[string]result.Clock
-	lying map[string]bool
 }
 
-// add keeps the reading with the larger error; first says that the host's clocks
-// contradict each other for the first time.
-func (f *clockFacts) add(r result.Clock, contradictory bool) (first bool) {
+// add keeps the reading with the larger error.
+func (f *clockFacts) add(r result.Clock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.worst == nil {
-		f.worst, f.lying = map[string]result.Clock{}, map[string]bool{}
+		f.worst = map[string]result.Clock{}
 	}
 	if have, known := f.worst[r.Host]; !known || r.ErrorNS > have.ErrorNS {
 		f.worst[r.Host] = r
 	}
-	first = contradictory && !f.lying[r.Host]
-	f.lying[r.Host] = f.lying[r.Host] || contradictory
-	return first
 }
 
 // report adds what is known to the result, in the order of the hosts; nothing if
@@ -138,9 +119,6 @@ func (f *clockFacts) report(order []string, run *result.Run) {
 	for _, host := range order {
 		if r, known := f.worst[host]; known {
 			run.Clocks = append(run.Clocks, r)
-		}
-		if f.lying[host] {
-			run.Warn(contradiction(host))
 		}
 	}
 }
