@@ -10,7 +10,7 @@ import (
 // Prefix is where the agent mounts [Host.Handler]: mux.Handle(link.Prefix, host.Handler()).
 const Prefix = "/v1/links/"
 
-// Info is what a host says of itself.
+// Info describes a host.
 type Info struct {
 	Host string `json:"host"`
 	Echo string `json:"echo"` // where probe links of other hosts lead
@@ -32,15 +32,15 @@ func kinds() []httpapi.Kind {
 	return []httpapi.Kind{{Is: ErrInvalid, Name: "invalid", Status: http.StatusBadRequest}}
 }
 
-// Handler is the control API: JSON over HTTP, paths below [Prefix]. It checks no
-// token; whoever mounts it does.
+// Handler is the control API: JSON over HTTP, paths below [Prefix]. The agent that mounts it
+// checks the token.
 //
 //	GET  info     Info
 //	GET  probes   Report
 //	POST open     Spec -> {"addr": "127.0.0.1:40001"}
 //	POST probe    Peer
 //	POST apply    Impairment
-//	GET  open     []Opened: the links with what is in force on them
+//	GET  open     []Opened: the links and the impairments in force on them
 //	GET  hand     []Done
 //	POST heal     {"name": impairment's id} -> {"contradicted": ...}
 func (h *Host) Handler() http.Handler {
@@ -75,7 +75,7 @@ func NewClient(agentURL, token string) *Client {
 // Disconnect frees the client's connections.
 func (c *Client) Disconnect() { c.http.Close() }
 
-// Info asks who the host is.
+// Info describes the host.
 func (c *Client) Info(ctx context.Context) (info Info, err error) {
 	return info, c.http.Call(ctx, http.MethodGet, Prefix+"info", nil, &info)
 }
@@ -100,7 +100,7 @@ func (c *Client) Heal(ctx context.Context, id string) (contradicted string, err 
 // Probe has a peer probed.
 func (c *Client) Probe(ctx context.Context, peer Peer) error { return c.post(ctx, "probe", peer, nil) }
 
-// Probes asks what the host's probes saw.
+// Probes returns the report of the host's probes.
 func (c *Client) Probes(ctx context.Context) (report Report, err error) {
 	return report, c.http.Call(ctx, http.MethodGet, Prefix+"probes", nil, &report)
 }
@@ -110,7 +110,7 @@ func (c *Client) Opened(ctx context.Context) (all []Opened, err error) {
 	return all, c.http.Call(ctx, http.MethodGet, Prefix+"open", nil, &all)
 }
 
-// Hand lists what was put on the host's links by hand, see [Host.Hand].
+// Hand lists the impairments made by hand on the host's links, see [Host.Hand].
 func (c *Client) Hand(ctx context.Context) (all []Done, err error) {
 	return all, c.http.Call(ctx, http.MethodGet, Prefix+"hand", nil, &all)
 }

@@ -18,18 +18,18 @@ import (
 const (
 	// chunkSize is how much is read at once.
 	chunkSize = 16 << 10
-	// maxUnderWay bounds what one direction of a connection keeps between the two
-	// sockets: what is held, delayed, lost, or not yet taken by the receiver.
+	// maxUnderWay bounds the bytes of one direction between the two sockets: held, delayed,
+	// lost, or not yet taken by the receiver.
 	maxUnderWay = 1 << 20
 )
 
-// chain is one direction of a connection: what is read from one socket runs through the
-// toxics and is written to the other. The link's base delay is the first toxic.
+// chain is one direction of a connection: bytes are read from one socket, run through the
+// toxics and are written to the other. The link's base delay is the first toxic.
 //
 //	socket ──▶ read ──▶ stage ──▶ stage ──▶ write ──▶ socket
 //
-// A stage, and the writer, take whatever they are given, so that stages can be changed at any
-// time; reading stops at maxUnderWay. toxiproxy's own ToxicLink is not used: there a change waits
+// Stages and the writer never refuse a chunk, so stages can be changed at any time; the reader
+// stops at maxUnderWay. toxiproxy's own ToxicLink is not used: there a change waits
 // for a receiver that does not read, and it panics or hangs once a toxic has ended its stream.
 type chain struct {
 	conn     *conn
@@ -46,7 +46,7 @@ type chain struct {
 	end      ending
 }
 
-// ending is what becomes of the connection when the end of a stream has come through.
+// ending says how the connection goes on once the end of a stream has come through.
 type ending int
 
 const (
@@ -139,7 +139,7 @@ func (p *chain) write() {
 	}
 }
 
-// broken has the receiver's reset come behind what it has sent.
+// broken ends this direction with a reset, behind its bytes: its sender no longer reads.
 func (p *chain) broken() {
 	p.mu.Lock()
 	p.end = resetsConn
@@ -200,7 +200,7 @@ func (p *chain) put(id string, t toxics.Toxic, share float32) {
 	s.start()
 }
 
-// takeOff removes a toxic. What it kept, and what waits for it, goes on in order. A
+// takeOff removes a toxic. The bytes in it, and those that wait for it, go on in order. A
 // connection that lost bytes in it is reset: no network delivers a stream with a hole.
 func (p *chain) takeOff(id string) {
 	s := p.stage(id)
@@ -252,7 +252,7 @@ func (s *stage) start() {
 	go s.run()
 }
 
-// run feeds the toxic and passes on what it gives, until that is the end or it was stopped.
+// run feeds the toxic and passes its output on, until the toxic ends or was stopped.
 func (s *stage) run() {
 	defer close(s.done)
 	for {
@@ -275,8 +275,8 @@ func (s *stage) run() {
 	}
 }
 
-// stop interrupts the toxic and passes on what it gives then, also while clean runs. What comes
-// from now on waits in the queue.
+// stop interrupts the toxic, calls clean, and passes on all that the toxic puts out meanwhile.
+// Later chunks wait in the queue.
 func (s *stage) stop(clean func()) {
 	if signals.Closed(s.stopped) {
 		return
@@ -313,7 +313,7 @@ func (s *stage) pop() {
 	}
 }
 
-// pass hands a chunk, or the end, to what is behind the stage. A toxic that ends the stream
+// pass hands a chunk, or the end, to the next stage or the writer. A toxic that ends the stream
 // before it was given the end ends the connection, behind the bytes that it passed on.
 func (s *stage) pass(chunk *stream.StreamChunk) {
 	p := s.chain

@@ -30,8 +30,8 @@ func newConn(l *link, s seed.Seed, client *net.TCPConn) *conn {
 	return c
 }
 
-// The names of toxics that are no impairment's: what holds bytes that a program sends before
-// the node took the connection, and the base delay.
+// The names of toxics that are no impairment's: early holds the bytes that a program sends before
+// the node took the connection.
 const (
 	early = "early"
 	base  = "base"
@@ -138,7 +138,7 @@ func (c *conn) remove(i Impairment) {
 	c.each(i.Direction, func(p *chain) { p.takeOff("impairment " + i.ID) })
 }
 
-// die ends both sides at once, and throws away what is under way.
+// die ends both sides at once. Bytes under way are lost.
 func (c *conn) die(how func(*net.TCPConn)) {
 	c.once.Do(func() {
 		close(c.died)

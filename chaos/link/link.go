@@ -139,7 +139,7 @@ func (l *link) without(id string) []Impairment {
 	return slices.DeleteFunc(slices.Clone(l.active), func(j Impairment) bool { return j.ID == id })
 }
 
-// open says whether a new connection gets through, and what will change that.
+// open says whether a new connection gets through; changed is closed at the next heal.
 func (l *link) open(own seed.Seed) (yes bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -122,8 +122,7 @@ func (h *Host) pad() {
 	}
 }
 
-// Probes reports on all peers, and has them probed more often for a while: whoever asks
-// wants to see what is so now.
+// Probes reports on all peers, and has them probed more often for a while.
 func (h *Host) Probes() Report {
 	h.mu.Lock()
 	probes := slices.Collect(maps.Values(h.probes))
@@ -172,7 +171,7 @@ type sample struct {
 func newProber(origin, to, addr string) *prober {
 	p := &prober{origin: origin, to: to, addr: addr, nudge: make(chan struct{}, 1)}
 	p.ctx, p.stop = context.WithCancel(context.Background())
-	p.watch(0) // who wants probes wants to see some first
+	p.watch(0) // a report is likely to be asked for soon
 	p.wg.Go(p.run)
 	return p
 }

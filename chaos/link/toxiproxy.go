@@ -41,8 +41,8 @@ const (
 // refuses browsers: serve it where everybody may break the links. Unless it is called by any
 // name, a request's Host must be an IP address or localhost.
 //
-// For each request a server of toxiproxy is made, with the links as its proxies, which
-// carry nothing. It answers what changes nothing, and reads what does.
+// For each request a server of toxiproxy is made, with the links as its proxies. They carry
+// nothing: the server reads the request and writes the answer.
 func Toxiproxy(hosts func() map[string]*Client, anyName bool) http.Handler {
 	toxic.Register()
 	var changing sync.Mutex // one change at a time
@@ -152,8 +152,8 @@ func (m *model) add(host string, client *Client, l Opened) (err error) {
 	return errors.Join(err, m.server.Collection.Add(p.Proxy, false))
 }
 
-// handID is what an impairment is called that was made by hand, and downID the one that is a
-// proxy which is not enabled: no toxic is without a name.
+// handID is the ID of an impairment made by hand. downID is that of a disabled proxy: no toxic
+// has an empty name.
 func handID(link, name string) string { return "hand/" + link + "/" + name }
 func downID(link string) string       { return handID(link, "") }
 

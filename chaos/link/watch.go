@@ -85,7 +85,7 @@ func (w *watches) list() []*watch {
 	return nil
 }
 
-// passed notes what came out of the toxics.
+// passed counts a chunk that came out of the toxics.
 func (l *link) passed(way Direction, chunk *stream.StreamChunk) {
 	l.carried.of(way).Add(int64(len(chunk.Data)))
 	for _, w := range l.watches.list() {

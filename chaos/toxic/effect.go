@@ -71,7 +71,7 @@ func New(kind string) (Effect, error) {
 // Cuts says whether nothing passes.
 func Cuts(e Effect) bool { return e.Least(0) == Never }
 
-// cut is what all have in common through which nothing passes.
+// cut is embedded in all effects through which nothing passes.
 type cut struct{}
 
 // Validate finds nothing: there are no settings.

@@ -42,12 +42,12 @@ func State(t toxics.Toxic, own seed.Seed, timer *Timer) any {
 	}
 }
 
-// delays is what all toxics have in common whose state is a line.
+// delays is embedded in all toxics whose state is a line.
 type delays struct{}
 
 func (delays) isLine() {}
 
-// Cleanup delivers at once what waits.
+// Cleanup delivers all waiting chunks at once.
 func (delays) Cleanup(stub *toxics.ToxicStub) {
 	l := lineOf(stub)
 	for _, p := range l.queue {
