@@ -164,7 +164,7 @@ type stage struct {
 	chain   *chain
 	id      string
 	toxic   toxics.Toxic
-	share   float32 // 1, or 0: the connection is spared
+	share   float32 // of connections that toxiproxy has it hit
 	stub    *toxics.ToxicStub
 	in, out chan *stream.StreamChunk
 	more    chan struct{}
@@ -308,7 +308,7 @@ func (s *stage) pop() {
 	s.chain.mu.Lock()
 	defer s.chain.mu.Unlock()
 	s.queue = s.queue[1:]
-	if _, drops := s.toxic.(*toxic.Drop); drops && s.share > 0 {
+	if _, drops := s.toxic.(*toxic.Drop); drops {
 		s.hole = true
 	}
 }
@@ -324,7 +324,7 @@ func (s *stage) pass(chunk *stream.StreamChunk) {
 			return
 		}
 		s.closed, s.queue = true, nil
-		if _, resets := s.toxic.(*toxic.ResetPeer); resets && s.share > 0 {
+		if _, resets := s.stub.State.(toxic.Resets); resets {
 			p.end = resetsConn
 		} else if !s.fed {
 			p.end = max(p.end, closesConn)

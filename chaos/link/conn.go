@@ -58,14 +58,14 @@ func (c *conn) run() {
 // given up by then, of which the node must never hear. The handshake takes a round trip.
 func (c *conn) connect() bool {
 	l := c.link
-	for open, changed := l.open(c.seed); !open; open, changed = l.open(c.seed) {
+	for open, changed := l.open(); !open; open, changed = l.open() {
 		select {
 		case <-changed:
 		case <-c.up.ended:
 			return false
 		}
 	}
-	if !l.host.timer.Sleep(l.delay(Up, c.seed)+l.delay(Down, c.seed), c.died) {
+	if !l.host.timer.Sleep(l.delay(Up)+l.delay(Down), c.died) {
 		return false
 	}
 	dialer := net.Dialer{Timeout: dialTimeout}
@@ -117,11 +117,7 @@ func (c *conn) each(d Direction, f func(*chain)) {
 
 // put puts an impairment on the connection, or changes its settings.
 func (c *conn) put(i Impairment) {
-	share := float32(0)
-	if i.hitsConnection(c.seed) {
-		share = 1
-	}
-	c.each(i.Direction, func(p *chain) { p.put("impairment "+i.ID, toxic.Runs(i.Effect), share) })
+	c.each(i.Direction, func(p *chain) { p.put("impairment "+i.ID, toxic.Runs(i.Effect), i.share()) })
 }
 
 // clear ends all toxics, of a connection that is over.

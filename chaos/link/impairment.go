@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/chaos/toxic"
-	"locklab/internal/seed"
 	"locklab/internal/strictjson"
 )
 
@@ -104,6 +103,9 @@ func (i Impairment) validate() error {
 	case i.Effect == nil:
 		return fmt.Errorf("impairment %q: no effect: %w", i.ID, ErrInvalid)
 	}
+	if toxic.Cuts(i.Effect) && i.share() != 1 {
+		return fmt.Errorf("impairment %q: a %s hits all connections: want a toxicity of 1: %w", i.ID, i.Effect.Kind(), ErrInvalid)
+	}
 	if err := i.Effect.Validate(); err != nil {
 		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, i.Effect.Kind(), err, ErrInvalid)
 	}
@@ -120,9 +122,12 @@ func (i Impairment) hits(host string) bool {
 	return len(i.ToHosts) == 0 || slices.Contains(i.ToHosts, host)
 }
 
-// hitsConnection draws, from a connection's own seed, whether it suffers.
-func (i Impairment) hitsConnection(s seed.Seed) bool {
-	return i.Toxicity == nil || s.Child(i.ID+"/toxicity").Rand().Float32() < *i.Toxicity
+// share is the share of connections that it hits.
+func (i Impairment) share() float32 {
+	if i.Toxicity == nil {
+		return 1
+	}
+	return *i.Toxicity
 }
 
 func (i Impairment) resets() bool {

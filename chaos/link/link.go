@@ -79,7 +79,7 @@ func (l *link) take(client *net.TCPConn) {
 	defer l.mu.Unlock()
 	l.count++
 	c := newConn(l, l.seed.Child(fmt.Sprint(l.count)), client)
-	if l.resets(c) || len(l.conns) >= maxConns {
+	if l.resets() || len(l.conns) >= maxConns {
 		reset(client)
 		return
 	}
@@ -87,17 +87,16 @@ func (l *link) take(client *net.TCPConn) {
 	l.wg.Go(c.run)
 }
 
-// resets says whether the connection is to be reset. The caller holds mu.
-func (l *link) resets(c *conn) bool {
-	hit := func(i Impairment) bool { return i.resets() && i.hitsConnection(c.seed) }
-	return l.closed || slices.ContainsFunc(l.active, hit)
+// resets says whether connections are reset. The caller holds mu.
+func (l *link) resets() bool {
+	return l.closed || slices.ContainsFunc(l.active, Impairment.resets)
 }
 
 // carry has the impairments of now hit a connection that the node took, unless it is to be reset.
 func (l *link) carry(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.resets(c) {
+	if l.resets() {
 		return false
 	}
 	c.begin(l.active)
@@ -111,10 +110,10 @@ func (l *link) apply(i Impairment) {
 	defer l.mu.Unlock()
 	l.active = append(l.without(i.ID), i)
 	for c := range l.conns {
-		if !i.resets() {
-			c.put(i)
-		} else if i.hitsConnection(c.seed) {
+		if i.resets() {
 			c.die(reset)
+		} else {
+			c.put(i)
 		}
 	}
 	l.watch(i)
@@ -140,22 +139,19 @@ func (l *link) without(id string) []Impairment {
 }
 
 // open says whether a new connection gets through; changed is closed at the next heal.
-func (l *link) open(own seed.Seed) (yes bool, changed <-chan struct{}) {
+func (l *link) open() (yes bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	hit := func(i Impairment) bool { return i.blocks() && i.hitsConnection(own) }
-	return !slices.ContainsFunc(l.active, hit), l.changed
+	return !slices.ContainsFunc(l.active, Impairment.blocks), l.changed
 }
 
-// delay is the one-way delay in force for a connection, without jitter.
-func (l *link) delay(way Direction, own seed.Seed) time.Duration {
+// delay is the one-way delay in force, without jitter.
+func (l *link) delay(way Direction) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delay := l.spec.base(way).Base
 	for _, i := range l.active {
-		if i.hitsConnection(own) {
-			delay += i.delay(way)
-		}
+		delay += i.delay(way)
 	}
 	return delay
 }

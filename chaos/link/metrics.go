@@ -38,7 +38,7 @@ func (l *link) collect(into chan<- prometheus.Metric) {
 		put("bytes_total", "Bytes that the link has handed on, up to the node and down from it.",
 			counter, float64(l.carried.of(way).Load()), "direction", string(way))
 		put("delay_seconds", "One-way delay in force, without jitter: the topology's and what faults add at least.",
-			gauge, l.delay(way, 0).Seconds(), "direction", string(way))
+			gauge, l.delay(way).Seconds(), "direction", string(way))
 	}
 	faults := map[string]int{}
 	for _, kind := range toxic.Kinds() {

@@ -104,6 +104,9 @@ func (t *Foreign) UnmarshalJSON(text []byte) error { return json.Unmarshal(text,
 // at once, as it has swallowed bytes.
 type ResetPeer struct{ toxics.ResetToxic }
 
+// Resets is the state of a stub whose toxic has reset the connection.
+type Resets struct{}
+
 // Pipe waits for the first bytes, or the end, and ends the stream after the timeout.
 func (t *ResetPeer) Pipe(stub *toxics.ToxicStub) {
 	select {
@@ -112,5 +115,6 @@ func (t *ResetPeer) Pipe(stub *toxics.ToxicStub) {
 	case <-stub.Input:
 	}
 	clock.Await(clock.System(), time.Duration(t.Timeout)*time.Millisecond, stub.Interrupt)
+	stub.State = Resets{}
 	stub.Close()
 }
