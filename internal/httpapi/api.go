@@ -15,7 +15,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -23,6 +22,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"mime"
@@ -31,7 +31,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -69,13 +68,11 @@ type Config struct {
 // API is an [http.Handler] of typed routes. Add them before it serves.
 type API struct {
 	Config
-	token   [sha256.Size]byte
-	reads   [sha256.Size]byte // of the ReadToken
-	mux     *http.ServeMux
-	next    http.Handler
-	routes  []string
-	buffers sync.Pool
-	json    []string // a header's value, shared by all answers: setting one would allocate
+	token  [sha256.Size]byte
+	reads  [sha256.Size]byte // of the ReadToken
+	mux    *http.ServeMux
+	next   http.Handler
+	routes []string
 }
 
 // New makes an API without routes.
@@ -86,10 +83,7 @@ func New(c Config) *API {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{
-		Config: c, token: sha256.Sum256([]byte(c.Token)), reads: sha256.Sum256([]byte(c.ReadToken)), mux: http.NewServeMux(), json: []string{"application/json"},
-		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
-	}
+	a := &API{Config: c, token: sha256.Sum256([]byte(c.Token)), reads: sha256.Sum256([]byte(c.ReadToken)), mux: http.NewServeMux()}
 	a.next = a.mux
 	if c.Inside != nil {
 		a.next = c.Inside(a.mux)
@@ -232,19 +226,17 @@ func nameOf(host string) string {
 
 // decode reads the whole request before it is handled.
 func (a *API) decode(w http.ResponseWriter, r *http.Request, into any) error {
-	buf := a.buffers.Get().(*bytes.Buffer)
-	defer a.buffers.Put(buf)
-	buf.Reset()
-	if _, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, a.MaxBody)); err != nil {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.MaxBody))
+	if err != nil {
 		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return &Error{Status: http.StatusRequestEntityTooLarge, Kind: "invalid", Message: fmt.Sprintf("read request of %s: want at most %d bytes", r.URL.Path, tooLarge.Limit)}
 		}
 		return fmt.Errorf("read request of %s: %w: %w", r.URL.Path, err, ErrInvalid)
 	}
-	if buf.Len() == 0 {
+	if len(text) == 0 {
 		return nil
 	}
-	if err := strictjson.Decode(buf.Bytes(), into); err != nil {
+	if err := strictjson.Decode(text, into); err != nil {
 		return fmt.Errorf("read request of %s: %w: %w", r.URL.Path, err, ErrInvalid)
 	}
 	return nil
@@ -277,27 +269,24 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error, more Mor
 }
 
 func (a *API) reply(w http.ResponseWriter, status int, body any) {
-	w.Header()["Content-Type"] = a.json
-	err := a.Line(body, func(line []byte) error {
+	w.Header().Set("Content-Type", "application/json")
+	line, err := Line(body)
+	if err == nil {
 		w.WriteHeader(status)
-		_, err := w.Write(line)
-		return err
-	})
+		_, err = w.Write(line)
+	}
 	if err != nil {
 		a.Log.Debug("answer not written", "by", a.Name, "error", err)
 	}
 }
 
-// Line gives the body as one line of JSON to write, in a buffer that is used again.
-func (a *API) Line(body any, write func(line []byte) error) error {
-	buf := a.buffers.Get().(*bytes.Buffer)
-	defer a.buffers.Put(buf)
-	buf.Reset()
-	if err := json.MarshalWrite(buf, body, json.Deterministic(true)); err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+// Line is the body as one line of JSON.
+func Line(body any) ([]byte, error) {
+	text, err := json.Marshal(body, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
 	}
-	buf.WriteByte('\n')
-	return write(buf.Bytes())
+	return append(text, '\n'), nil
 }
 
 // notFound says what there is.

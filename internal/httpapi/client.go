@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -43,7 +42,6 @@ type Client struct {
 	url       string
 	header    http.Header // of every request; the transport only reads it
 	transport *http.Transport
-	buffers   sync.Pool
 }
 
 const (
@@ -55,8 +53,7 @@ const (
 func NewClient(url string, config ClientConfig) *Client {
 	c := &Client{
 		ClientConfig: config, url: strings.TrimSuffix(url, "/"),
-		header:  http.Header{"Content-Type": {"application/json"}},
-		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		header: http.Header{"Content-Type": {"application/json"}},
 	}
 	if config.Token != "" {
 		c.header.Set("Authorization", "Bearer "+config.Token)
@@ -97,20 +94,18 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 	if response.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	text := c.buffers.Get().(*bytes.Buffer)
-	defer c.buffers.Put(text)
-	text.Reset()
-	if _, err := text.ReadFrom(io.LimitReader(response.Body, answerBytes)); err != nil {
+	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytes))
+	if err != nil {
 		return c.Unreachable(err)
 	}
 	switch out := out.(type) {
 	case nil:
 		return nil
 	case *[]byte:
-		*out = bytes.Clone(text.Bytes())
+		*out = text
 		return nil
 	}
-	if err := strictjson.DecodeOpen(text.Bytes(), out); err != nil {
+	if err := strictjson.DecodeOpen(text, out); err != nil {
 		return fmt.Errorf("call %s: %s %s: answer is not what was expected: %w", c, method, path, err)
 	}
 	return nil

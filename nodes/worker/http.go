@@ -116,6 +116,9 @@ func (w *Worker) writeLine(rw http.ResponseWriter, out *http.ResponseController,
 	if err := out.SetWriteDeadline(clock.System().Now().Add(feedWriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	err := w.http.Line(line, func(text []byte) error { _, err := rw.Write(text); return err })
+	text, err := httpapi.Line(line)
+	if err == nil {
+		_, err = rw.Write(text)
+	}
 	return errors.Join(err, out.Flush())
 }
