@@ -103,7 +103,7 @@ type load struct {
 	late, fsync                              int64
 }
 
-// machines adds up what the machines did in the measured part, and notes the saturated ones.
+// machines adds up what the machines did in the measured part, and notes the saturated ones: CPUs or disk.
 func (j *judge) machines(f *flaw) (list []result.Machine) {
 	hosts := map[string]*load{}
 	for i := range j.Machines {
@@ -131,7 +131,7 @@ func (j *judge) machines(f *flaw) (list []result.Machine) {
 		// Processes that hardly run wait for longer than they run whenever a few wake at once:
 		// waiting counts where hardly a CPU was free, or a quota kept them away.
 		full := m.Busy == 0 || m.Busy > maxOwn || l.throttled > 0.1*l.span
-		if l.run/all > maxOwn || m.Slowdown > maxSlowdown && full || l.late > j.limit(time.Second)/2 {
+		if l.run/all > maxOwn || m.Slowdown > maxSlowdown && full || max(l.late, l.fsync) > j.limit(time.Second)/2 {
 			f.Add("%s", cmp.Or(host, history.TargetController))
 		}
 	}

@@ -241,6 +241,7 @@ func TestSpoiled(t *testing.T) {
 			}
 		}), quiet, ""},
 		"the agent stood still":      {more(machine("ha", 2900, 5200, history.Machine{CPUs: 2, LateNS: 2200 * ms, WaitNS: new(10 * ms)})), result.Standstill, "the agent of host ha"},
+		"a disk that takes long":     {more(machine("", 2000, 4000, history.Machine{CPUs: 2, FsyncNS: new(700 * ms)})), result.Saturated, "the controller"},
 		"the controller stood still": {more(machine("", 10_500, 11_000, history.Machine{CPUs: 2, LateNS: 1400 * ms})), result.Standstill, "the controller"},
 
 		"a fault 3 s late":            {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }), result.Unproven, "cut: asked for at the wrong time"},
