@@ -19,7 +19,6 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/sentence"
 	"locklab/locks/clock"
-	"locklab/reports/lang"
 	"locklab/reports/page"
 	"locklab/reports/table"
 	"locklab/verify/explore"
@@ -246,7 +245,7 @@ type tale struct {
 func (t tale) write(w io.Writer) {
 	var b strings.Builder
 	tellFacts(&b, append(t.facts(), page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s, %d MiB", sentence.Lasting(t.elapsed),
-		lang.Group(int64(float64(t.States)/max(t.elapsed.Seconds(), 1e-9))), t.Memory>>20)}}, page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
+		sentence.Group(int64(float64(t.States)/max(t.elapsed.Seconds(), 1e-9))), t.Memory>>20)}}, page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
 	if t.Trace != nil {
 		drawing := t.Trace.String()
 		if width, terminal := progress.Width(w); terminal && slices.ContainsFunc(strings.Split(drawing, "\n"), func(line string) bool {
@@ -274,7 +273,7 @@ func (t tale) facts() []page.Fact {
 	if t.cohort {
 		modelled = append(modelled, "one client at each peer: no cohort forms, and nothing is said of one")
 	}
-	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away", lang.Group(t.States), lang.Group(t.Transitions), t.Depth)}
+	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away", sentence.Group(t.States), sentence.Group(t.Transitions), t.Depth)}
 	if t.Shortened {
 		seen = append(seen, "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
 	}
@@ -311,7 +310,7 @@ func (t tale) checks() (out []string) {
 	case t.Scope.Stuck == explore.StuckUnchecked:
 		out = append(out, "no stuck state: not checked")
 	case t.StuckChecked:
-		check("no stuck state", explore.Stuck, fmt.Sprintf("in %s, which are %s, each of them can still get the lock", where, lang.Group(t.StuckStates)))
+		check("no stuck state", explore.Stuck, fmt.Sprintf("in %s, which are %s, each of them can still get the lock", where, sentence.Group(t.StuckStates)))
 	default:
 		check("no stuck state", explore.Stuck, "no dead end")
 	}
@@ -375,7 +374,7 @@ func exploreProgress(w io.Writer) func(explore.Progress) {
 		if now.Settling {
 			what = "looking for stuck ones"
 		}
-		fmt.Fprintf(w, "locklab: %s states, %s, %v, %d MiB\n", lang.Group(now.States), what,
+		fmt.Fprintf(w, "locklab: %s states, %s, %v, %d MiB\n", sentence.Group(now.States), what,
 			sentence.Lasting(at.Sub(begun).Round(time.Second)), now.Memory>>20)
 	}
 }

@@ -76,7 +76,7 @@ func (l *Lang) Count(n int64, one, many string, args ...any) string {
 	if n == 1 {
 		return l.Sprintf(one, args...)
 	}
-	return l.Sprintf(many, append(args, Group(n))...)
+	return l.Sprintf(many, append(args, sentence.Group(n))...)
 }
 
 // Term is a word that is no constant of the code, but one of a list that the test knows,
@@ -88,6 +88,3 @@ func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
 
 // Key marks a text that is not said where it stands.
 func Key(english string) string { return english }
-
-// Group writes a whole number with its thousands set apart by commas, as in both languages.
-func Group(n int64) string { return sentence.Group(n) }

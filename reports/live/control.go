@@ -47,40 +47,30 @@ type ControlFault struct {
 // maxOrder bounds an order of the page, in bytes.
 const maxOrder = 4 << 10
 
+// order is one of the page; each route reads its own field.
+type order struct {
+	ID   string `json:"id"`
+	PerS uint32 `json:"per_s"`
+	Lock string `json:"lock"`
+	Stop int    `json:"stop"`
+}
+
 // controls takes the orders of the page, which bear its token.
 func (b *Board) controls() http.Handler {
 	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, SameOrigin: true, MaxBody: maxOrder})
-	order(api, "fault", func(in jsontext.Value) error { return b.info.Control.Begin(in) })
-	order(api, "heal", func(in struct {
-		ID string `json:"id"`
-	},
-	) error {
-		return b.info.Control.Heal(in.ID)
-	})
-	order(api, "rate", func(in struct {
-		PerS uint32 `json:"per_s"`
-	},
-	) error {
-		return b.info.Control.SetRate(in.PerS)
-	})
-	order(api, "lock", func(in struct {
-		Lock string `json:"lock"`
-	},
-	) error {
-		return b.info.Control.Switch(in.Lock)
-	})
-	order(api, "tour", func(in struct {
-		Stop int `json:"stop"`
-	},
-	) error {
+	c := b.info.Control
+	route(api, "fault", func(in jsontext.Value) error { return c.Begin(in) })
+	route(api, "heal", func(in order) error { return c.Heal(in.ID) })
+	route(api, "rate", func(in order) error { return c.SetRate(in.PerS) })
+	route(api, "lock", func(in order) error { return c.Switch(in.Lock) })
+	route(api, "tour", func(in order) error {
 		b.post(func(m *model) { m.tour.enter(in.Stop) })
 		return nil
 	})
 	return api
 }
 
-// order adds a route.
-func order[In any](api *httpapi.API, name string, do func(In) error) {
+func route[In any](api *httpapi.API, name string, do func(In) error) {
 	httpapi.Post(api, "POST /control/"+name, func(_ *http.Request, in In) (any, error) {
 		if err := do(in); err != nil {
 			return nil, &httpapi.Error{Status: http.StatusConflict, Kind: "refused", Message: err.Error()}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
@@ -165,12 +166,12 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) []figureView {
 		{Name: say.Text("requests served"), Value: served},
 	}
 	if m.run.Workload == history.Matchmaking {
-		f := figureView{Name: say.Text("duplicates"), Value: lang.Group(m.rooms.duplicates), Class: "ok", Note: say.Sprintf("rooms: %d", m.rooms.created)}
+		f := figureView{Name: say.Text("duplicates"), Value: sentence.Group(m.rooms.duplicates), Class: "ok", Note: say.Sprintf("rooms: %d", m.rooms.created)}
 		if m.rooms.duplicates > 0 {
 			f.Class = "bad"
 		}
 		if m.rooms.unreachable > 0 {
-			f.Note += ", " + say.Sprintf("+%s unreachable", lang.Group(m.rooms.unreachable))
+			f.Note += ", " + say.Sprintf("+%s unreachable", sentence.Group(m.rooms.unreachable))
 		}
 		all = append(all, f)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/workloads/history"
 )
@@ -164,7 +165,7 @@ func tourOf(say *lang.Lang, m *model) tourView {
 
 func (c counts) text(say *lang.Lang) string {
 	return say.Sprintf("At this stop: matches %s, duplicates %s, unreachable %s, failed requests %s.",
-		lang.Group(c.matches), lang.Group(c.duplicates), lang.Group(c.unreached), lang.Group(c.failed))
+		sentence.Group(c.matches), sentence.Group(c.duplicates), sentence.Group(c.unreached), sentence.Group(c.failed))
 }
 
 const (

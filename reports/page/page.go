@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"locklab/internal/atomicfile"
+	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/table"
@@ -114,14 +115,6 @@ func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
 	return r
 }
 
-// drawn is a table; "" if it has no line.
-func drawn(t table.Table) template.HTML {
-	if len(t.Rows) == 0 {
-		return ""
-	}
-	return table.HTML(t)
-}
-
 // fill fills the template of a page.
 func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	all, err := lang.All()
@@ -144,7 +137,7 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 		return nil, err
 	}
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": lang.Group, "lang": func() string { return say.Tag }, "html": drawn,
+		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": sentence.Group, "lang": func() string { return say.Tag }, "table": table.HTML,
 		"verdict": func(r *result.Row) string { return verdict(say, r) },
 		"file":    func(name string) string { return FileIn(say, name) },
 		"others":  func() []other { return others },

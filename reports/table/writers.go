@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"html/template"
 	"io"
-	"net/url"
 	"strings"
 	"unicode"
 )
@@ -85,27 +84,19 @@ func HTML(t Table) template.HTML {
 }
 
 //nolint:gochecknoglobals // parsed once; it does not change
-var page = template.Must(template.New("table").Funcs(template.FuncMap{"href": href, "plain": Plain, "title": Column.title}).Parse(`<table>
+var page = template.Must(template.New("table").Funcs(template.FuncMap{"plain": Plain, "title": Column.title}).Parse(`<table>
 {{- with .Title}}<caption>{{plain .}}</caption>{{end}}
 <thead><tr>{{range .Columns}}<th scope="col"{{if .Right}} class="num"{{end}}{{with .Note}} title="{{.}}"{{end}}>{{plain (title .)}}</th>{{end}}</tr></thead>
 <tbody>{{$columns := .Columns}}{{range .Rows}}
 <tr>{{range $i, $c := .}}{{with $c}}{{$column := index $columns $i}}
 {{- if $column.Key}}<th scope="row"{{else}}<td class="{{.Mark.Class}}{{if .Unexpected}} unexpected{{end}}{{if $column.Right}} num{{end}}"{{end}}{{with .Note}} title="{{.}}"{{end}}>
-{{- if .Link}}<a href="{{href .Link}}">{{end}}
+{{- if .Link}}<a href="{{.Link}}">{{end}}
 {{- with .Mark.Glyph}}<span aria-hidden="true">{{.}}</span> {{end}}{{plain .Text}}{{if .Unexpected}}!{{end}}
 {{- if not $column.Key}}{{with .Note}}<span class="aloud"> {{.}}</span>{{end}}{{end}}
 {{- if .Link}}</a>{{end}}
 {{- if $column.Key}}</th>{{else}}</td>{{end}}{{end}}{{end}}</tr>{{end}}
 </tbody></table>
 `))
-
-// href is a link within the report, which may have a colon in the name of a lock.
-func href(link string) any {
-	if u, err := url.Parse(link); err == nil && u.Scheme == "" && u.Host == "" {
-		return template.URL(link) //nolint:gosec // it has no scheme
-	}
-	return link
-}
 
 // title is the column's on one line.
 func (c Column) title() string { return strings.ReplaceAll(c.Title, "\n", " ") }

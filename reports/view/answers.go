@@ -19,7 +19,7 @@ func (v *View) answers() {
 		}
 	}
 	list := func(locks []string) string { return cmp.Or(strings.Join(locks, ", "), v.say.Text("no lock here")) }
-	if v.several() {
+	if len(v.names(nil, "", (*cell).lock)) > 1 {
 		never := v.say.Text("Never two at once")
 		if workload == history.FencedWrite {
 			never = v.say.Text("No stale write")
@@ -42,10 +42,6 @@ func (v *View) answers() {
 	} else {
 		add(v.say.Text("p99 to acquire"), v.p99(workload, "acquire_p99_ms"))
 	}
-}
-
-func (v *View) several() bool {
-	return len(v.names(nil, "", (*cell).lock)) > 1
 }
 
 func notViolated(c *cell) bool { return c.mark != table.Violation }

@@ -135,7 +135,7 @@ func TestGoldens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := view.Options{Page: "reports/runs/2026-11-28T02-28-28/index.html", Link: func(k result.Key) string { return "#" + k.Lock + "/" + k.Scenario }}
+	o := view.Options{Page: "reports/runs/2026-11-28T02-28-28/index.html", Link: func(k result.Key) string { return "#" + k.Scenario + "/" + k.Lock }}
 	type writer func(io.Writer, result.File, *lang.Lang, view.Options) error
 	files := map[string]writer{
 		"console.txt": view.Console, "full.txt": view.Full, "report.md": view.Markdown, "digest.txt": view.Digest,
