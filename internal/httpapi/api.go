@@ -45,7 +45,7 @@ type Config struct {
 	Name string
 	// Token is what every request must bear; "" lets everybody in.
 	Token string
-	// ReadToken lets who bears it get ReadPath, and nothing else; "" is none.
+	// ReadToken gets ReadPath and does nothing else; "" is none.
 	ReadToken, ReadPath string
 	// Hosts are the names by which requests may call the server, besides IP addresses
 	// and localhost: another name was made to lead here by a web page that wants to pass
@@ -138,7 +138,7 @@ func (a *API) Mount(pattern string, h http.Handler) {
 	a.mux.Handle(pattern, h)
 }
 
-// ServeHTTP checks who asks, and answers.
+// ServeHTTP checks the token and the origin, and answers.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := a.check(r); err != nil {
 		if errors.Is(err, ErrUnauthorized) {
@@ -150,7 +150,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.next.ServeHTTP(w, r)
 }
 
-// NewToken makes a token that nobody can guess.
+// NewToken makes a random token.
 func NewToken() string {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -242,7 +242,7 @@ func (a *API) decode(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// finish answers, or passes the error on to who refuses, with what comes with it.
+// finish answers, or refuses with what comes with the error.
 func (a *API) finish(w http.ResponseWriter, r *http.Request, answer any, err error) error {
 	if err != nil {
 		more, _ := answer.(More)
@@ -353,9 +353,9 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, sto
 
 type connKey struct{}
 
-// Left says whether who sent the request has hung up meanwhile; false where that cannot be
-// told. The context of the request ends then, too, but a little later: too late for a server
-// that stood still and finds the requests of all who gave up in front of those who still wait.
+// Left says whether the client has hung up; false where that cannot be told. The context of the request
+// ends a little later: too late for a server that stood still, and finds the requests of clients that gave up
+// before those of clients that still wait.
 func Left(r *http.Request) bool {
 	conn, ok := r.Context().Value(connKey{}).(net.Conn)
 	return ok && nowait.New(conn).Ended()

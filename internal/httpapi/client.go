@@ -16,11 +16,11 @@ import (
 	"locklab/internal/strictjson"
 )
 
-// ClientConfig says whom a client calls and how. Its zero value is usable.
+// ClientConfig is usable as its zero value.
 type ClientConfig struct {
-	// Name is who answers, for errors, such as "agent"; the URL follows it.
+	// Name is the server's, for errors, such as "agent"; the URL follows it.
 	Name string
-	// Hint is what to do when nobody answers.
+	// Hint is what to do when there is no answer.
 	Hint  string
 	Token string // that requests bear, if any
 	Kinds []Kind // the API's own

@@ -19,10 +19,10 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict says that the thing is not in a state for it.
 	ErrConflict = errors.New("conflict")
-	// ErrClosed says that who was asked is closed, or closing.
+	// ErrClosed says that the server is closed, or closing.
 	ErrClosed = errors.New("closed")
 
-	// ErrUnreachable says that nobody answered.
+	// ErrUnreachable says that there was no answer.
 	ErrUnreachable = errors.New("unreachable")
 	// ErrNotSent says that nothing was sent: the request surely had no effect.
 	ErrNotSent = errors.New("not sent")
@@ -72,7 +72,7 @@ func (e *Error) Error() string {
 // Unwrap is the sentinel of the error's kind, nil if the kind is not known.
 func (e *Error) Unwrap() error { return e.is }
 
-// KindOf is the word for what somebody refused, "" if nobody did.
+// KindOf is the word of a refusal, "" if the error is none.
 func KindOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind

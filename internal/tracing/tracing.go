@@ -41,7 +41,7 @@ const (
 	exportTime = time.Second
 )
 
-// Config says who exports where.
+// Config names the process and its collector.
 type Config struct {
 	Addr     string // host:port of a collector that takes OTLP by gRPC without TLS; "" is nowhere
 	Service  string // such as master
@@ -97,7 +97,7 @@ func (t *Tracer) Close(ctx context.Context) {
 	_ = t.provider.Shutdown(ctx) // what the collector did not take is lost, and was said
 }
 
-// exporter says once for each outage that nobody takes the spans.
+// exporter says once for each outage that the collector does not take the spans.
 type exporter struct {
 	sdk.SpanExporter
 	Config

@@ -28,8 +28,7 @@ import (
 // maxEventLine bounds one event of a node.
 const maxEventLine = 1 << 20
 
-// outputGrace is how long the output of a process may outlast it, which it does
-// only if a grandchild that left its process group holds it open.
+// outputGrace is how long output may outlast its process: a grandchild outside its group may hold it open.
 const outputGrace = 2 * time.Second
 
 // child is one incarnation of a node: a process from its start to its end.
@@ -53,7 +52,7 @@ type child struct {
 	waits   *pointWait // of the pause that waits; nil if none does
 	// resumes counts how often the agent let it go on.
 	resumes int
-	// suspended says that it stands still although nobody asked for that.
+	// suspended: it stands still, and no controller asked for that.
 	suspended bool
 	intent    string // the state that its end is recorded as, "" for exited
 	intentNS  int64  // when that was asked
@@ -283,8 +282,8 @@ func (c *child) signalStrays(sig syscall.Signal) {
 	}
 }
 
-// end sends the signal that is to end the process, and notes as what its end is to
-// be recorded: the first one who ends it says so.
+// end sends the signal that is to end the process, and notes as what its end is to be recorded: the first
+// call decides.
 func (c *child) end(state string, sig syscall.Signal, group bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -355,8 +354,8 @@ func (c *child) letGo() error {
 	return nil
 }
 
-// noticeStopped is called when the process stands still. If nobody asked the agent for
-// that, somebody else did it. What it returns says whether the agent resumed it since.
+// noticeStopped is called when the process stands still, also by the hand of another program. The function
+// that it returns says whether the agent resumed it since.
 func (c *child) noticeStopped() func() bool {
 	at := clock.Mono()
 	c.mu.Lock()
@@ -381,8 +380,8 @@ func (c *child) noticeStopped() func() bool {
 	}
 }
 
-// noticeContinued is called when it goes on, be it by somebody else than who paused it.
-// One that is asked to end goes on for that alone.
+// noticeContinued is called when it goes on, whichever program resumed it. A process that is asked to end
+// goes on for that alone.
 func (c *child) noticeContinued() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -397,7 +396,7 @@ func (c *child) noticeContinued() {
 
 func (c *child) isGone() bool { return signals.Closed(c.gone) }
 
-// standsStill is the kernel's word, where it gives one, whoever stopped the process.
+// standsStill is the kernel's word, where it gives one, whichever program stopped the process.
 func (c *child) standsStill() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

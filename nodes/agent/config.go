@@ -33,8 +33,8 @@ type Config struct {
 	Bind string
 	// Token is what every request must bear: others use the loopback too.
 	Token string
-	// ScrapeToken lets who bears it read the metrics, and nothing else, so that Prometheus
-	// need not be trusted with the hosts; "" is none, and Token reads them, too.
+	// ScrapeToken reads the metrics and does nothing else: Prometheus need not be trusted with the hosts.
+	// "" is none; Token reads them too.
 	ScrapeToken string
 
 	// DataDir, an absolute path, holds a directory for each node. It is created if it is missing.

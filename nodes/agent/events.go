@@ -14,9 +14,8 @@ import (
 )
 
 // An events answer is a segment of the stream: it ends after segmentTime or
-// segmentBytes, and the agent forgets it when the follower asks for the next. So the agent
-// keeps about a second of events, a lost connection costs nothing, and one who only
-// reads, and names no instance, takes nothing from the follower.
+// segmentBytes, and the agent forgets it when the follower asks for the next. So the agent keeps about a
+// second of events, a lost connection costs nothing, and a reader that names no instance takes nothing.
 const (
 	segmentTime  = time.Second
 	segmentBytes = 4 << 20
@@ -149,7 +148,7 @@ func (l *eventLog) add(line []byte) {
 	l.wakeLocked()
 }
 
-// end makes the log end at the present number with an error for who reads on.
+// end makes the log end at the present number, with an error for its readers.
 func (l *eventLog) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -139,8 +139,8 @@ func (f *Follower) end(err error) {
 	f.cancel()
 }
 
-// segment asks for what comes next and delivers it. An agent whose host vanished
-// would be waited for for ever; one that lives ends the segment by itself.
+// segment asks for the next events and delivers them. An agent that lives ends the segment by itself; the
+// timeout is for one whose host vanished.
 func (f *Follower) segment(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, segmentTime+stalled)
 	defer cancel()

@@ -88,8 +88,8 @@ func (a *Agent) used() used {
 	return u
 }
 
-// keep takes over the most CPU time that was seen of each process: the time of a child that
-// ended is missed until it was waited for, and that of all while nobody can look.
+// keep takes over the most CPU time that was seen of each process: that of a child that ended is missing
+// until it was waited for.
 func (u used) keep(last used) {
 	for name, now := range u.nodes {
 		if before := last.nodes[name]; before.pid == now.pid {
@@ -99,8 +99,7 @@ func (u used) keep(last used) {
 	}
 }
 
-// since is what was used after an earlier moment. Whose process, or whose links, are new
-// since then began with nothing.
+// since is what was used after an earlier moment. Processes and links that are new began with nothing.
 func (u used) since(last used) []history.Usage {
 	var list []history.Usage
 	of := func(node string) *history.Usage {

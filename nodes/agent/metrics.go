@@ -23,14 +23,11 @@ import (
 	"locklab/internal/signals"
 )
 
-// scrapeTimeout bounds how long a node may take to say its metrics: less than Prometheus
-// gives the agent, so that one node that hangs does not cost the others.
+// scrapeTimeout is less than Prometheus gives the agent: a node that hangs does not cost the others.
 const scrapeTimeout = 500 * time.Millisecond
 
-// metrics is what the agent serves to Prometheus: its own, what it was given, and those of
-// its nodes, in one page. Nodes come and go with every run, on ports that nobody knows
-// before, while Prometheus looks for targets every five seconds at the earliest: so the agent
-// is the one target of its host, and asks its nodes itself.
+// metrics is one page for Prometheus: the agent's, the Collectors, and those of its nodes. Nodes come and go
+// faster than Prometheus looks for targets, so the agent is the one target of its host and asks them itself.
 type metrics struct {
 	agent *Agent
 	token string // that the nodes want to see
@@ -117,8 +114,7 @@ func label(families []*dto.MetricFamily, labels ...string) {
 	}
 }
 
-// openMetrics is where a node is to serve its metrics, and who asks it there: on a port of
-// the loopback that is its own before it starts.
+// openMetrics opens a port of the loopback where a node is to serve its metrics, and makes its client.
 func (a *Agent) openMetrics() (*os.File, *httpapi.Client, error) {
 	l, err := new(net.ListenConfig).Listen(a.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

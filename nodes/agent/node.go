@@ -288,8 +288,8 @@ func (n *node) command(prepared role.Node) (role.Command, error) {
 	return command, nil
 }
 
-// awaitReady returns when the incarnation is ready. If it does not become so in
-// time, the error shows the end of its log, and who spawned it kills it.
+// awaitReady returns when the incarnation is ready. Otherwise the error shows the end of its log, and the
+// call that spawned it kills it.
 func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 	asked := clock.Mono()
 	ctx, cancel := context.WithTimeout(ctx, n.agent.cfg.StartTimeout)

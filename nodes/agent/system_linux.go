@@ -39,10 +39,9 @@ const (
 // stillEvery is how often a process that stands still is looked at.
 const stillEvery = 10 * time.Millisecond
 
-// awaitExit returns when the process has ended, leaving it to be reaped, so that
-// its number and its group still are its own. Until then it says when the process was
-// stopped and when it went on, by whoever's hand. stopped returns what says that the
-// agent let it go on since: the kernel forgets that once the process is stopped again.
+// awaitExit returns when the process has ended, leaving it to be reaped, so that its number and its group
+// still are its own. Until then it reports each stop and each continuation. stopped returns a function that
+// says whether the agent resumed the process: the kernel forgets that at the next stop.
 func awaitExit(pid int, stopped func() (letGo func() bool), continued func()) {
 	for waitid(pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
 		letGo := stopped()

@@ -90,9 +90,8 @@ func grown(from, to *int64) *int64 {
 	return &d
 }
 
-// probe asks for a CPU a hundred times a second and has nothing else to do: nobody on
-// the machine has a better claim to one at once. It waits for a timer and does not sleep
-// in the kernel: the runtime watches a thread there more often than it sleeps.
+// probe asks for a CPU a hundred times a second and needs it for an instant: how late it gets one says how
+// busy the machine is. It waits for a timer, as the runtime watches a thread that sleeps in the kernel.
 type probe struct {
 	stop, done chan struct{}
 

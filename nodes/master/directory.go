@@ -193,8 +193,7 @@ func (d *directory) putLocked(r *remote, room worker.Room) {
 	}
 }
 
-// adopt takes over a room that this master has just ordered, and proposes it to
-// the one who did.
+// adopt takes over a room that this master has just ordered, and proposes it to the player of the order.
 func (d *directory) adopt(r *remote, incarnation string, room worker.Room) proposal {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,8 +14,8 @@
 //	              v                                   │
 //	           order a room, release the lock ────────┘
 //
-// What the master knows of rooms comes from the workers' feeds and may be old; who
-// gets a seat is decided by the worker (409 when the room is full). Requests under
+// What the master knows of rooms comes from the workers' feeds and may be old; the
+// worker gives the seats (409 when the room is full). Requests under
 // way count against the seats known, so that concurrent players spread over rooms.
 // A worker that has been silent is suspect until it is heard of again: its rooms are not proposed, but under the lock it is asked all the same,
 // with less patience.

@@ -29,12 +29,11 @@ type grant struct {
 	err  error
 }
 
-// errSeated is why an acquisition was called off: the player has a seat, and nobody wants the lock for
-// him any more.
+// errSeated is why an acquisition was called off.
 var errSeated = errors.New("the player has a seat")
 
-// acquire asks for the lock of the group in the background: whoever asks may get
-// a seat elsewhere meanwhile. Exactly one grant arrives on the channel.
+// acquire asks for the lock of the group in the background: the player may get a seat elsewhere meanwhile.
+// Exactly one grant arrives on the channel.
 func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant {
 	answered := make(chan grant, 1)
 	m.background.Go(func() {

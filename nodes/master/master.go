@@ -19,7 +19,7 @@ import (
 	"locklab/workloads/history"
 )
 
-// Deps is what a master gets from whoever runs it. All but the Mounts and the Tracer is needed.
+// Deps is what a master is run with. All but the Mounts and the Tracer is needed.
 type Deps struct {
 	Recorder history.Recorder
 	// Locker is the lock under test. The master does not close it.

@@ -6,7 +6,7 @@
 //	  stdin, kept open ──────────────────────────▶ its end means: stop
 //	  SIGTERM ───────────────────────────────────▶ stop
 //	  file descriptor 3 ◀─────────────────────────  history events, JSON lines
-//	  file descriptor 4: a listener ◀────────────  metrics, by HTTP, for who bears the token
+//	  file descriptor 4: a listener ◀────────────  metrics, by HTTP, with the token
 //	  log file ◀─────────────────────────────────  stderr, slog JSON
 //
 // A main is a function of a context and a [Node]. It listens on node.Addrs, calls

@@ -21,9 +21,8 @@ func NewPoints(recorder history.Recorder, stop func()) *Points {
 	return &Points{recorder: recorder, stop: stop}
 }
 
-// arm has the next one who passes the point stop the process; "" is no point. It waits for
-// one who has come to a point already: once it has returned, only what it armed stops the
-// process.
+// arm has the next pass of the point stop the process; "" is no point. It waits for a stop under way:
+// once it has returned, only the point that it armed stops the process.
 func (p *Points) arm(point string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,10 +14,9 @@ import (
 // endGrace is how long a program may take to end before it is killed; Run waits longer.
 const endGrace = 2 * time.Second
 
-// Serve runs somebody else's server as part of the node: in the node's process group, so
-// that it is killed and paused with the node, and never longer than it. It says that the
-// node is ready when ready returns nil, and returns when the server has ended, which ctx
-// asks it to do with the signal end.
+// Serve runs a foreign server in the node's process group, so that it is killed and paused with the node,
+// and never outlives it. The node is ready when ready returns nil. The end of ctx asks the server to end,
+// with the signal end.
 func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, ready func(context.Context) error) error {
 	runtime.LockOSThread() // the kernel ends the child with the thread that started it
 	defer runtime.UnlockOSThread()
@@ -54,4 +53,4 @@ func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, rea
 	}
 }
 
-var errEnded = errors.New("nobody asked it to")
+var errEnded = errors.New("unasked")

@@ -93,7 +93,7 @@ type streams struct {
 	events  io.Writer
 	answers io.Writer // to orders
 	log     io.Writer
-	// metrics is where they are served, to who bears the config's token.
+	// metrics is where they are served, with the config's token.
 	metrics func() (net.Listener, error)
 }
 

@@ -15,7 +15,7 @@
 // Bodies are JSON. Unknown fields, and bodies above 4 KiB, are refused. Names
 // (group, order, by, player) have 1 to 128 bytes and no control characters. Every
 // request bears the token that the worker was given, which only the run's masters have:
-// who is on the machine, too, cannot order a room that the oracle counts (401).
+// no other program can order a room that the oracle counts (401).
 //
 //	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a"}
 //	     201 the new room; 200 the room that this order made before
@@ -25,7 +25,7 @@
 //	     409 full, closed (both with the room); 404 not-found
 //	GET  /v1/rooms?group=g   the live rooms of a group; without group: all of them
 //	GET  /v1/feed            one JSON object a line, for as long as the client stays
-//	GET  /v1/status          who this is, how many rooms and feeds
+//	GET  /v1/status          its name, how many rooms and feeds
 //	GET  /v1/health          204
 //
 // A room reads

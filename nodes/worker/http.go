@@ -11,7 +11,7 @@ import (
 	"locklab/locks/clock"
 )
 
-// feedWriteTimeout ends feeds that nobody reads: their connection is full.
+// feedWriteTimeout ends a feed whose connection is full.
 const feedWriteTimeout = 5 * time.Second
 
 // bodyMax bounds the bytes of a request.

@@ -75,8 +75,8 @@ func (l Lock) Roles() []string {
 	return roles
 }
 
-// Deciders are the roles of who gives the lock: its servers, but for those who only say which
-// of them does, or the masters themselves.
+// Deciders are the roles of the nodes that give the lock: its servers, without those that only choose among
+// them (Sentinels), or the masters.
 func (l Lock) Deciders() []string {
 	if len(l.Servers) == 0 {
 		return []string{role.Master}
@@ -114,12 +114,10 @@ func (l Lock) Part(t *topology.Topology) *topology.Topology {
 type Server struct {
 	role.Role
 	Nodes int // of the topology's; 0 is all
-	// Dials are the roles whose nodes it dials by their aliases; nil if it dials only the
-	// PeerPort of its own, or nobody.
+	// Dials are the roles whose nodes it dials by their aliases; nil if it dials no other role.
 	Dials []string
-	// Settings are a node's, given the others of its role as its host reaches them; with
-	// Dials given all whom it dials, and itself, in the topology's order. A second is the
-	// topology's.
+	// Settings are a node's, given the others of its role as its host reaches them; with Dials given all
+	// nodes that it dials, and itself, in the topology's order. A second is the topology's.
 	Settings func(others []Member, second time.Duration) any
 }
 

@@ -35,7 +35,7 @@ type Workload struct {
 	Rate float64
 	// Flags adds the flags of `locklab run` that are of this workload alone.
 	Flags func(*pflag.FlagSet) Load
-	// Serve is what masters do for it, below Path, for who bears the token; nil if they need not.
+	// Serve is what masters do for it, below Path, with the token; nil if they need not.
 	Serve func(Site) Service
 	Path  string
 	// Mount is what workers serve for it; nil if they need not.
@@ -66,8 +66,7 @@ type Load interface {
 	Check() error
 	// Resources is how many things are locked, and what says so, such as --resources 4.
 	Resources(scenario.Wants) (n int, said string)
-	// Fitting is the rate of operations that clients can be served at who do what a scenario
-	// wants, at most usual.
+	// Fitting is the rate, at most usual, at which clients can be served that do what a scenario wants.
 	Fitting(usual float64, w scenario.Wants) float64
 	// Instead says what clients do because a scenario wants it, in place of what is usual.
 	Instead(scenario.Wants) []sentence.Text

@@ -214,7 +214,7 @@ func (c *Config) rateUnder(s scenario.Scenario) float64 {
 	return c.Load.Fitting(c.Rate, s.Wants)
 }
 
-// loads is what is asked of the locks, for who compares; of several parts each by its number.
+// loads is the load of each part, for comparisons; of several parts each by its number.
 func loads(parts []Config) string {
 	if len(parts) == 1 {
 		return parts[0].load()

@@ -311,8 +311,7 @@ func (x *experiment) watch(done context.Context, clients catalog.Clients, start 
 	}
 }
 
-// headed is a recorder whose first event comes last: what is recorded before the
-// description of the run is known waits for it.
+// headed is a recorder whose events wait for the description of the run, which is the first of the history.
 type headed struct {
 	mu      sync.Mutex
 	out     history.Recorder

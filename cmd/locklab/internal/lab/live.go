@@ -73,7 +73,7 @@ func (x *experiment) liveRun(p plan) live.Run {
 	return run
 }
 
-// seen is a recorder whose events the live page gets, too.
+// seen is a recorder that shows its events to the live page.
 type seen struct {
 	history.Recorder
 	live *live.Board
@@ -85,7 +85,7 @@ func (s seen) Record(e history.Event) {
 	s.live.Record(e)
 }
 
-// askEvery is between two looks at who waits for a lock.
+// askEvery is between two questions how many wait for a lock.
 const askEvery = 500 * time.Millisecond
 
 // watchWaits tells the live page how many wait for a lock in each master, while it has viewers,

@@ -44,7 +44,7 @@ type wire struct {
 	aliased  bool // it is dialed by its alias
 }
 
-// plan says who dials whom in a run, and what each node is told.
+// plan is which nodes dial which in a run, and each node's settings.
 type plan struct {
 	lock             catalog.Lock
 	topo             *topology.Topology // only what the lock needs
@@ -106,9 +106,8 @@ func (p *plan) connect(fromRole, toRole, port string, aliased bool) {
 	}
 }
 
-// stages are the nodes in the order in which they start. Servers come before those who
-// dial them: a client that starts into a cluster that does not answer yet would begin its
-// life with a back-off.
+// stages are the nodes in the order in which they start: servers before the nodes that dial them, as a
+// client that gets no answer would begin its life with a back-off.
 func (p plan) stages() [][]topology.Placed {
 	late := []string{role.Master}
 	for i, server := range p.lock.Servers {
@@ -242,7 +241,7 @@ func aliasesOf(lock catalog.Lock, topo *topology.Topology) map[string]netip.Addr
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	network, port := binary.BigEndian.Uint16(random[:2]), binary.BigEndian.Uint16(random[2:])
-	// 127.1.0.0 to 127.239.255.0, and ports that kernels do not give to who dials
+	// 127.1.0.0 to 127.239.255.0, and ports that kernels do not give to outgoing connections
 	next := 127<<24 + 1<<16 + uint32(network)%(239<<8)<<8
 	aliases := map[string]netip.AddrPort{}
 	for _, s := range lock.Servers {
@@ -259,8 +258,8 @@ func aliasesOf(lock catalog.Lock, topo *topology.Topology) map[string]netip.Addr
 	return aliases
 }
 
-// atAlias has the link listen at the alias of the node that it leads to, for who dials from
-// that of its own node.
+// atAlias has the link listen at the alias of the node that it leads to, for connections from the alias of
+// its own node.
 func (p plan) atAlias(w wire, s link.Spec) link.Spec {
 	s.Name = w.from.Name + " to " + s.Name
 	s.Listen, s.Source = p.aliases[w.to.Name].String(), p.aliases[w.from.Name].Addr().String()

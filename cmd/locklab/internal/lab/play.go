@@ -22,16 +22,15 @@ import (
 	"locklab/workloads/result"
 )
 
-// PlayedScenario is the name of a timeline that nobody wrote: what is broken is broken by
-// hand. The second run of a lock is the scenario play-2.
+// PlayedScenario is the name of a run that is broken by hand. The second run of a lock is play-2.
 const PlayedScenario = "play"
 
 // MostPlayedRate is the highest rate that can be set by hand, in operations per second: more
 // than two cores serve.
 const MostPlayedRate = 2000
 
-// Play is a session that goes on until somebody ends it: one lock after the other, broken by
-// hand. Its runs have no expectation and no verdict. It can be controlled from any goroutine.
+// Play is a session that goes on until the user ends it: one lock after the other, broken by hand. Its runs
+// have no expectation and no verdict. It can be controlled from any goroutine.
 type Play struct {
 	config Config
 
@@ -60,7 +59,7 @@ func NewPlay(c Config) *Play {
 // Show has a board follow the session. Call it before Run.
 func (p *Play) Show(board *live.Board) { p.config.Live = board }
 
-// arrange notes what the next run is of; p.mu is held, or nobody else knows p.
+// arrange notes what the next run is of; p.mu is held, or p is new.
 func (p *Play) arrange(lock catalog.Lock) {
 	p.lock, p.run = lock, p.run+1
 	p.stop, p.ended, p.next = make(chan struct{}), false, false
@@ -83,7 +82,7 @@ var errNotYet = errors.New("the lab starts or stops right now: try again in a mo
 func (p *Play) Begin(text []byte) error {
 	f, err := fault.Parse("fault", text, errBadFault)
 	if err != nil {
-		return said(err)
+		return readable(err)
 	}
 	p.mu.Lock()
 	hand := p.hand
@@ -97,13 +96,13 @@ func (p *Play) Begin(text []byte) error {
 		}
 	}
 	_, err = hand.Begin(f)
-	return said(err)
+	return readable(err)
 }
 
 var errBadFault = errors.New("bad fault")
 
-// said is an error in a fault that somebody asked for, for people.
-func said(err error) error {
+// readable is an error in a fault by hand, for people.
+func readable(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -118,7 +117,7 @@ func (p *Play) Heal(id string) error {
 	if hand == nil {
 		return errNotYet
 	}
-	return said(hand.Heal(id))
+	return readable(hand.Heal(id))
 }
 
 // SetRate changes the rate of this run and of those that follow.
@@ -274,7 +273,7 @@ func (p *Play) during(ctx context.Context, done <-chan struct{}, x *experiment, 
 	return errors.Join(err, hand.Close())
 }
 
-// longestPlay is the measured time that a run is given, which somebody ends before.
+// longestPlay is the measured time of a run, which the user ends before.
 const longestPlay = 24 * time.Hour
 
 // UsePlay makes the configuration that of a session: nothing but the locks, the topology and

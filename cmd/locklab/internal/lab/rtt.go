@@ -15,7 +15,7 @@ const samplesPerPair = 3
 // measureRTT is the round trip from the masters to the hosts that their lock talks to, as
 // the probes on the links see it: the median of the pairs, and of each pair the shortest,
 // because servers are still starting beside the probes. It waits until the probes have
-// enough samples, but not for ever; 0 if the lock talks to nobody.
+// enough samples, but not for ever; 0 if the lock talks to no host.
 func (c *cluster) measureRTT(ctx context.Context) time.Duration {
 	pairs := c.plan.hostPairs(true)
 	if len(pairs) == 0 {

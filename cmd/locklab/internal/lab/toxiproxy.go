@@ -52,7 +52,7 @@ func (h *Host) ServeToxiproxy(ctx context.Context, at *Toxiproxy, name, token st
 	}
 }
 
-// recordHand writes into the ledger what somebody did to the machine's links by hand.
+// recordHand writes into the ledger what was done to the machine's links by hand.
 func (c *cluster) recordHand(ctx context.Context, m *machine) error {
 	all, err := m.links.Hand(ctx)
 	if err != nil {
