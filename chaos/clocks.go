@@ -67,11 +67,7 @@ func (e *episode) clocksAreRight(ctx context.Context) error {
 }
 
 func (e *episode) eachClock(ctx context.Context, want func() (off, margin time.Duration)) error {
-	var all together
-	for _, node := range e.plan.Clocks {
-		all.do(func() error { return e.clockIs(ctx, node, want) })
-	}
-	return all.wait()
+	return each(e.plan.Clocks, func(node string) error { return e.clockIs(ctx, node, want) })
 }
 
 // clockIs says that a clock is not wrong by so much.

@@ -31,21 +31,17 @@ func (e *episode) disksWereHit(ctx context.Context) error {
 }
 
 func (e *episode) eachDisk(ctx context.Context, wrong func(node string, s DiskSeen) error) error {
-	var all together
-	for _, node := range e.plan.Disks {
-		all.do(func() error {
-			seen, err := e.config.Nodes.Disk(ctx, node)
-			switch {
-			case err != nil:
-				return wrap("look at the disk of", node, err)
-			case seen.Disk != e.plan.Disk:
-				return fmt.Errorf("the disk of node %s is not as the fault left it: somebody else has set it", node)
-			default:
-				return wrong(node, seen)
-			}
-		})
-	}
-	return all.wait()
+	return each(e.plan.Disks, func(node string) error {
+		seen, err := e.config.Nodes.Disk(ctx, node)
+		switch {
+		case err != nil:
+			return wrap("look at the disk of", node, err)
+		case seen.Disk != e.plan.Disk:
+			return fmt.Errorf("the disk of node %s is not as the fault left it: somebody else has set it", node)
+		default:
+			return wrong(node, seen)
+		}
+	})
 }
 
 // restarted are the nodes that are started again when the fault is over: who could not write may

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"locklab/chaos/fault"
+	"locklab/chaos/link"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -170,34 +172,23 @@ func (e *episode) prepare(ctx context.Context) error {
 // begin does everything at once, on all hosts. Only the dead come first: processes that
 // live for a moment behind cut links would act as in a partition.
 func (e *episode) begin(ctx context.Context) error {
-	var dying, all together
-	for _, node := range e.plan.Kill {
-		dying.do(func() error { return wrap("kill", node, e.config.Nodes.Kill(ctx, node)) })
-	}
-	dead := dying.wait()
-	for host, list := range e.plan.Links {
-		all.do(func() error {
-			for _, i := range list {
-				if err := e.config.Links[host].Apply(ctx, i); err != nil {
-					return fmt.Errorf("impair links of host %s: %w", host, err)
-				}
-			}
-			return nil
-		})
-	}
-	for _, node := range e.plan.Pause {
-		all.do(func() error { return wrap("pause", node, e.pause(ctx, node)) })
-	}
-	for _, node := range e.plan.Clocks {
-		all.do(func() error { return e.setClock(ctx, node) })
-	}
-	for _, node := range e.plan.Disks {
-		all.do(func() error { return wrap("break the disk of", node, e.config.Nodes.SetDisk(ctx, node, e.plan.Disk)) })
-	}
-	if len(e.plan.External) > 0 {
-		all.do(func() error { return e.startExternal(ctx) })
-	}
-	err := errors.Join(dead, all.wait())
+	nodes := e.config.Nodes
+	err := each(e.plan.Kill, func(node string) error { return wrap("kill", node, nodes.Kill(ctx, node)) })
+	err = errors.Join(err, atOnce(
+		func() error {
+			return e.eachImpairment("impair", func(links LinkControl, i link.Impairment) error { return links.Apply(ctx, i) })
+		},
+		func() error {
+			return each(e.plan.Pause, func(node string) error { return wrap("pause", node, e.pause(ctx, node)) })
+		},
+		func() error { return each(e.plan.Clocks, func(node string) error { return e.setClock(ctx, node) }) },
+		func() error {
+			return each(e.plan.Disks, func(node string) error {
+				return wrap("break the disk of", node, nodes.SetDisk(ctx, node, e.plan.Disk))
+			})
+		},
+		func() error { return e.startExternal(ctx) },
+	))
 	e.killedAt = clock.Mono()
 	if e.plan.Point != "" { // who was waited for is hit for as long
 		late := e.killedAt - e.from
@@ -222,10 +213,13 @@ func wrap(verb, node string, err error) error {
 }
 
 func (e *episode) startExternal(ctx context.Context) error {
-	if e.config.External == nil {
+	switch {
+	case len(e.plan.External) == 0:
+		return nil
+	case e.config.External == nil:
 		return errNoExternal
 	}
-	e.external = true // whatever becomes of it
+	e.external = true // also if it fails to begin
 	return e.config.External.Start(ctx, e.plan.External, e.plan.Gone)
 }
 
@@ -282,40 +276,41 @@ func (e *episode) stayedAway(ctx context.Context) error {
 // because what is left broken would spoil the next run too. passed says which bytes of the
 // workload passed a link that was to be impaired.
 func (e *episode) heal(ctx context.Context) (passed, err error) {
-	var all, traffic together
-	again := func(f func() error) {
-		all.do(func() error {
-			return e.poll(ctx, clock.Mono()+int64(healTime/2), func() (bool, error) {
-				err := f()
-				return err == nil, err
-			})
+	again := func(f func() error) error {
+		return e.poll(ctx, clock.Mono()+int64(healTime/2), func() (bool, error) {
+			err := f()
+			return err == nil, err
 		})
 	}
-	for host, list := range e.plan.Links {
-		for _, i := range list {
-			again(func() error {
-				contradicted, err := e.config.Links[host].Heal(ctx, i.ID)
-				if err != nil {
-					return fmt.Errorf("heal links of host %s: %w", host, err)
-				}
-				if contradicted != "" {
-					traffic.do(func() error { return errors.New(contradicted) })
-				}
-				return nil
-			})
+	onNodes := func(nodes []string, verb string, f func(node string) error) func() error {
+		return func() error {
+			return each(nodes, func(node string) error { return again(func() error { return wrap(verb, node, f(node)) }) })
 		}
 	}
-	for _, node := range e.plan.Pause {
-		again(func() error { return wrap("resume", node, e.config.Nodes.Resume(ctx, node)) })
-	}
-	for _, node := range e.plan.Clocks {
-		again(func() error { return wrap("set right the clock of", node, e.config.Nodes.SetClock(ctx, node, 0, 1)) })
-	}
-	for _, node := range e.plan.Disks {
-		again(func() error { return wrap("mend the disk of", node, e.config.Nodes.SetDisk(ctx, node, fault.Disk{})) })
-	}
-	err = all.wait()
-	return traffic.wait(), err
+	var mu sync.Mutex
+	err = atOnce(
+		func() error {
+			return e.eachImpairment("heal", func(links LinkControl, i link.Impairment) error {
+				return again(func() error {
+					contradicted, err := links.Heal(ctx, i.ID)
+					mu.Lock()
+					defer mu.Unlock()
+					if contradicted != "" {
+						passed = errors.Join(passed, errors.New(contradicted))
+					}
+					return err
+				})
+			})
+		},
+		onNodes(e.plan.Pause, "resume", func(node string) error { return e.config.Nodes.Resume(ctx, node) }),
+		onNodes(e.plan.Clocks, "set right the clock of", func(node string) error {
+			return e.config.Nodes.SetClock(ctx, node, 0, 1)
+		}),
+		onNodes(e.plan.Disks, "mend the disk of", func(node string) error {
+			return e.config.Nodes.SetDisk(ctx, node, fault.Disk{})
+		}),
+	)
+	return passed, err
 }
 
 // stopExternal takes an external fault back, in the time that its program needs.
@@ -338,34 +333,33 @@ func (e *episode) stopExternal(ctx context.Context) (err error) {
 // comeBack starts processes again that were killed or could not write, those without memory
 // late enough. One that could be back only after the run stays away.
 func (e *episode) comeBack(ctx context.Context) {
-	var all together
 	left := max(time.Duration(e.killedAt-clock.Mono())+e.config.Away+leaseMargin, 0)
 	if left > 0 && len(e.plan.Wipe) > 0 {
 		kept := e.event(stateKept, clock.Mono())
 		kept.DelayNS = int64(left)
 		e.config.Recorder.Record(kept)
 	}
-	for _, node := range e.restarted() {
-		var (
-			delay time.Duration
-			wipe  = slices.Contains(e.plan.Wipe, node)
-		)
-		if wipe {
-			delay = left
+	delay := func(node string) time.Duration {
+		if slices.Contains(e.plan.Wipe, node) {
+			return left
 		}
-		if clock.Mono()+int64(delay) >= e.end {
-			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
-			e.gone = append(e.gone, node)
+		return 0
+	}
+	for _, node := range e.restarted() {
+		if clock.Mono()+int64(delay(node)) < e.end {
+			e.back = append(e.back, node)
 			continue
 		}
-		e.back = append(e.back, node)
-		all.do(func() error {
-			ctx, cancel := context.WithTimeout(ctx, delay+healTime)
-			defer cancel()
-			return wrap("restart", node, e.config.Nodes.Restart(ctx, node, wipe, delay))
-		})
+		e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
+		e.gone = append(e.gone, node)
 	}
-	if err := all.wait(); err != nil && ctx.Err() == nil {
+	err := each(e.back, func(node string) error {
+		ctx, cancel := context.WithTimeout(ctx, delay(node)+healTime)
+		defer cancel()
+		wipe := slices.Contains(e.plan.Wipe, node)
+		return wrap("restart", node, e.config.Nodes.Restart(ctx, node, wipe, delay(node)))
+	})
+	if err != nil && ctx.Err() == nil {
 		e.unproven(err)
 	}
 }
@@ -409,24 +403,29 @@ func (e *episode) event(state string, at int64) history.Event {
 	}
 }
 
-// together runs functions at once and joins their errors. The zero value is ready.
-type together struct {
-	wg  sync.WaitGroup
-	mu  sync.Mutex
-	err error
+// atOnce runs functions at once and joins their errors.
+func atOnce(all ...func() error) error {
+	return each(all, func(f func() error) error { return f() })
 }
 
-func (t *together) do(f func() error) {
-	t.wg.Go(func() {
-		if err := f(); err != nil {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.err = errors.Join(t.err, err)
+// each calls f for all items at once and joins the errors, in the order of the items.
+func each[T any](all []T, f func(T) error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for n, item := range all {
+		wg.Go(func() { errs[n] = f(item) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// eachImpairment calls f for all impairments of the plan at once.
+func (e *episode) eachImpairment(verb string, f func(LinkControl, link.Impairment) error) error {
+	return each(slices.Collect(maps.Keys(e.plan.Links)), func(host string) error {
+		err := each(e.plan.Links[host], func(i link.Impairment) error { return f(e.config.Links[host], i) })
+		if err != nil {
+			err = fmt.Errorf("%s links of host %s: %w", verb, host, err)
 		}
+		return err
 	})
-}
-
-func (t *together) wait() error {
-	t.wg.Wait()
-	return t.err
 }

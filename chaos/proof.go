@@ -123,27 +123,23 @@ func (e *episode) inState(ctx context.Context, want NodeState, nodes []string) e
 func (e *episode) look(ctx context.Context) fault.Reports {
 	var (
 		hosts = map[string]bool{}
-		all   together
 		mu    sync.Mutex
 		seen  = fault.Reports{}
 	)
 	for _, p := range e.plan.Pairs {
 		hosts[p.From], hosts[p.To] = true, true
 	}
-	for host := range maps.Keys(hosts) {
-		all.do(func() error {
-			asked := clock.Mono()
-			report, err := e.config.Links[host].Probes(ctx)
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
+	err := each(slices.Collect(maps.Keys(hosts)), func(host string) error {
+		asked := clock.Mono()
+		report, err := e.config.Links[host].Probes(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
 			seen[host] = fault.Report{At: (asked + clock.Mono()) / 2, Report: report}
-			return nil
-		})
-	}
-	if err := all.wait(); err != nil {
+		}
+		return err
+	})
+	if err != nil {
 		e.config.Log.Debug("a host did not report its probes", "error", err)
 	}
 	return seen
