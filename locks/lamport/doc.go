@@ -5,8 +5,8 @@
 //
 // At most one peer holds a resource, also across partitions, lost connections and
 // restarts. Requests are served in the order of their timestamps: one that others
-// have seen is passed by nobody. An acquisition takes one round trip when nobody
-// else wants the lock, one delay after a release, and 3(N-1) messages, or 2(N-1).
+// have seen is not passed. An acquisition takes one round trip when no other peer
+// wants the lock, one delay after a release, and 3(N-1) messages, or 2(N-1).
 //
 // They need every peer: one that is dead or cut off stops all others, until it is
 // back; [locks.Lease].Lost is closed by Close alone. With detect=on a peer whose

@@ -17,8 +17,8 @@ type State struct {
 	at    uint64 // of the own request, unless the phase is None
 
 	connected peercore.Set
-	// heard are those who answered the own request, or have released after it: whatever
-	// they ask for from now on is later.
+	// heard are those that answered the own request, or have released after it: what they
+	// ask for from now on is later.
 	heard peercore.Set
 	// queue is Lamport's: the requests of the others, the earliest first. With Defer it is
 	// those that are to be answered on leaving, by rank.
@@ -34,11 +34,11 @@ type request struct {
 // before is the order of all requests.
 func (r request) before(o request) bool { return r.at < o.at || (r.at == o.at && r.from < o.from) }
 
-// NewState is a resource that nobody wants, at a peer that is connected to nobody. The
+// NewState is an unwanted resource, at a peer without connections. The
 // member is kept, not copied, and must not change.
 func NewState(cfg *Member) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
 
-// Reset makes s the state of a resource that nobody wants, with the connections
+// Reset makes s the state of an unwanted resource, with the connections
 // of the state like; its timestamps are above round. It reuses the memory of s.
 func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, clock: round, connected: like.connected, queue: s.queue[:0]}

@@ -48,7 +48,7 @@ func (s *State) leave(out []Effect) []Effect {
 	return out
 }
 
-// advance takes the lock as soon as nobody can come first any more. It can be
+// advance takes the lock as soon as no other peer can come first any more. It can be
 // called after every event.
 func (s *State) advance(out []Effect) []Effect {
 	needed := s.cfg.Peers

@@ -25,7 +25,7 @@
 //
 // # What it does not
 //
-// A peer that is connected to nobody takes the lock alone, if it has once been
+// A peer without connections takes the lock alone, if it has once been
 // connected to all others. So a network partition splits the lock: one holder on
 // each side, for as long as it lasts. For the same reason a holder whose peers
 // vanish keeps holding, and [locks.Lease].Lost is closed by Close alone. There is

@@ -30,7 +30,7 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 
 	mu        sync.Mutex
 	closed    bool
-	idle      S // what a resource that nobody wants looks like now
+	idle      S // what an unwanted resource looks like now
 	links     [mesh.MaxRank + 1]*mesh.Link
 	resources map[string]*resource[S, M, P] // those that are wanted, and the late ones
 	control   *resource[S, M, P]            // has the control state; nil if there is none
@@ -109,7 +109,7 @@ func (l *Locker[S, M, P]) begin(cfg mesh.Config, founding bool, state journal.Co
 
 // Ready waits until this peer is bootstrapped: it has once been connected to every
 // other one at once, or has recovered what it must not forget. Before that nothing is
-// granted to it. Its error wraps locks.ErrUnavailable and says who is missing and why.
+// granted to it. Its error wraps locks.ErrUnavailable and names the peers that are missing, and why.
 func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 	if signals.Closed(l.ready) {
 		return nil
@@ -168,7 +168,7 @@ func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.L
 	switch {
 	case signals.Closed(l.lost):
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, locks.ErrClosed)
-	case ctx.Err() != nil: // granted too late for the caller, who may not look at a lease
+	case ctx.Err() != nil: // granted too late for the caller, which may not look at a lease
 		_ = c.Release(ctx) // cannot fail but by Close, which frees it as well
 		return nil, l.gaveUp(ctx, resource)
 	}

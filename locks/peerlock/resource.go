@@ -8,7 +8,7 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// lateCount is how many resources that nobody wants are kept.
+// lateCount is how many unwanted resources are kept.
 const lateCount = 4096
 
 // pause is the timer of a Wake, beside those of [peercore.Timer].
@@ -47,7 +47,7 @@ func (l *Locker[S, M, P]) add(name string) *resource[S, M, P] {
 	return r
 }
 
-// tidy sees to it that r is forgotten some time if nobody wants it any more.
+// tidy sees to it that r is forgotten some time if it is not wanted any more.
 func (l *Locker[S, M, P]) tidy(r *resource[S, M, P]) {
 	if r.late || r == l.control || r.wanted() {
 		return
@@ -159,7 +159,7 @@ func (l *Locker[S, M, P]) tellAll(ev peercore.Event[M]) {
 	if l.closed {
 		return
 	}
-	l.effects = P(&l.idle).Step(ev, l.effects[:0]) // has no effects: nobody wants it
+	l.effects = P(&l.idle).Step(ev, l.effects[:0]) // has no effects: it is not wanted
 	for _, r := range l.resources {                // any order: resources are independent
 		l.expireLate(r)
 		l.step(r, ev)

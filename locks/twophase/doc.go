@@ -5,7 +5,7 @@
 // Base Operating Systems", 1978).
 //
 // At most one peer holds a resource, also across partitions, lost connections and
-// restarts. An acquisition takes one round trip when nobody else wants the lock, and
+// restarts. An acquisition takes one round trip when no other peer wants the lock, and
 // 4(N-1) messages: Prepare, Yes, Commit, Release. Every attempt that is refused costs
 // up to 3(N-1)-1 more: Prepare, the votes, Abort.
 //

@@ -16,28 +16,28 @@ type State struct {
 	// The coordinator.
 	phase   Phase
 	round   uint64       // the latest
-	yes, no peercore.Set // who has voted in it
+	yes, no peercore.Set // have voted in it
 	attempt int          // rounds that were refused since the request, or since a release
 	pausing bool         // a Wake is to come before the next round
-	rivals  bool         // somebody who voted Yes waits for the lock too
+	rivals  bool         // a peer that voted Yes waits for the lock too
 	polite  bool         // the next round is not to begin without a pause
 
 	// The participant.
 	reserved reservation
 }
 
-// reservation is for whom a participant keeps the resource.
+// reservation is the round for which a participant keeps the resource.
 type reservation struct {
 	taken bool
 	by    int
 	round uint64
 }
 
-// NewState is a resource that nobody wants, at a peer that is connected to nobody. The
+// NewState is an unwanted resource, at a peer without connections. The
 // member is kept, not copied, and must not change.
 func NewState(cfg *Member) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
 
-// Reset makes s the state of a resource that nobody wants, with the connections
+// Reset makes s the state of an unwanted resource, with the connections
 // of the state like; its rounds are above round.
 func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, connected: like.connected, round: round}

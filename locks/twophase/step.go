@@ -52,8 +52,8 @@ func (s *State) prepare(out []Effect) []Effect {
 }
 
 // decide ends the round when all have voted: for it, or some against it. Waiting for
-// the rest after a No costs a moment, but then nobody has more than one vote to give,
-// and only those who reserved need to be told.
+// the rest after a No costs a moment, but then no peer has more than one vote to give,
+// and only those that reserved need to be told.
 func (s *State) decide(out []Effect) []Effect {
 	switch {
 	case s.yes.Len()+s.no.Len() < s.cfg.Peers.Len():
@@ -68,7 +68,7 @@ func (s *State) decide(out []Effect) []Effect {
 	return append(out, Effect{Kind: peercore.Hold})
 }
 
-// abandon takes the round back from all who have reserved, or may have.
+// abandon takes the round back from all that have reserved, or may have.
 func (s *State) abandon(out []Effect) []Effect {
 	s.phase = Waiting
 	s.reserved = reservation{}
@@ -153,7 +153,7 @@ func (s *State) participate(from int, m Message, out []Effect) []Effect {
 		if s.reserved == (reservation{taken: true, by: from, round: m.Round}) {
 			s.reserved = reservation{}
 			if m.Kind == Release {
-				s.attempt = 0 // all begin anew: who was refused before is not behind the others
+				s.attempt = 0 // all begin anew: a peer that was refused is not behind the others
 			}
 			return s.pause(out)
 		}

@@ -28,6 +28,7 @@ type Transcripts[S, M any, P peercore.Core[S, M]] struct {
 //	> peers N [OPTION ...]
 //	> P request        > P leave          the application
 //	> P lease          > P renew          > P vote          > P recovery      that timer is over
+//	> P wake                              its pause is over
 //	> P crash                             loses its memory and its connections
 //	> deliver I J      > run              the next token from I to J; all, until none is left
 //	> cut I J          > mend I J         what is on its way still arrives, then the news
@@ -141,7 +142,7 @@ func arrives(from, to int) func(m explore.Move) bool {
 func (s *script[S, M, P]) fits(fields []string) func(m explore.Move) bool {
 	kinds := map[string][]explore.MoveKind{
 		"cut": {explore.Cut}, "mend": {explore.Mend}, "request": {explore.Request}, "leave": {explore.Release, explore.GiveUp},
-		"crash": {explore.Crash},
+		"crash": {explore.Crash}, "wake": {explore.Wake},
 	}
 	switch fields[0] {
 	case "deliver":

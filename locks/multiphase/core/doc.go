@@ -6,7 +6,7 @@
 //
 //	        request, others outstanding            all of them reset
 //	NONE ───────────────────────────────► LURKING ───────────────────► SOLICITING
-//	 ▲ │   request, nobody outstanding: MyLock to all peers            ▲   │
+//	 ▲ │   request, none outstanding: MyLock to all peers              ▲   │
 //	 │ └───────────────────────────────────────────────────────────────┘   │
 //	 │                                                  YourLock from all  │
 //	 │     release, give up: YourLock to the remembered,                   ▼
@@ -28,9 +28,9 @@
 //     not at any LockReset;
 //   - Rounds: a consent names the round that it answers, so that one for an
 //     abandoned round is not counted;
-//   - View: nobody consents to a peer that does not see everybody whom it sees
-//     itself, so that one peer never lets both sides of a cut in;
-//   - Fair: who was let past by a waiting peer waits for that peer in turn, which
+//   - View: a peer consents only to peers that see all that it sees itself, so that one
+//     peer never lets both sides of a cut in;
+//   - Fair: a peer that was let past a waiting one waits for that one in turn, which
 //     bounds how often a waiting peer is passed to 2(N-1).
 //
 // What no rule of this variant closes: a peer that loses all others takes

@@ -28,7 +28,7 @@ func (s *State) Consent(peer int) (m Message, ok bool) {
 func (s *State) Drop(peer int) (complete bool) {
 	s.forget(peer)
 	s.connected, s.asked, s.consented = s.connected.Without(peer), s.asked.Without(peer), s.consented.Without(peer)
-	s.lurkers, s.owed, s.told = s.lurkers.Without(peer), s.owed.Without(peer), s.told.Without(peer)
+	s.lurkers, s.owed, s.expecting = s.lurkers.Without(peer), s.owed.Without(peer), s.expecting.Without(peer)
 	return !s.asked.Empty() && s.asked.Within(s.consented)
 }
 

@@ -18,11 +18,11 @@ type State struct {
 	connected   peercore.Set // peers that can be reached
 	outstanding peercore.Set // peers whose MyLock has had no LockReset yet
 	remembered  peercore.Set // those of outstanding that have not been answered
-	asked       peercore.Set // whom this round asked
-	consented   peercore.Set // those of asked who consented
-	lurkers     peercore.Set // those of consented who said that they wait themselves
+	asked       peercore.Set // by this round
+	consented   peercore.Set // those of asked that consented
+	lurkers     peercore.Set // those of consented that wait themselves
 	owed        peercore.Set // lurkers that let the last round pass and have not had their turn
-	told        peercore.Set // peers that were told, in a consent, that this one waits
+	expecting   peercore.Set // peers that a consent told that this one waits
 
 	asks []ask // one for each of outstanding, by rank
 }
@@ -34,13 +34,13 @@ type ask struct {
 	view  peercore.Set
 }
 
-// New is a resource that nobody wants, at a peer that is connected to nobody. The
+// New is an unwanted resource, at a peer without connections. The
 // config is kept, not copied, and must not change.
 func New(cfg *Config) State {
 	return State{cfg: cfg, boot: cfg.Peers.Empty()}
 }
 
-// Reset makes s the state of a resource that nobody wants, with the connections
+// Reset makes s the state of an unwanted resource, with the connections
 // of the idle state like; rounds start above round. It reuses the memory of s.
 func (s *State) Reset(like *State, round uint64) {
 	asks := s.asks[:0]
@@ -64,8 +64,8 @@ func (s *State) Holds() bool { return s.phase == Acquired }
 // may it take the lock.
 func (s *State) Bootstrapped() bool { return s.boot }
 
-// Idle says that nothing would be lost by forgetting the state: nobody wants the
-// resource and nothing is owed.
+// Idle says that nothing would be lost by forgetting the state: the resource is not wanted
+// and nothing is owed.
 func (s *State) Idle() bool { return s.phase == None && s.outstanding.Empty() && s.owed.Empty() }
 
 // AppendEncode appends a canonical encoding: two states of one peer behave alike
@@ -78,7 +78,7 @@ func (s *State) AppendEncode(b []byte) []byte {
 	b = append(b, byte(s.phase), boot)
 	b = binary.AppendUvarint(b, s.round)
 	for _, set := range [...]peercore.Set{
-		s.connected, s.outstanding, s.remembered, s.asked, s.consented, s.lurkers, s.owed, s.told,
+		s.connected, s.outstanding, s.remembered, s.asked, s.consented, s.lurkers, s.owed, s.expecting,
 	} {
 		b = set.Append(b)
 	}
@@ -95,7 +95,7 @@ func (s *State) Load(b []byte) []byte {
 	c := peercore.Cursor(b)
 	*s = State{cfg: s.cfg, phase: Phase(c.Byte()), boot: c.Byte() != 0, round: c.Uvarint(), asks: s.asks[:0]}
 	for _, set := range [...]*peercore.Set{
-		&s.connected, &s.outstanding, &s.remembered, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.told,
+		&s.connected, &s.outstanding, &s.remembered, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.expecting,
 	} {
 		*set = c.Set()
 	}

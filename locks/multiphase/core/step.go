@@ -35,9 +35,9 @@ func (s *State) advance(out []Effect) []Effect {
 	switch {
 	case s.phase != Lurking:
 		return out
-	case !s.boot: // there may be others that hold, whom nobody of those connected knows
+	case !s.boot: // a holder may be unknown to all that are connected
 		return out
-	case s.connected.Empty(): // nobody to ask
+	case s.connected.Empty(): // no peer to ask
 		s.round++
 		s.phase = Acquired
 		return append(out, Effect{Kind: peercore.Hold})
@@ -52,7 +52,7 @@ func (s *State) solicit(out []Effect) []Effect {
 	s.round++
 	s.phase = Soliciting
 	s.asked, s.consented, s.lurkers = s.connected, peercore.Set{}, peercore.Set{}
-	s.told = peercore.Set{} // the LockReset that ends this round goes to everybody
+	s.expecting = peercore.Set{} // the LockReset that ends this round goes to all
 	return s.myLock(s.connected, out)
 }
 
@@ -63,14 +63,14 @@ func (s *State) leave(out []Effect) []Effect {
 		return out
 	case Lurking:
 		s.phase = None
-		out = s.lockReset(s.told, out) // they may wait for this peer's turn, which will not come
-		s.told = peercore.Set{}
+		out = s.lockReset(s.expecting, out) // they may wait for this peer's turn, which will not come
+		s.expecting = peercore.Set{}
 		return out
 	case Acquired:
 		if s.cfg.Options.Fair {
 			s.owed = s.lurkers
 		}
-	case Soliciting: // nobody was passed, so nothing is owed
+	case Soliciting: // no peer was passed, so nothing is owed
 	}
 	s.phase = None
 	s.asked, s.consented, s.lurkers = peercore.Set{}, peercore.Set{}, peercore.Set{}
@@ -153,7 +153,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 
 func (s *State) disconnect(peer int, out []Effect) []Effect {
 	s.forget(peer)
-	for _, set := range [...]*peercore.Set{&s.connected, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.told} {
+	for _, set := range [...]*peercore.Set{&s.connected, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.expecting} {
 		*set = set.Without(peer)
 	}
 	switch {
@@ -186,7 +186,7 @@ func (s *State) lookAt(peer int, out []Effect) []Effect {
 	s.remembered = s.remembered.Without(peer)
 	lurks := s.cfg.Options.Fair && s.phase == Lurking
 	if lurks {
-		s.told = s.told.With(peer)
+		s.expecting = s.expecting.With(peer)
 	}
 	return peercore.SendTo(peercore.SetOf(peer), Message{Kind: YourLock, Round: a.round, Lurks: lurks}, out)
 }

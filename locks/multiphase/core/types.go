@@ -73,12 +73,12 @@ const (
 	// RuleFlow: when every outstanding request of others has been reset.
 	RuleFlow Rule = iota
 	// RuleLiteral: at any LockReset, as the original list of rules reads. Two of
-	// three peers can then hold the lock, with no fault and nobody giving up.
+	// three peers can then hold the lock, with no fault, and without giving up.
 	//
 	// It is that one rule of the list. Fair, View and Rounds, which the list does not
 	// have either, are options of their own. Without all three these gaps of the list
 	// stay closed: nothing is acquired before all peers have met; a MyLock is remembered
-	// while ACQUIRED too; who leaves or loses a peer looks again at whom it remembers;
+	// while ACQUIRED too; a peer that leaves, or loses another, looks again at those it remembers;
 	// a peer that is lost while SOLICITING begins the round anew, unless it was the last
 	// one; a new peer is asked, and told what is asked for, when it connects; LockReset
 	// is sent once.
@@ -90,8 +90,8 @@ func (r Rule) String() string { return [...]string{"flow", "literal"}[r] }
 // Options are the rules in force. All peers of a cluster need the same.
 type Options struct {
 	Rule   Rule
-	Fair   bool // whoever passed a waiting peer waits for it in turn
-	View   bool // consent only to those who see everybody that I see
+	Fair   bool // a peer that passed a waiting one waits for it in turn
+	View   bool // consent only to peers that see all that this one sees
 	Rounds bool // consent counts only for the round that it answers
 }
 

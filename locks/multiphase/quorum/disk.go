@@ -39,37 +39,33 @@ func (s *State) AppendStored(b []byte) []byte { return s.disk.append(b) }
 // LoadStored makes a state that has just been made or reset the one of a process that has
 // read b. Its error wraps [ErrStored].
 func (s *State) LoadStored(b []byte) error {
-	d, n := stored{}, 0
-	for _, field := range [...]*uint64{nil, &d.vote.token, &d.floor, &d.seen} {
-		v, size := binary.Uvarint(b[n:])
-		if size <= 0 {
+	var numbers [4]uint64
+	rest := b
+	for i := range numbers {
+		v, n := binary.Uvarint(rest)
+		if n <= 0 {
 			return fmt.Errorf("%d bytes %x, want four numbers: %w", len(b), b, ErrStored)
 		}
-		n += size
-		switch {
-		case field != nil:
-			*field = v
-		case v >= peercore.MaxPeers:
-			return fmt.Errorf("vote for peer %d, want one below %d: %w", v, peercore.MaxPeers, ErrStored)
-		default:
-			d.vote.from = int(v)
-		}
+		numbers[i], rest = v, rest[n:]
 	}
-	if n != len(b) {
-		return fmt.Errorf("%d bytes after it: %w", len(b)-n, ErrStored)
-	}
-	if from := d.vote.from; d.vote.token != 0 && from != s.cfg.Self && !s.cfg.Peers.Has(from) {
+	from, token := numbers[0], numbers[1]
+	if len(rest) > 0 {
+		return fmt.Errorf("%d bytes after it: %w", len(rest), ErrStored)
+	} else if from >= peercore.MaxPeers || token != 0 && int(from) != s.cfg.Self && !s.cfg.Peers.Has(int(from)) {
 		return fmt.Errorf("vote for peer %d, which is not configured: %w", from, ErrStored)
 	}
-	s.disk = stored{vote: d.vote, floor: max(d.floor, s.floor), seen: max(d.seen, d.vote.token, s.seen)}
+	s.disk = stored{
+		vote:  request{from: int(from), token: token},
+		floor: max(numbers[2], s.floor), seen: max(numbers[3], token, s.seen),
+	}
 	s.restart()
 	return nil
 }
 
 // restart makes it the state of a new process that has read what was kept. What the old
-// one held or asked for is over, so its vote for itself is free at once: whoever has the
-// file for itself knows that the old process has ended, and its callers were told or ended
-// with it. Another process of the same peer, or an older copy of the file, would break that.
+// one held or asked for is over, so its vote for itself is free at once: a process that has the
+// file for itself knows that the old one has ended, and its callers were told or ended with
+// it. Another process of the same peer, or an older copy of the file, would break that.
 func (s *State) restart() {
 	d := s.disk
 	*s = State{cfg: s.cfg, waiting: s.waiting[:0], disk: d, vote: d.vote, floor: d.floor, seen: d.seen}

@@ -2,7 +2,7 @@
 // machine: one [State] is what one peer knows of one resource, and [State.Step] is the
 // whole algorithm. There is no goroutine, clock, socket or map inside.
 //
-//	        request, own vote given              own vote free, nobody waits for it,
+//	        request, own vote given              own vote free and not waited for,
 //	        away or waited for                   most peers connected
 //	NONE ───────────────────────────► LURKING ──────────────────────────► SOLICITING
 //	 ▲ │   request: own vote to itself, MyLock(t) to all peers            ▲ │    │
@@ -13,8 +13,8 @@
 //
 // Peers have fixed, distinct ranks; rank 0 is the highest. Each has one vote for each
 // resource. It gives it to one request at a time, the highest-ranking of those that wait
-// for it, and asks for it back (Recall) when a higher-ranking one comes; who still
-// solicits returns it (Return), who has acquired does not. A majority of all configured
+// for it, and asks for it back (Recall) when a higher-ranking one comes. A peer that still
+// solicits returns it (Return), one that has acquired does not. A majority of all configured
 // peers is needed to acquire, so two can't hold at once, however the network is divided,
 // and a minority waits. It does not even ask: votes that can't win are in the way of
 // others.
@@ -34,10 +34,10 @@
 //
 // # Lost connections, and leases
 //
-// A vote survives the connection to whom it was given. Only that peer can free it (by
-// LockReset, by a request with another token, by Return), or time: who solicits or holds
-// does so for no longer than its Lease, counted from when it asked, and a voter keeps its
-// vote for longer than that, counted from when it was asked ([peercore.Vote]). Who holds
+// A vote survives the connection to the peer that has it. Only that peer can free it (by
+// LockReset, by a request with another token, by Return), or time: a peer solicits or holds
+// for no longer than its Lease, counted from when it asked, and a voter keeps its
+// vote for longer than that, counted from when it was asked ([peercore.Vote]). A holder
 // asks again in time ([peercore.Renew]). The lease is then counted from when that was
 // sent, once a majority has answered that very renewal: a late answer to the renewal
 // before tells nothing of how long its sender will still keep its vote. The next renewal
@@ -53,7 +53,7 @@
 // tokens below one that it has seen.
 //
 // Lose, and the LockReset that gives the votes back, are one step. So where the voters are
-// reached again just then, whoever held has as long to notice as a message and a vote take,
+// reached again just then, the holder has as long to notice as a message and a vote take,
 // and not the margin by which the voters would have waited longer.
 //
 // # Crashes, with a disk
@@ -62,20 +62,19 @@
 // follows from it leaves the peer ([peercore.Store]), with the highest token that may have
 // been used by the vote and the highest that was seen. A peer that crashed goes on with
 // them: a vote for another runs for a whole Vote timer from the restart, its own hold is
-// over, and tokens grow whoever crashed, all at once too. Nothing has to be recovered, so
+// over, and tokens grow, also when all peers crash at once. Nothing has to be recovered, so
 // any majority of peers that come back is enough.
 //
 // # Loss of memory
 //
 // Without, and when a disk is lost, votes are gone with the process. A peer that starts so,
-// and was not told that the whole cluster is new, may have taken part before, so it recovers
-// first: it neither votes nor asks until its
-// Recovery timer is over, when nobody relies any more on a vote that it may have given.
-// Only then it asks the others which tokens were used (Ask, Floor): before, a grant by
+// and was not told that the whole cluster is new, recovers first: it neither votes nor asks
+// until its Recovery timer is over, when no peer relies any more on a vote that it may have
+// given. Only then it asks the others which tokens were used (Ask, Floor): before, a grant by
 // such a vote may still come about. It waits for the answers of N - majority + 1 peers
 // that are not recovering, which have a member in common with every majority that its
 // vote completed. If all other peers have answered it goes on though fewer of them are
-// steady: then nobody is left who could know more. That is how a cluster starts whose
+// steady: then no peer is left that could know more. That is how a cluster starts whose
 // peers all recover.
 //
 // So exclusion outlives any loss of memory. That tokens grow does while less than a
@@ -85,20 +84,11 @@
 //
 // # Fairness
 //
-// The highest-ranking request goes first, so others are passed. Who solicits is passed
-// only by those who rank higher, and each of these lurks in turn while a request waits for
-// its vote. But who lurks can be passed again and again by any two others, whatever its
+// The highest-ranking request goes first, so others are passed. A peer that solicits is passed
+// only by those that rank higher, and each of these lurks in turn while a request waits for
+// its vote. But a lurker can be passed again and again by any two others, whatever its
 // rank, as long as the request of one reaches it before the LockReset of the other. And a
 // round loses its place and begins again if its token is refused, because a higher one
 // was granted meanwhile, or if it outlives its lease. So nothing here rules out
 // starvation.
-//
-// # Differences from the table in the specification
-//
-//   - A voter does not wait for the first message of a new connection before it sends
-//     Recall on it. A Recall that comes too early does nothing, since the vote is counted
-//     no more, and is repeated with the answer to the MyLock that is on its way.
-//   - A peer that sees no majority lurks.
-//   - LockReset has no token. On a connection it comes in order with the requests that it
-//     ends, and what was on its way on an earlier connection does not arrive.
 package quorum

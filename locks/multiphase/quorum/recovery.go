@@ -20,7 +20,7 @@ func (s *State) receiveFloor(from int, m Message, out []Effect) []Effect {
 
 // finish ends the recovery if enough is known. Otherwise it waits, for more answers or
 // for peers to come back. All at once may be recovering, as when a cluster starts: then
-// nobody else is left who could know more.
+// no other peer is left that could know more.
 func (s *State) finish(out []Effect) []Effect {
 	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard.Equal(s.cfg.Peers)
 	if !s.waited || !enough {
@@ -31,7 +31,7 @@ func (s *State) finish(out []Effect) []Effect {
 	if s.cfg.Part == Control {
 		out = append(out, Effect{Kind: peercore.Recovered, Token: s.floor})
 	}
-	// Others may still wait for one who is not recovering.
+	// Others may still wait for a peer that is not recovering.
 	out = peercore.SendTo(s.connected, Message{Kind: Floor, Token: s.seen}, out)
 	return s.settle(out)
 }

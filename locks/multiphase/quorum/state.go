@@ -15,12 +15,12 @@ type State struct {
 	phase    Phase
 	token    uint64       // of the round, while soliciting or acquired
 	seq      uint64       // of its latest renewal
-	granted  peercore.Set // who voted for it; once acquired, who answered the latest renewal
+	granted  peercore.Set // voted for it; once acquired, have answered the latest renewal
 	renewing bool         // the latest renewal has not been answered by a majority
 	due      bool         // Renew is over: the next renewal is to come as soon as it can
 
 	// The voter.
-	vote     request // to whom the vote is given; it outlives connections
+	vote     request // to which the vote is given; it outlives connections
 	recalled bool    // it was asked for back
 	floor    uint64  // no token above it was used by this peer's vote, as far as it knows
 	waiting  queue   // requests of connected peers, and perhaps the own
@@ -29,18 +29,18 @@ type State struct {
 	// Recovery from a loss of memory.
 	recovering bool         // no voting, no asking
 	waited     bool         // nothing is left of what the peer granted before
-	heard      peercore.Set // who told its floor since then
-	steady     peercore.Set // those of heard who were not recovering
+	heard      peercore.Set // have told their floors since then
+	steady     peercore.Set // those of heard that were not recovering
 }
 
-// New is a resource that nobody wants, at a peer that is connected to nobody. The
+// New is an unwanted resource, at a peer without connections. The
 // config is kept, not copied, and must not change. A recovering peer has lost its
 // memory, if it had one: its Recovery timer runs from now on.
 func New(cfg *Config, recovering bool) State {
 	return State{cfg: cfg, recovering: recovering}
 }
 
-// Reset makes s the state of a resource that nobody wants, with the connections
+// Reset makes s the state of an unwanted resource, with the connections
 // of the state like; no token up to round can be used again. It reuses the memory of s.
 func (s *State) Reset(like *State, round uint64) {
 	waiting := s.waiting[:0]
@@ -67,8 +67,8 @@ func (s *State) Holds() bool { return s.phase == Acquired }
 // Bootstrapped says that the peer takes part: it has nothing to recover any more.
 func (s *State) Bootstrapped() bool { return !s.recovering }
 
-// Idle says that nothing but Round would be lost by forgetting the state: nobody wants
-// the resource, and no recovery that it does by itself is under way. A control state is
+// Idle says that nothing but Round would be lost by forgetting the state: the resource is
+// not wanted, and no recovery that it does by itself is under way. A control state is
 // never idle.
 func (s *State) Idle() bool {
 	return s.cfg.Part != Control && s.phase == None && !s.voted() && len(s.waiting) == 0 &&

@@ -123,5 +123,5 @@ func (c *Config) majority() int { return (c.Peers.Len()+1)/2 + 1 }
 
 // steadyNeeded is of how many others, that are not recovering themselves, a recovering
 // peer must know the floor. Together with the peer they leave less than a majority
-// out: whoever held the lock by this peer's vote held it by one of theirs, too.
+// out: a holder by this peer's vote held by one of theirs, too.
 func (c *Config) steadyNeeded() int { return c.Peers.Len() + 1 - c.majority() + 1 }

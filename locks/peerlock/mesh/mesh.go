@@ -106,8 +106,8 @@ func (m *Mesh) Flush() {
 	}
 }
 
-// FlushTogether is Flush for callers of whom many may be about to send: the first of them lets
-// all goroutines that can run go first, and then sends for all. On a process with one
+// FlushTogether is Flush where many callers may be about to send: the first of them lets all
+// goroutines that can run go first, and then sends for all. On a process with one
 // processor, each would otherwise make a write of its own.
 func (m *Mesh) FlushTogether() {
 	if !m.flushing.CompareAndSwap(false, true) {

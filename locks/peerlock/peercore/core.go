@@ -7,7 +7,7 @@ type Machine[S, M any] interface {
 	// Step takes one event and appends what is to be done about it to out. An event
 	// that does not fit does nothing.
 	Step(ev Event[M], out []Effect[M]) []Effect[M]
-	// Reset makes it the state of a resource that nobody wants, with the connections
+	// Reset makes it the state of an unwanted resource, with the connections
 	// of the state like, whose rounds or timestamps start above round. It reuses its
 	// own memory and shares none with like.
 	Reset(like *S, round uint64)
@@ -66,8 +66,8 @@ type Durable interface {
 // Algorithm is how the peers of one cluster are made and what they say.
 type Algorithm[S, M any] struct {
 	Spec string // canonical, with all options; peers of another spec are refused
-	// New is the state of a resource that nobody wants, at a peer that is connected to
-	// nobody. amnesic says that the peer took part before and lost its memory.
+	// New is the state of an unwanted resource, at a peer without connections. amnesic says
+	// that the peer took part before and lost its memory.
 	New func(self int, peers Set, amnesic bool) S
 	// Control is for algorithms whose peers must recover from the loss of their memory
 	// before they take part. A peer of many resources does so once for all of them: with
@@ -85,7 +85,7 @@ type Algorithm[S, M any] struct {
 	// Renumber replaces every round or timestamp in a message by what f makes of it,
 	// like the method of [Numbered]. Nil if the states are not Numbered.
 	Renumber func(m *M, from, to int, f func(owner int, number uint64) uint64)
-	// Mutant is for tests of explorations and simulations. Nobody else looks at it.
+	// Mutant is for tests of explorations and simulations. Production does not look at it.
 	Mutant Mutant[S, M]
 }
 

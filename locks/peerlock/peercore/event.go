@@ -36,9 +36,9 @@ const (
 	// from which a lease counts: a Start of Lease, also one that comes later, with the
 	// answers, makes the lease end one lease time after the last Start of Renew.
 	Renew
-	// Vote is over when the one to whom this peer gave its vote can't believe any more
-	// that it has it: a Lease and a margin for clocks that drift, after it was asked. So
-	// it never counts from before the event of the step that starts it.
+	// Vote is over when the peer that has this one's vote can't believe any more that it
+	// has it: a Lease and a margin for clocks that drift, after it was asked. So it never
+	// counts from before the event of the step that starts it.
 	Vote
 	// Recovery is over when whatever this peer granted before it lost its memory can't
 	// be believed in any more: as long as Vote, from when it started. No effect starts it:
@@ -72,7 +72,7 @@ const (
 	Pause                           // give Wake after a random time that grows with Attempt
 	Start                           // start Timer, or start it again
 	Stop                            // stop Timer
-	Lose                            // whoever was told Hold must assume that it no longer holds
+	Lose                            // a client that was told Hold must assume that it no longer holds
 	Recovered                       // control states: all resources are to Recover, with Token as Round
 	// Store comes from cores that are [Durable]. What AppendStored says after the step is to
 	// be on disk before anything leaves the process that this step asks for after it, or a
