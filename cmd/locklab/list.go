@@ -225,10 +225,10 @@ func oneOf(entries []listed, name string, read func(string) (listed, error)) (on
 // timeline is what a scenario breaks in a run of the default length, and what it expects.
 func timeline(s scenario.Scenario) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("timeline, of %s that are measured:", sentence.Lasting(lab.DefaultDuration).String()))
+	fmt.Fprintf(&out, "\ntimeline, of %s that are measured:\n", sentence.Lasting(lab.DefaultDuration))
 	faults := textTable{left: true}
 	for _, one := range s.Schedule(lab.DefaultDuration) {
-		when := fmt.Sprintf("%s to %s", sentence.Lasting(one.Window.From).String(), sentence.Lasting(one.Window.Until).String())
+		when := fmt.Sprintf("%s to %s", sentence.Lasting(one.Window.From), sentence.Lasting(one.Window.Until))
 		faults.row("  "+when, one.Step.Fault.Kind, history.TargetText(one.Step.Fault.Target).String())
 	}
 	if len(s.Timeline) == 0 {
@@ -236,10 +236,10 @@ func timeline(s scenario.Scenario) string {
 	}
 	faults.write(&out, 0)
 	if wanted := catalog.Wanted(scenario.Wants{Hold: s.Wants.Hold}); len(wanted) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("unless flags say otherwise: %s", sentence.And(wanted...)))
+		fmt.Fprintf(&out, "\nunless flags say otherwise: %s\n", sentence.And(wanted...))
 	}
 	if wanted := catalog.Wanted(scenario.Wants{Clients: s.Wants.Clients, Resources: s.Wants.Resources}); len(wanted) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("unless flags say otherwise, in the raw workloads: %s", sentence.And(wanted...)))
+		fmt.Fprintf(&out, "\nunless flags say otherwise, in the raw workloads: %s\n", sentence.And(wanted...))
 	}
 	return out.String()
 }
@@ -437,10 +437,10 @@ func optionsOf(e catalog.Entry) string {
 	options, variants := e.Describe("")
 	switch {
 	case len(options) > 0:
-		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("options of %s, behind a colon and with commas between them, such as %s:", e.Name, example(e.Name, options)))
+		fmt.Fprintf(&out, "\noptions of %s, behind a colon and with commas between them, such as %s:\n", e.Name, example(e.Name, options))
 		writeOptions(&out, options)
 	case len(variants) == 0:
-		fmt.Fprintf(&out, "\n%s\n", fmt.Sprintf("%s has no options.", e.Name))
+		fmt.Fprintf(&out, "\n%s has no options.\n", e.Name)
 	}
 	for _, v := range variants {
 		name := e.Name + ":" + v.Name
@@ -458,14 +458,14 @@ func optionsOf(e catalog.Entry) string {
 		other := slices.DeleteFunc(slices.Clone(own), same)
 		switch {
 		case len(other) == len(own):
-			fmt.Fprintf(&out, "  %s\n", "options:")
+			fmt.Fprintln(&out, "  options:")
 		case len(without) > 0:
-			fmt.Fprintf(&out, "  %s\n", fmt.Sprintf("options: those of %s without %s", e.Name, strings.Join(without, ", ")))
+			fmt.Fprintf(&out, "  options: those of %s without %s\n", e.Name, strings.Join(without, ", "))
 		default:
-			fmt.Fprintf(&out, "  %s\n", fmt.Sprintf("options: those of %s", e.Name))
+			fmt.Fprintf(&out, "  options: those of %s\n", e.Name)
 		}
 		if len(other) > 0 && len(other) < len(own) {
-			fmt.Fprintf(&out, "  %s\n", "and these, which are new or have another default:")
+			fmt.Fprintln(&out, "  and these, which are new or have another default:")
 		}
 		writeOptions(&out, other)
 	}
@@ -551,8 +551,8 @@ func stepOf(k fault.Kind) string {
 		}
 		lines.row("  "+f.Name+": "+f.Example, text)
 	}
-	fmt.Fprintf(&out, "\n%s\n  - {%s}\n", "as a step of a scenario's timeline:", strings.Join(pairs, ", "))
-	fmt.Fprintf(&out, "\n%s\n", "its fields:")
+	fmt.Fprintf(&out, "\nas a step of a scenario's timeline:\n  - {%s}\n", strings.Join(pairs, ", "))
+	fmt.Fprint(&out, "\nits fields:\n")
 	lines.write(&out, 0) // its last column is folded
 	return out.String()
 }
