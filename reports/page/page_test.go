@@ -70,7 +70,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 	}
 	const start = 1000 * ms
 	run := &record.Run{Head: history.Run{Lock: row.Lock, Workload: row.Workload, OfferedPS: 100}, Measure: start, Drain: start + 6000*ms, End: start + 8000*ms}
-	run.Nodes = []record.Node{{Name: "master-c", Zone: "c"}}
+	run.Nodes = map[string]*record.Node{"master-c": {Name: "master-c", Zone: "c"}}
 	for i := range int64(600) {
 		at := start + i*10*ms
 		q := record.Request{Op: record.Op{From: at, At: at + 12*ms, Node: "master-a", Resource: "group-1"}, Room: "r1"}

@@ -77,7 +77,7 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 	s := scene{run: run, Scene: Scene{What: "outage", Of: o.Of, AtMS: o.FromMS, LastsMS: o.MS()}}
 	asks, ours := run.Canaries, func(*record.Acquire) bool { return true }
 	if zone, is := strings.CutPrefix(o.Of, "zone "); is {
-		ours = func(a *record.Acquire) bool { n := run.Node(a.Node); return n != nil && n.Zone == zone }
+		ours = func(a *record.Acquire) bool { n := run.Nodes[a.Node]; return n != nil && n.Zone == zone }
 	} else if o.Of != "" {
 		asks, ours = run.Acquires, func(a *record.Acquire) bool { return a.Resource == o.Of }
 	}

@@ -33,8 +33,8 @@ func Judge(r *record.Run, row *result.Row) {
 		second: int64(r.Head.Limit(time.Second)), least: int64(r.Head.Limit(1500 * time.Millisecond)),
 		away: map[string][]record.Span{}, deaf: map[string][]record.Span{}, granted: map[string][]int64{},
 	}
-	for i := range r.Nodes {
-		j.away[r.Nodes[i].Name] = r.Nodes[i].Away
+	for name, n := range r.Nodes {
+		j.away[name] = n.Away
 	}
 	j.faults()
 	if j.masters(); len(j.granted) > 0 {
@@ -75,8 +75,7 @@ const zonePrefix = "zone "
 
 // The ranks of the words.
 const (
-	live = iota
-	stalls
+	stalls = 1 + iota
 	down
 	dead
 )
@@ -260,7 +259,7 @@ func (j *judge) word(o outage) {
 func (j *judge) tell() {
 	v := &j.row.Verdict
 	v.Word, v.Liveness = result.Live, result.Statement{State: result.OK}
-	if j.rank > live {
+	if j.rank > 0 {
 		v.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
 		v.Liveness = result.Statement{State: result.Failed, Code: result.Code(v.Word), N: ms(j.decides.Len()), Of: j.decides.of}
 		j.outages = slices.Concat([]outage{j.decides}, slices.DeleteFunc(j.outages, func(o outage) bool { return o == j.decides }))

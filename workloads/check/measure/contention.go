@@ -9,24 +9,13 @@ import (
 	"locklab/workloads/result"
 )
 
-// granted are the grants among acquisitions, sorted by time.
-func granted(own []*record.Acquire) (grants []*record.Acquire) {
-	grants = make([]*record.Acquire, 0, len(own))
-	for _, a := range own {
-		if a.Outcome == record.OK {
-			grants = append(grants, a)
-		}
-	}
-	slices.SortFunc(grants, func(a, b *record.Acquire) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Hold, b.Hold)) })
-	return grants
-}
-
 // contention measures how each resource went from one client to the next.
 func (m *measures) contention() {
 	var took dist
 	peers := map[string]*peer{}
 	for own := range m.ByResource() {
-		grants := granted(own)
+		grants := slices.DeleteFunc(slices.Clone(own), func(a *record.Acquire) bool { return a.Outcome != record.OK })
+		slices.SortFunc(grants, func(a, b *record.Acquire) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Hold, b.Hold)) })
 		m.handoffs(own, grants, &took)
 		m.peers(own, grants, peers)
 	}

@@ -22,7 +22,10 @@ func Of(r *record.Run, row *result.Row) {
 	m := measures{Run: r, row: row}
 	m.requests()
 	m.acquires()
-	m.messages()
+	// Canaries send messages as well, so they count on both sides.
+	if n, ended, known := m.counted(func(a *record.Acquire) uint64 { return a.Messages }); known {
+		m.set("messages_per_acquire", n, ended)
+	}
 	if r.Head.Workload != history.Matchmaking {
 		m.contention()
 	}
@@ -130,14 +133,6 @@ func (d *dist) ms(q float64) float64 {
 	}
 	n := float64(d.h.TotalCount())
 	return ms(d.h.ValueAtQuantile(100 * math.Ceil(q*n-1e-6) / n))
-}
-
-// messages divides what the masters' locks sent in the measured part by the acquisitions that
-// ended in it. Canaries send messages as well, so they count on both sides.
-func (m *measures) messages() {
-	if n, ended, known := m.counted(func(a *record.Acquire) uint64 { return a.Messages }); known {
-		m.set("messages_per_acquire", n, ended)
-	}
 }
 
 // counted is by how much the running totals of all masters grew in the measured part, and how

@@ -108,7 +108,6 @@ type scribe struct {
 	held        map[string]*Acquire // by hold, until it is released
 	ends        []history.Event     // of holds whose acquisition comes later, or never
 	phases      map[string]int64
-	nodes       map[string]*Node
 	faults      map[string]*Fault
 	points      []history.Event
 	rooms       map[string]int      // the place of each
@@ -118,8 +117,8 @@ type scribe struct {
 
 func newScribe() *scribe {
 	return &scribe{
-		run: &Run{ErrNS: map[string]int64{}, holds: map[string]*Acquire{}}, held: map[string]*Acquire{}, phases: map[string]int64{}, numbers: map[string][]uint64{},
-		nodes: map[string]*Node{}, rooms: map[string]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
+		run: &Run{Nodes: map[string]*Node{}, ErrNS: map[string]int64{}, holds: map[string]*Acquire{}}, held: map[string]*Acquire{}, phases: map[string]int64{}, numbers: map[string][]uint64{},
+		rooms: map[string]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
 	}
 }
 
@@ -279,10 +278,10 @@ func (a *Acquire) end(e *history.Event) {
 
 // node has what is known of a node so far.
 func (s *scribe) node(name string) *Node {
-	n := s.nodes[name]
+	n := s.run.Nodes[name]
 	if n == nil {
 		n = &Node{Name: name}
-		s.nodes[name] = n
+		s.run.Nodes[name] = n
 	}
 	return n
 }
@@ -299,18 +298,12 @@ func (s *scribe) addFault(e *history.Event) {
 		return
 	}
 	f.From, f.To, f.Nodes = both(f.From, e.From), both(f.To, e.To), both(f.Nodes, e.Nodes)
-	switch e.State {
-	case "asked":
-		f.Asked = min(f.Asked, e.AtNS)
-	case "began":
-		f.Began = min(f.Began, e.AtNS)
-	case "heal-asked":
-		f.Heal = min(f.Heal, e.AtNS)
-	case "ended":
-		f.Ended = min(f.Ended, e.AtNS)
-	case "away":
-		f.Away = true
-	case "unproven":
+	times := map[string]*int64{"asked": &f.Asked, "began": &f.Began, "heal-asked": &f.Heal, "ended": &f.Ended}
+	if at := times[e.State]; at != nil {
+		*at = min(*at, e.AtNS)
+	}
+	f.Away = f.Away || e.State == "away"
+	if e.State == "unproven" {
 		f.Proven, f.Why = false, cmp.Or(f.Why, e.Error)
 	}
 }
@@ -375,13 +368,11 @@ func (s *scribe) settleNodes() {
 	for name := range r.Head.NodeHosts {
 		s.node(name)
 	}
-	delete(s.nodes, "")
-	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-		n := s.nodes[name]
+	delete(r.Nodes, "")
+	for name, n := range r.Nodes {
 		n.Host = cmp.Or(r.Head.NodeHosts[name], n.Host, name)
 		n.Zone = r.Head.HostZones[n.Host]
 		s.settleLife(n)
-		r.Nodes = append(r.Nodes, *n)
 	}
 }
 
@@ -448,7 +439,7 @@ func (s *scribe) settleAcquires() {
 		list := own[resource]
 		for _, a := range list {
 			if a.Granted() {
-				a.Killed = max(a.At, s.nodes[a.Node].Next(a.At).Asked)
+				a.Killed = max(a.At, r.Nodes[a.Node].Next(a.At).Asked)
 				a.Until = min(a.Stopped, a.Lost, a.Killed)
 			}
 		}
@@ -466,8 +457,8 @@ func (s *scribe) settleAcquires() {
 func (s *scribe) widen() {
 	r := s.run
 	bounds := make(map[string]int64, len(r.Nodes))
-	for i := range r.Nodes {
-		bounds[r.Nodes[i].Name] = r.ErrNS[r.Nodes[i].Host]
+	for name, n := range r.Nodes {
+		bounds[name] = r.ErrNS[n.Host]
 	}
 	for _, a := range r.Acquires {
 		a.Err = max(a.Err, bounds[a.Node])
@@ -515,8 +506,8 @@ func (s *scribe) missed(f *Fault) bool {
 		return false
 	}
 	r := s.run
-	for i := range r.Nodes {
-		n, hit := &r.Nodes[i], f.Began
+	for _, n := range r.Nodes {
+		hit := f.Began
 		switch {
 		case slices.Contains(f.Nodes, n.Name):
 			stood := slices.IndexFunc(n.Away, func(away Span) bool { return away.From >= f.Asked })
@@ -547,7 +538,7 @@ func (s *scribe) checkNumbers() {
 	for of, numbers := range s.numbers {
 		slices.Sort(numbers)
 		want, most := uint64(1), 1 // lives
-		if n := s.nodes[of]; n != nil {
+		if n := r.Nodes[of]; n != nil {
 			most = max(n.Starts, 1)
 		}
 		name := cmp.Or(of, history.TargetController)

@@ -5,7 +5,6 @@
 package record
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -42,7 +41,7 @@ type Run struct {
 	Grants   []history.Event // of lock servers that record them, sorted by their time
 
 	Faults []Fault // sorted by Asked
-	Nodes  []Node  // by name
+	Nodes  map[string]*Node
 	// What is rare is as the file has it, in its order.
 	Machines, Usage, Capacities, Rates []history.Event
 
@@ -233,18 +232,9 @@ func (n *Node) Next(at int64) Death {
 	return Death{Asked: Never}
 }
 
-// Node finds one by name; nil if the history has none of it.
-func (r *Run) Node(name string) *Node {
-	i, known := slices.BinarySearchFunc(r.Nodes, name, func(n Node, name string) int { return cmp.Compare(n.Name, name) })
-	if !known {
-		return nil
-	}
-	return &r.Nodes[i]
-}
-
 // Kills are when a node's process was seen to have ended; sorted.
 func (r *Run) Kills(name string) []int64 {
-	if n := r.Node(name); n != nil {
+	if n := r.Nodes[name]; n != nil {
 		return n.Killed
 	}
 	return nil

@@ -166,7 +166,7 @@ func TestWhatIsApart(t *testing.T) {
 	if err != nil || len(r.Canaries) != 1 || len(r.Acquires) != 1 || r.Missing.N+r.Contradictions.N != 0 {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	if a := r.Acquires[0]; a.Err != 7 || r.Node(a.Node).Zone != "c" || r.End != 6*ms {
+	if a := r.Acquires[0]; a.Err != 7 || r.Nodes[a.Node].Zone != "c" || r.End != 6*ms {
 		t.Errorf("%+v, end %d", a, r.End)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 	"time"
 
 	"locklab/locks"
@@ -24,12 +22,11 @@ func (j *judge) checkRecords() {
 		return
 	}
 	for _, a := range j.Acquires {
-		if a.Granted() && a.Stopped == record.Never && j.Node(a.Node).Next(a.At).InOrder {
+		if a.Granted() && a.Stopped == record.Never && j.Nodes[a.Node].Next(a.At).InOrder {
 			j.missing.Add("the release of hold %s", a.Hold)
 		}
 	}
 	if j.Whole() {
-		j.checkPlayers()
 		j.checkNodes()
 		j.checkFaults()
 		j.checkMachines()
@@ -82,7 +79,7 @@ func (j *judge) checkRooms() {
 // gone says that a process, or the history, may have ended before it could record what it did
 // then, or its answer.
 func (j *judge) gone(node string, at int64) bool {
-	n, soon := j.Node(node), at+j.limit(2*time.Second) // an order takes that at most until it is recorded
+	n, soon := j.Nodes[node], at+j.limit(2*time.Second) // an order takes that at most until it is recorded
 	if !j.Ended && j.End <= soon {
 		return true
 	}
@@ -117,7 +114,7 @@ func (j *judge) checkRoom(r *room, ordered bool) {
 	switch {
 	case r.At[record.RoomFull] == record.Never && j.Head.Seats > 0 && r.seats >= j.Head.Seats && !j.gone(worker, r.answered):
 		j.missing.Add("that room %s was full", name)
-	case r.At[record.RoomClosed] == record.Never && j.Node(worker).Next(began).InOrder:
+	case r.At[record.RoomClosed] == record.Never && j.Nodes[worker].Next(began).InOrder:
 		j.missing.Add("the end of room %s", name)
 	}
 	// An order may arrive after its master was killed.
@@ -160,21 +157,6 @@ func (j *judge) checkAccesses() {
 	}
 }
 
-// checkPlayers wants each player of the schedule: they are numbered.
-func (j *judge) checkPlayers() {
-	known, last := 0, -1
-	for i := range j.Requests {
-		q := &j.Requests[i]
-		known += int(q.Count)
-		if n, err := strconv.Atoi(strings.TrimPrefix(q.Client, "p")); err == nil {
-			last = max(last, n)
-		}
-	}
-	if last >= known {
-		j.missing.Add("requests of players before p%d", last)
-	}
-}
-
 // checkNodes wants the beginning and the end of each node's life, where it ran, and the canaries of
 // each master: all masters have them.
 func (j *judge) checkNodes() {
@@ -188,8 +170,7 @@ func (j *judge) checkNodes() {
 			j.missing.Add("the canaries of %s", a.Node)
 		}
 	}
-	for i := range j.Nodes {
-		n := &j.Nodes[i]
+	for _, n := range j.Nodes {
 		name := n.Name
 		switch {
 		case len(n.Events) == 0: // of the topology, but not of this lock
@@ -206,8 +187,8 @@ func (j *judge) checkNodes() {
 // checkFaults wants that each node that a fault was to stop stood still.
 func (j *judge) checkFaults() {
 	away, worst := map[string][]record.Span{}, int64(0)
-	for i := range j.Nodes {
-		away[j.Nodes[i].Name] = j.Nodes[i].Away
+	for name, n := range j.Nodes {
+		away[name] = n.Away
 	}
 	for _, err := range j.ErrNS {
 		worst = max(worst, err)

@@ -77,8 +77,7 @@ func (j *judge) unasked() (list []record.Fault) {
 			list = append(list, record.Fault{Fault: f, Asked: record.Never, Began: from, Heal: record.Never, Ended: to})
 		}
 	}
-	for i := range j.Nodes {
-		n := &j.Nodes[i]
+	for _, n := range j.Nodes {
 		target := "node " + n.Name
 		for k, e := range n.Events {
 			switch e.State {

@@ -259,8 +259,6 @@ func TestSpoiled(t *testing.T) {
 		"a room that was not closed":  {one(room, "closed"), result.Missing, "the end of room R40"},
 		"a hold without an end":       {drop(func(e *history.Event) bool { return is(e, releases...) && e.Hold == "h40" }), result.Missing, "the release of hold h40"},
 		"no name for holds":           {change(func(e *history.Event) { e.Hold = "" }), result.Missing, "the acquisition of the hold of order o-R0"},
-		"half of the load":            {every(2, match), result.Missing, "requests of players before p448"},
-		"one match":                   {one(match, ""), result.Missing, "requests of players before p449"},
 		"no matches":                  {drop(func(e *history.Event) bool { return is(e, match) }), result.LateLoad, "0 of 450 requests"},
 		"no machine":                  {drop(func(e *history.Event) bool { return is(e, history.KindMachine) }), result.Missing, "samples of the machine of the controller"},
 		"a sample less":               {one(history.KindMachine, ""), result.Missing, "samples of the machine of the controller"},
@@ -268,6 +266,7 @@ func TestSpoiled(t *testing.T) {
 		"no drain":                    {drop(func(e *history.Event) bool { return e.State == "drain" }), result.Missing, "the beginning of the phase drain"},
 		"a node's end":                {one(history.KindNode, "stopped"), result.Missing, "the end of node m1"},
 		"a node's start":              {drop(func(e *history.Event) bool { return e.State == "started" && e.Node == "w1" }), result.Missing, "the beginning of node w1"},
+		"a kill that nothing shows":   {more(fault("f", "kill", 5000, 6000, w1)), result.Missing, "that fault f stopped node w1"},
 
 		"a room full, then open": {change(func(e *history.Event) {
 			if e.State == "open" && e.Room == "R7" {

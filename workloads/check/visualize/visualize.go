@@ -43,7 +43,7 @@ func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porc
 		if _, known := clients[client]; !known {
 			clients[client] = len(clients)
 		}
-		for _, o := range operationsOf(r, a) {
+		for _, o := range operationsOf(a) {
 			o.ClientId = clients[client]
 			operations = append(operations, o)
 		}
@@ -61,7 +61,7 @@ func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porc
 }
 
 // operationsOf are an acquisition and the end of its hold.
-func operationsOf(r *record.Run, a *record.Acquire) []porcupine.Operation {
+func operationsOf(a *record.Acquire) []porcupine.Operation {
 	s := step{verb: acquire, hold: a.Node + "/" + a.Hold}
 	asked := min(a.From, a.At) // porcupine draws nothing that ends before it begins
 	if a.Outcome == record.Unknown {
@@ -94,9 +94,9 @@ func annotations(r *record.Run, shown record.Span) (list []porcupine.Annotation)
 		}
 	}
 	for _, f := range r.Faults {
-		note(f.Began, "fault "+f.Kind, "began", f.ID+" on "+f.Target)
-		note(f.Heal, "fault "+f.Kind, "heal-asked", f.ID+" on "+f.Target)
-		note(f.Ended, "fault "+f.Kind, "ended", f.ID+" on "+f.Target)
+		for state, at := range map[string]int64{"began": f.Began, "heal-asked": f.Heal, "ended": f.Ended} {
+			note(at, "fault "+f.Kind, state, f.ID+" on "+f.Target)
+		}
 	}
 	for _, n := range r.Nodes {
 		for _, e := range n.Events {
