@@ -38,7 +38,8 @@ func Run(r *record.Run) result.Row {
 		Partial: !r.Ended || !head.Played && r.Drain-r.Measure < head.DurationNS-int64(time.Millisecond),
 	}
 	if e := head.Expect; e != nil {
-		row.Expected = result.Expected{Safety: e.Safety, Liveness: e.Liveness, Served: e.Availability.Outside, ServedInFault: e.Availability.During}
+		served := e.Availability
+		row.Expected = result.Expected{Safety: e.Safety, Liveness: e.Liveness, Served: served.Outside, ServedInFault: served.During}
 	}
 	deadStands := sound.Judge(r, &row)
 	safety.Judge(r, &row)

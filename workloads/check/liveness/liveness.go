@@ -161,19 +161,11 @@ func (j *judge) resources() {
 		}
 	}
 	if len(j.Acquires) > 0 {
-		j.row.Figures["resource_outage_ms"] = ms(worst.Len())
+		j.row.Figures["resource_outage_ms"] = record.MS(worst.Len())
 	}
 	if worst.Len() > 0 {
 		j.outages = slices.Insert(j.outages, min(1, len(j.outages)), worst)
 	}
-}
-
-// outside appends the parts of a time that lie in no hole.
-func outside(spans, holes []record.Span, s record.Span) []record.Span {
-	if len(holes) == 0 {
-		return append(spans, s)
-	}
-	return append(spans, without([]record.Span{s}, holes)...)
 }
 
 // canaries judges the lock and each zone.
@@ -196,7 +188,7 @@ func (j *judge) canaries() {
 		slices.Sort(z.grants)
 		o := j.between(of, j.second, z.grants, union(z.up))
 		j.outages = append(j.outages, o)
-		j.row.Figures[figure] = max(j.row.Figures[figure], ms(o.Len()))
+		j.row.Figures[figure] = max(j.row.Figures[figure], record.MS(o.Len()))
 	}
 	judge("", "outage_ms", &lock)
 	for _, name := range slices.Sorted(maps.Keys(zones)) {
@@ -261,14 +253,14 @@ func (j *judge) tell() {
 	v.Word, v.Liveness = result.Live, result.Statement{State: result.OK}
 	if j.rank > 0 {
 		v.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
-		v.Liveness = result.Statement{State: result.Failed, Code: result.Code(v.Word), N: ms(j.decides.Len()), Of: j.decides.of}
+		v.Liveness = result.Statement{State: result.Failed, Code: result.Code(v.Word), N: record.MS(j.decides.Len()), Of: j.decides.of}
 		j.outages = slices.Concat([]outage{j.decides}, slices.DeleteFunc(j.outages, func(o outage) bool { return o == j.decides }))
 	}
 	for _, o := range j.outages {
 		j.row.Outages = append(j.row.Outages, result.Outage{Of: o.of, FromMS: j.MS(o.From), ToMS: j.MS(o.To), Open: o.To == j.Drain})
 	}
 	if j.healed {
-		j.row.Figures["recovery_ms"] = ms(j.recovered)
+		j.row.Figures["recovery_ms"] = record.MS(j.recovered)
 	}
 }
 
@@ -277,11 +269,11 @@ func (j *judge) tell() {
 func (j *judge) share(all, inFault string, players bool) {
 	var ok, due [2]float64
 	for o := range j.Due(players) {
-		in := []bool{true, slices.ContainsFunc(j.spells, func(s record.Span) bool { return s.From <= o.From && o.From < s.To })}
-		for k := range in {
-			if !in[k] {
-				continue
-			}
+		times := 1
+		if slices.ContainsFunc(j.spells, func(s record.Span) bool { return s.From <= o.From && o.From < s.To }) {
+			times = 2
+		}
+		for k := range times {
 			if due[k] += float64(o.Count); o.Outcome == record.OK {
 				ok[k] += float64(o.Count)
 			}
@@ -293,9 +285,6 @@ func (j *judge) share(all, inFault string, players bool) {
 		}
 	}
 }
-
-// ms is a time in milliseconds.
-func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
 // union sorts spans, and joins those that touch, in their place.
 func union(spans []record.Span) []record.Span {
@@ -314,24 +303,27 @@ func union(spans []record.Span) []record.Span {
 }
 
 // without has what is left of spans outside of holes; both are sorted and do not touch.
-func without(spans, holes []record.Span) []record.Span {
-	out := make([]record.Span, 0, len(spans))
+func without(spans, holes []record.Span) (out []record.Span) {
 	for _, s := range spans {
-		for len(holes) > 0 && holes[0].To <= s.From {
-			holes = holes[1:]
+		out = outside(out, holes, s)
+	}
+	return out
+}
+
+// outside appends the parts of a time that lie in no hole.
+func outside(out, holes []record.Span, s record.Span) []record.Span {
+	first := sort.Search(len(holes), func(i int) bool { return holes[i].To > s.From })
+	for _, h := range holes[first:] {
+		if h.From >= s.To {
+			break
 		}
-		for _, h := range holes {
-			if h.From >= s.To {
-				break
-			}
-			if h.From > s.From {
-				out = append(out, record.Span{From: s.From, To: h.From})
-			}
-			s.From = h.To
+		if h.From > s.From {
+			out = append(out, record.Span{From: s.From, To: h.From})
 		}
-		if s.From < s.To {
-			out = append(out, s)
-		}
+		s.From = h.To
+	}
+	if s.From < s.To {
+		out = append(out, s)
 	}
 	return out
 }

@@ -118,11 +118,10 @@ func (m *measures) fairness() {
 	got := map[string]float64{}
 	for _, a := range m.Acquires {
 		if a.At >= m.Measure && a.From < m.Drain {
-			n := 0.0
+			got[a.Node] += 0
 			if a.Outcome == record.OK && a.At < m.Drain {
-				n = 1
+				got[a.Node]++
 			}
-			got[a.Node] += n
 		}
 	}
 	sum, squares := 0.0, 0.0

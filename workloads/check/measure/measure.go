@@ -97,14 +97,12 @@ func (m *measures) acquires() {
 	took.into(m, map[string]float64{"acquire_p50_ms": 0.5, "acquire_p99_ms": 0.99, "acquire_max_ms": 1})
 	held.into(m, map[string]float64{"hold_p50_ms": 0.5})
 	if p50, known := m.row.Figures["acquire_p50_ms"]; known {
-		m.set("acquire_rtts", p50, ms(m.Head.RTTNS))
+		m.set("acquire_rtts", p50, record.MS(m.Head.RTTNS))
 	}
 }
 
 // asked is when the client asked for the lock: later than it was due if the client was busy.
 func asked(a *record.Acquire) int64 { return max(a.From, a.Sent) }
-
-func ms(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
 
 // dist is a distribution of times with three significant digits, up to an hour.
 type dist struct{ h *hdrhistogram.Histogram }
@@ -132,7 +130,7 @@ func (d *dist) ms(q float64) float64 {
 		return 0
 	}
 	n := float64(d.h.TotalCount())
-	return ms(d.h.ValueAtQuantile(100 * math.Ceil(q*n-1e-6) / n))
+	return record.MS(d.h.ValueAtQuantile(100 * math.Ceil(q*n-1e-6) / n))
 }
 
 // counted is by how much the running totals of all masters grew in the measured part, and how
@@ -273,7 +271,7 @@ func (m *measures) throughput() {
 				took.add(q.At - q.From)
 			}
 		}
-		if due > 0 && ok == due && took.ms(0.99) < ms(int64(history.MatchesP99)) && late.ms(0.99) < ms(int64(history.MatchesLate)) {
+		if due > 0 && ok == due && took.ms(0.99) < record.MS(int64(history.MatchesP99)) && late.ms(0.99) < record.MS(int64(history.MatchesLate)) {
 			rate := float64(due) / time.Duration(c.AtNS-c.SentNS).Seconds()
 			m.row.Figures["matches_per_s"] = max(m.row.Figures["matches_per_s"], rate)
 		}

@@ -57,11 +57,11 @@ func Read(ctx context.Context, path string) (r *Run, err error) {
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s:%d: %w", path, s.run.Events, err)
+		return nil, fmt.Errorf("%s:%d: %w", path, s.Events, err)
 	case !errors.Is(broken, io.EOF):
 		return nil, broken
 	}
-	s.run.Torn = in.Torn()
+	s.Torn = in.Torn()
 	if r, err = s.settle(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -85,7 +85,7 @@ var errNoRun = errors.New("the first line is not the description of a run: want 
 func (s *scribe) begin(e *history.Event) error {
 	workloads := []string{history.Matchmaking, history.Mutex, history.FencedWrite, history.Handoff}
 	switch head := e.Run; {
-	case s.run.Events > 1:
+	case s.Events > 1:
 		return errors.New("a second description of a run: want the history of one run")
 	case e.Kind != history.KindRun || head == nil:
 		return errNoRun
@@ -98,13 +98,13 @@ func (s *scribe) begin(e *history.Event) error {
 	case head.Workload == history.Matchmaking && head.OfferedPS <= 0: // closed loops offer nothing
 		return fmt.Errorf("run.offered_per_s: have %g, want more than 0", head.OfferedPS)
 	}
-	s.run.Head = *e.Run
+	s.Head = *e.Run
 	return nil
 }
 
 // scribe takes in the events of one history, one by one.
 type scribe struct {
-	run         *Run
+	*Run
 	held        map[string]*Acquire // by hold, until it is released
 	ends        []history.Event     // of holds whose acquisition comes later, or never
 	phases      map[string]int64
@@ -117,15 +117,15 @@ type scribe struct {
 
 func newScribe() *scribe {
 	return &scribe{
-		run: &Run{Nodes: map[string]*Node{}, ErrNS: map[string]int64{}, holds: map[string]*Acquire{}}, held: map[string]*Acquire{}, phases: map[string]int64{}, numbers: map[string][]uint64{},
+		Run:  &Run{Nodes: map[string]*Node{}, ErrNS: map[string]int64{}, holds: map[string]*Acquire{}},
+		held: map[string]*Acquire{}, phases: map[string]int64{}, numbers: map[string][]uint64{},
 		rooms: map[string]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
 	}
 }
 
 // add takes one event. It keeps nothing of e but strings and lists.
 func (s *scribe) add(e *history.Event) error {
-	r := s.run
-	if r.Events++; r.Events == 1 || e.Kind == history.KindRun {
+	if s.Events++; s.Events == 1 || e.Kind == history.KindRun {
 		if err := s.begin(e); err != nil {
 			return err
 		}
@@ -140,7 +140,8 @@ func (s *scribe) add(e *history.Event) error {
 		s.last = max(s.last, e.AtNS)
 	}
 	if from, sent := cmp.Or(e.FromNS, math.MinInt64), cmp.Or(e.SentNS, e.AtNS); from > sent || sent > e.AtNS {
-		r.Contradictions.Add("the event %s of %s was answered before it was asked for", e.Kind, cmp.Or(e.Client, e.Node, e.Host, history.TargetController))
+		who := cmp.Or(e.Client, e.Node, e.Host, history.TargetController)
+		s.Contradictions.Add("the event %s of %s was answered before it was asked for", e.Kind, who)
 	}
 	switch e.Kind {
 	case history.KindAcquire:
@@ -155,15 +156,15 @@ func (s *scribe) add(e *history.Event) error {
 			delete(s.held, e.Hold)
 		}
 	case history.KindMatch:
-		r.Requests = append(r.Requests, Request{s.op(e), e.Room, e.Worker})
+		s.Requests = append(s.Requests, Request{s.op(e), e.Room, e.Worker})
 	case history.KindOrder:
-		r.Orders = append(r.Orders, *e)
+		s.Orders = append(s.Orders, *e)
 	case history.KindRoom:
 		s.addRoom(e)
 	case history.KindRead, history.KindWrite:
-		r.Accesses = append(r.Accesses, *e)
+		s.Accesses = append(s.Accesses, *e)
 	case history.KindGrant:
-		r.Grants = append(r.Grants, *e)
+		s.Grants = append(s.Grants, *e)
 	case history.KindFault:
 		s.addFault(e)
 	default:
@@ -174,7 +175,6 @@ func (s *scribe) add(e *history.Event) error {
 
 // addRare takes the events of which a history has few.
 func (s *scribe) addRare(e *history.Event) {
-	r := s.run
 	switch e.Kind { //nolint:exhaustive // add has taken the others
 	case history.KindPhase:
 		s.phases[e.State] = e.AtNS
@@ -185,41 +185,40 @@ func (s *scribe) addRare(e *history.Event) {
 	case history.KindPoint:
 		s.points = append(s.points, *e)
 	case history.KindClock:
-		r.ErrNS[e.Host] = max(r.ErrNS[e.Host], e.ErrNS)
+		s.ErrNS[e.Host] = max(s.ErrNS[e.Host], e.ErrNS)
 	case history.KindGivenUp:
-		r.GivenUp = append(r.GivenUp, e.Error)
+		s.GivenUp = append(s.GivenUp, e.Error)
 	case history.KindMachine:
 		if e.Machine != nil && e.FromNS < e.AtNS {
-			r.Machines = append(r.Machines, *e)
+			s.Machines = append(s.Machines, *e)
 		}
 	case history.KindUsage:
 		if e.FromNS < e.AtNS {
-			r.Usage = append(r.Usage, *e)
+			s.Usage = append(s.Usage, *e)
 		}
 	case history.KindRate:
-		r.Rates = append(r.Rates, *e)
+		s.Rates = append(s.Rates, *e)
 	case history.KindCapacity:
 		if e.SentNS < e.AtNS {
-			r.Capacities = append(r.Capacities, *e)
+			s.Capacities = append(s.Capacities, *e)
 		}
 	}
 }
 
 func (s *scribe) addRoom(e *history.Event) {
-	r := s.run
 	n, known := s.rooms[e.Room]
 	if !known {
-		n = len(r.Rooms)
+		n = len(s.Rooms)
 		s.rooms[e.Room] = n
-		r.Rooms = append(r.Rooms, Room{
+		s.Rooms = append(s.Rooms, Room{
 			ID: e.Room, Order: e.Order, Worker: e.Node, Resource: e.Resource, Master: e.Client, At: [4]int64{Never, Never, Never, Never},
 		})
 	}
-	room := &r.Rooms[n]
+	room := &s.Rooms[n]
 	room.Err = max(room.Err, e.ErrNS)
 	at := &room.At[max(slices.Index([]string{"starting", "open", "full", "closed"}, e.State), 0)]
 	if *at != Never {
-		r.Contradictions.Add("the order of the states of room %s", e.Room)
+		s.Contradictions.Add("the order of the states of room %s", e.Room)
 	}
 	*at = min(*at, e.AtNS)
 }
@@ -251,12 +250,12 @@ func (s *scribe) addAcquire(e *history.Event) {
 		Op: s.op(e), Err: e.ErrNS, Token: e.Token, Messages: e.Messages, Wakeups: e.Wakeups, Hold: e.Hold,
 		Stopped: Never, Lost: Never, Answered: Never, Killed: Never, Until: Never,
 	}
-	s.run.Acquires = append(s.run.Acquires, a)
+	s.Acquires = append(s.Acquires, a)
 	switch {
 	case a.Granted():
 		s.held[a.Hold] = a
 	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
-		s.run.Missing.Add("the name of a hold that %s got", e.Client)
+		s.Missing.Add("the name of a hold that %s got", e.Client)
 	}
 }
 
@@ -278,10 +277,10 @@ func (a *Acquire) end(e *history.Event) {
 
 // node has what is known of a node so far.
 func (s *scribe) node(name string) *Node {
-	n := s.run.Nodes[name]
+	n := s.Nodes[name]
 	if n == nil {
 		n = &Node{Name: name}
-		s.run.Nodes[name] = n
+		s.Nodes[name] = n
 	}
 	return n
 }
@@ -320,58 +319,55 @@ func both(list, more []string) []string {
 
 // settle makes the record of what was added. The scribe must not be used afterwards.
 func (s *scribe) settle() (*Run, error) {
-	r := s.run
-	if r.Events == 0 {
+	if s.Events == 0 {
 		return nil, errNoRun
 	}
 	s.settlePhases()
 	s.settleNodes()
 	s.settleAcquires()
 	s.widen()
-	slices.SortStableFunc(r.Canaries, func(a, b *Acquire) int { return cmp.Compare(a.At, b.At) })
-	slices.SortStableFunc(r.Orders, byTime)
-	slices.SortStableFunc(r.Grants, byTime)
+	slices.SortStableFunc(s.Canaries, func(a, b *Acquire) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(s.Orders, byTime)
+	slices.SortStableFunc(s.Grants, byTime)
 	s.settleFaults()
 	s.checkNumbers()
-	return r, nil
+	return s.Run, nil
 }
 
 func byTime(a, b history.Event) int { return cmp.Compare(a.AtNS, b.AtNS) }
 
 func (s *scribe) settlePhases() {
-	r := s.run
 	at := func(phase string, otherwise int64) int64 {
 		if at, known := s.phases[phase]; known {
 			return at
 		}
 		return otherwise
 	}
-	r.End = at(loadgen.PhaseEnd, s.last)
-	_, r.Ended = s.phases[loadgen.PhaseEnd]
-	first := min(s.first, r.End)
+	s.End = at(loadgen.PhaseEnd, s.last)
+	_, s.Ended = s.phases[loadgen.PhaseEnd]
+	first := min(s.first, s.End)
 	if _, warmed := s.phases[loadgen.PhaseWarmup]; warmed { // cut short before the measured part
-		first = r.End
+		first = s.End
 	}
-	r.Measure = at(loadgen.PhaseMeasure, first)
-	r.Drain = max(at(loadgen.PhaseDrain, r.End), r.Measure)
-	r.End = max(r.End, r.Drain)
+	s.Measure = at(loadgen.PhaseMeasure, first)
+	s.Drain = max(at(loadgen.PhaseDrain, s.End), s.Measure)
+	s.End = max(s.End, s.Drain)
 	for _, state := range []string{loadgen.PhaseWarmup, loadgen.PhaseMeasure, loadgen.PhaseDrain} {
-		if _, known := s.phases[state]; !known && r.Whole() {
-			r.Missing.Add("the beginning of the phase %s", state)
+		if _, known := s.phases[state]; !known && s.Whole() {
+			s.Missing.Add("the beginning of the phase %s", state)
 		}
 	}
 }
 
 // settleNodes makes lives of the events of nodes.
 func (s *scribe) settleNodes() {
-	r := s.run
-	for name := range r.Head.NodeHosts {
+	for name := range s.Head.NodeHosts {
 		s.node(name)
 	}
-	delete(r.Nodes, "")
-	for name, n := range r.Nodes {
-		n.Host = cmp.Or(r.Head.NodeHosts[name], n.Host, name)
-		n.Zone = r.Head.HostZones[n.Host]
+	delete(s.Nodes, "")
+	for name, n := range s.Nodes {
+		n.Host = cmp.Or(s.Head.NodeHosts[name], n.Host, name)
+		n.Zone = s.Head.HostZones[n.Host]
 		s.settleLife(n)
 	}
 }
@@ -385,7 +381,7 @@ func (s *scribe) settleLife(n *Node) {
 		switch e.State {
 		case history.NodeStarted:
 			if n.Runs {
-				s.run.Missing.Add("the end of node %s before it was started again", n.Name)
+				s.Missing.Add("the end of node %s before it was started again", n.Name)
 			}
 			n.Starts, n.Runs, dead, back = n.Starts+1, true, false, true
 		case history.NodeReady:
@@ -415,83 +411,80 @@ func (s *scribe) settleLife(n *Node) {
 // settleAcquires sorts the acquisitions, and ends the holds whose ends came first, or whose process ended.
 // Of the holds that capacity is measured with none counts.
 func (s *scribe) settleAcquires() {
-	r := s.run
-	own, all := map[string][]*Acquire{}, r.Acquires
-	named := len(r.Orders)+len(r.Accesses)+len(s.ends) > 0
+	own, all := map[string][]*Acquire{}, s.Acquires
+	named := len(s.Orders)+len(s.Accesses)+len(s.ends) > 0
 	for _, a := range all {
 		own[a.Resource] = append(own[a.Resource], a)
 		if named && a.Granted() {
-			if r.holds[a.Hold] != nil {
-				r.Contradictions.Add("the acquisition of hold %s, twice", a.Hold)
+			if s.holds[a.Hold] != nil {
+				s.Contradictions.Add("the acquisition of hold %s, twice", a.Hold)
 			}
-			r.holds[a.Hold] = a
+			s.holds[a.Hold] = a
 		}
 	}
 	for i := range s.ends {
-		if a := r.holds[s.ends[i].Hold]; a != nil {
+		if a := s.holds[s.ends[i].Hold]; a != nil {
 			a.end(&s.ends[i])
 		} else {
-			r.Missing.Add("the acquisition of hold %s", s.ends[i].Hold)
+			s.Missing.Add("the acquisition of hold %s", s.ends[i].Hold)
 		}
 	}
-	r.Acquires = make([]*Acquire, 0, len(all))
+	s.Acquires = make([]*Acquire, 0, len(all))
 	for _, resource := range slices.Sorted(maps.Keys(own)) {
 		list := own[resource]
 		for _, a := range list {
 			if a.Granted() {
-				a.Killed = max(a.At, r.Nodes[a.Node].Next(a.At).Asked)
+				a.Killed = max(a.At, s.Nodes[a.Node].Next(a.At).Asked)
 				a.Until = min(a.Stopped, a.Lost, a.Killed)
 			}
 		}
 		slices.SortStableFunc(list, func(a, b *Acquire) int { return cmp.Compare(a.From, b.From) })
 		switch {
 		case strings.HasPrefix(resource, history.CanaryPrefix):
-			r.Canaries = append(r.Canaries, list...)
+			s.Canaries = append(s.Canaries, list...)
 		case !strings.Contains(resource, history.CapacityResource):
-			r.Acquires = append(r.Acquires, list...)
+			s.Acquires = append(s.Acquires, list...)
 		}
 	}
 }
 
 // widen gives all times of a host the error bound that was known in the end.
 func (s *scribe) widen() {
-	r := s.run
-	bounds := make(map[string]int64, len(r.Nodes))
-	for name, n := range r.Nodes {
-		bounds[name] = r.ErrNS[n.Host]
+	bounds := make(map[string]int64, len(s.Nodes))
+	for name, n := range s.Nodes {
+		bounds[name] = s.ErrNS[n.Host]
 	}
-	for _, a := range r.Acquires {
+	for _, a := range s.Acquires {
 		a.Err = max(a.Err, bounds[a.Node])
 	}
-	for i := range r.Orders {
-		r.Orders[i].ErrNS = max(r.Orders[i].ErrNS, bounds[r.Orders[i].Node])
+	for i := range s.Orders {
+		s.Orders[i].ErrNS = max(s.Orders[i].ErrNS, bounds[s.Orders[i].Node])
 	}
-	for i := range r.Rooms {
-		r.Rooms[i].Err = max(r.Rooms[i].Err, bounds[r.Rooms[i].Worker])
+	for i := range s.Rooms {
+		s.Rooms[i].Err = max(s.Rooms[i].Err, bounds[s.Rooms[i].Worker])
 	}
-	for i := range r.Accesses {
-		r.Accesses[i].ErrNS = max(r.Accesses[i].ErrNS, bounds[r.Accesses[i].Node])
+	for i := range s.Accesses {
+		s.Accesses[i].ErrNS = max(s.Accesses[i].ErrNS, bounds[s.Accesses[i].Node])
 	}
 }
 
 // settleFaults says which faults were proven: seen to begin, to end if they were to end, in
 // force in the measured part, and to have hit the holder that they were aimed at.
 func (s *scribe) settleFaults() {
-	r := s.run
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
 		f := s.faults[id]
 		f.Unasked = slices.Contains([]string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}, f.Kind)
 		f.Proven = f.Proven && f.Began < Never && (f.Heal == Never || f.Ended < Never || f.Away)
 		switch {
 		case !f.Proven || f.Asked == Never:
-		case r.Measure < r.Drain && (f.Began >= r.Drain || max(f.Heal, f.Began+1) <= r.Measure):
+		case s.Measure < s.Drain && (f.Began >= s.Drain || max(f.Heal, f.Began+1) <= s.Measure):
 			f.Proven, f.Why = false, "not in force in the measured part"
 		case s.missed(f):
 			f.Proven, f.Why = false, "it hit no holder"
 		}
-		r.Faults = append(r.Faults, *f)
+		s.Faults = append(s.Faults, *f)
 	}
-	slices.SortStableFunc(r.Faults, func(a, b Fault) int { return cmp.Compare(min(a.Asked, a.Began), min(b.Asked, b.Began)) })
+	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(min(a.Asked, a.Began), min(b.Asked, b.Began)) })
 }
 
 // missed says that a fault that was aimed at a holder, or at a point of a client's work, hit
@@ -505,8 +498,7 @@ func (s *scribe) missed(f *Fault) bool {
 	if !aimed && (!holder || !f.Stops() && len(f.From) == 0) {
 		return false
 	}
-	r := s.run
-	for _, n := range r.Nodes {
+	for _, n := range s.Nodes {
 		hit := f.Began
 		switch {
 		case slices.Contains(f.Nodes, n.Name):
@@ -524,7 +516,7 @@ func (s *scribe) missed(f *Fault) bool {
 		held := func(a *Acquire) bool {
 			return a.Node == n.Name && (resource == "" || a.Resource == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
 		}
-		if aimed && slices.ContainsFunc(s.points, came) || !aimed && slices.ContainsFunc(r.Acquires, held) {
+		if aimed && slices.ContainsFunc(s.points, came) || !aimed && slices.ContainsFunc(s.Acquires, held) {
 			return false
 		}
 	}
@@ -534,11 +526,10 @@ func (s *scribe) missed(f *Fault) bool {
 // checkNumbers looks for gaps in the numbers that events bear: those of each process begin
 // anew with each of its lives, so none stands more often than the one before it.
 func (s *scribe) checkNumbers() {
-	r := s.run
 	for of, numbers := range s.numbers {
 		slices.Sort(numbers)
 		want, most := uint64(1), 1 // lives
-		if n := r.Nodes[of]; n != nil {
+		if n := s.Nodes[of]; n != nil {
 			most = max(n.Starts, 1)
 		}
 		name := cmp.Or(of, history.TargetController)
@@ -549,10 +540,10 @@ func (s *scribe) checkNumbers() {
 			}
 			switch {
 			case numbers[0] != want:
-				r.Missing.Add("number %d of the records of %s", want, name)
+				s.Missing.Add("number %d of the records of %s", want, name)
 				most = max(most, n)
 			case n > most:
-				r.Contradictions.Add("number %d of the records of %s, twice", want, name)
+				s.Contradictions.Add("number %d of the records of %s, twice", want, name)
 			}
 			want, most, numbers = numbers[0]+1, min(most, n), numbers[n:]
 		}

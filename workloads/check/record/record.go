@@ -58,8 +58,11 @@ func (r *Run) MS(at int64) float64 {
 	if at == Never {
 		return result.Never
 	}
-	return float64(at-r.Measure) / 1e6
+	return MS(at - r.Measure)
 }
+
+// MS is a time in milliseconds.
+func MS(ns int64) float64 { return float64(ns) / 1e6 }
 
 // Complete says that the history is one of the lab, which says what was expected and records
 // all that happens. One that was written by hand may lack most of that.
@@ -150,15 +153,15 @@ type Request struct {
 // of players, or else the acquisitions.
 func (r *Run) Due(players bool) iter.Seq[*Op] {
 	return func(yield func(*Op) bool) {
-		n, op := len(r.Acquires), func(i int) *Op { return &r.Acquires[i].Op }
+		due := func(o *Op) bool { return o.From < r.Measure || o.From >= r.Drain || o.Outcome == CalledOff || yield(o) }
 		if players {
-			n, op = len(r.Requests), func(i int) *Op { return &r.Requests[i].Op }
-		}
-		for i := range n {
-			o := op(i)
-			if o.From >= r.Measure && o.From < r.Drain && o.Outcome != CalledOff && !yield(o) {
-				return
+			for i := 0; i < len(r.Requests) && due(&r.Requests[i].Op); {
+				i++
 			}
+			return
+		}
+		for i := 0; i < len(r.Acquires) && due(&r.Acquires[i].Op); {
+			i++
 		}
 	}
 }

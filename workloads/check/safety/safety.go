@@ -50,14 +50,10 @@ type party func() result.Party
 
 func look(r *record.Run, row *result.Row, most int) {
 	j := judge{Run: r, row: row}
-	counts := []string{"overlaps", "in_doubt"}
-	switch r.Head.Workload {
-	case history.Matchmaking:
-		counts = append(counts, "duplicates", "unreachable")
-	case history.FencedWrite:
-		counts = append(counts, "stale_writes", "lost_updates", "fenced_writes")
-	}
-	for _, name := range counts {
+	row.Figures["overlaps"], row.Figures["in_doubt"] = 0, 0
+	for _, name := range map[string][]string{
+		history.Matchmaking: {"duplicates", "unreachable"}, history.FencedWrite: {"stale_writes", "lost_updates", "fenced_writes"},
+	}[r.Head.Workload] {
 		row.Figures[name] = 0
 	}
 	j.rooms()
@@ -137,7 +133,7 @@ func (j *judge) holds() {
 		zombie = max(zombie, j.zombie(holds))
 		j.tokens(slices.DeleteFunc(holds, func(a *record.Acquire) bool { return a.Token == 0 }))
 	}
-	j.row.Figures["zombie_ms"] = float64(zombie) / 1e6
+	j.row.Figures["zombie_ms"] = record.MS(zombie)
 }
 
 // overlaps counts the holds during which another one surely began: the one that surely began

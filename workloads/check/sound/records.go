@@ -186,10 +186,7 @@ func (j *judge) checkNodes() {
 
 // checkFaults wants that each node that a fault was to stop stood still.
 func (j *judge) checkFaults() {
-	away, worst := map[string][]record.Span{}, int64(0)
-	for name, n := range j.Nodes {
-		away[name] = n.Away
-	}
+	worst := int64(0)
 	for _, err := range j.ErrNS {
 		worst = max(worst, err)
 	}
@@ -203,7 +200,10 @@ func (j *judge) checkFaults() {
 			to = max(to, f.Ended)
 		}
 		for _, name := range f.Nodes {
-			spans := away[name] // sorted
+			var spans []record.Span // sorted
+			if n := j.Nodes[name]; n != nil {
+				spans = n.Away
+			}
 			first := sort.Search(len(spans), func(i int) bool { return spans[i].To > f.Asked-2*worst })
 			if first == len(spans) || spans[first].From >= to+2*worst {
 				j.missing.Add("that fault %s stopped node %s", f.ID, name)

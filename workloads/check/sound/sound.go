@@ -90,12 +90,15 @@ func (j *judge) unasked() (list []record.Fault) {
 					add(history.FaultNodeLoss, target, e.State, e.Log, e.AtNS, next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
 				}
 			case history.NodeSuspended:
-				add(history.FaultStandstill, target, "", nil, e.AtNS, next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled))
+				until := next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled)
+				add(history.FaultStandstill, target, "", nil, e.AtNS, until)
 			}
 		}
 	}
 	for i := range j.Machines {
-		if m := &j.Machines[i]; j.stoodStill(m) {
+		// The program that measured was stopped, by hand or with its whole machine: it woke too late by a
+		// second, although hardly anything waited for a CPU.
+		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) && (m.Machine.WaitNS == nil || *m.Machine.WaitNS < m.Machine.LateNS/2) {
 			target := history.TargetController
 			if m.Host != "" {
 				target = history.TargetAgent + m.Host
@@ -136,13 +139,6 @@ func (j *judge) asked(n *record.Node, e history.Event) bool {
 		}
 		return slices.Contains(f.Nodes, n.Name) && min(f.Asked, f.Began) <= e.AtNS && e.AtNS <= to
 	})
-}
-
-// stoodStill says that the program that measured was stopped, by hand or with its whole
-// machine: it woke too late by a second, although hardly anything waited for a CPU.
-func (j *judge) stoodStill(e *history.Event) bool {
-	m := e.Machine
-	return m.LateNS >= j.limit(time.Second) && (m.WaitNS == nil || *m.WaitNS < m.LateNS/2)
 }
 
 func (j *judge) limit(d time.Duration) int64 { return int64(j.Head.Limit(d)) }
@@ -186,20 +182,18 @@ func (j *judge) linksUnused() flaw {
 		return f
 	}
 	beside := func(node string) bool { return !slices.Contains(program.Servers, node) } // perhaps a master
-	if !slices.ContainsFunc(j.Faults, func(l record.Fault) bool {
+	broken := slices.ContainsFunc(j.Faults, func(l record.Fault) bool {
 		return len(l.From)+len(l.Nodes) > 0 && !slices.ContainsFunc(l.Nodes, beside)
-	}) {
-		return f
-	}
+	})
 	seen, bytes := len(program.Servers) == 0, int64(0)
 	for _, e := range j.Usage {
 		for _, u := range e.Usage {
-			if slices.Contains(program.Servers, u.Node) && u.InBytes != nil && u.OutBytes != nil && e.FromNS < j.Drain && e.AtNS > j.Measure {
+			if !beside(u.Node) && u.InBytes != nil && u.OutBytes != nil && e.FromNS < j.Drain && e.AtNS > j.Measure {
 				seen, bytes = true, bytes+*u.InBytes+*u.OutBytes
 			}
 		}
 	}
-	if seen && bytes == 0 {
+	if broken && seen && bytes == 0 {
 		f.Add("%s", j.Head.Lock)
 	}
 	return f
@@ -208,26 +202,20 @@ func (j *judge) linksUnused() flaw {
 // nothing says that nothing was asked in the measured part, or that nothing came of the grants.
 func (j *judge) nothing() flaw {
 	f := flaw{code: result.NothingToJudge, deadStands: true}
-	asked, granted := 0, 0
+	asked, granted := false, false
 	for _, a := range j.Acquires {
 		if a.Outcome != record.Unsent && a.At >= j.Measure && a.From < j.Drain {
-			asked++
-			if a.Outcome == record.OK {
-				granted++
-			}
+			asked, granted = true, granted || a.Outcome == record.OK
 		}
 	}
-	if asked == 0 {
+	served := func(q record.Request) bool { return q.Outcome == record.OK && q.From >= j.Measure && q.From < j.Drain }
+	wrote := func(e history.Event) bool { return e.Kind == history.KindWrite && e.State != history.WriteUnknown }
+	switch workload := j.Head.Workload; {
+	case !asked:
 		f.Add("acquisitions")
-	}
-	if granted > 0 && j.Head.Workload == history.Matchmaking && !slices.ContainsFunc(j.Requests, func(q record.Request) bool {
-		return q.Outcome == record.OK && q.From >= j.Measure && q.From < j.Drain
-	}) {
+	case granted && workload == history.Matchmaking && !slices.ContainsFunc(j.Requests, served):
 		f.Add("requests")
-	}
-	if granted > 0 && j.Head.Workload == history.FencedWrite && !slices.ContainsFunc(j.Accesses, func(e history.Event) bool {
-		return e.Kind == history.KindWrite && e.State != history.WriteUnknown
-	}) {
+	case granted && workload == history.FencedWrite && !slices.ContainsFunc(j.Accesses, wrote):
 		f.Add("writes")
 	}
 	return f

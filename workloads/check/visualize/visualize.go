@@ -17,10 +17,8 @@ import (
 )
 
 const (
-	// most operations of a picture: checking takes exponential time at worst.
-	most = 400
-	// timeout bounds the search in one picture.
-	timeout = 5 * time.Second
+	most    = 400             // operations of a picture: checking takes exponential time at worst
+	timeout = 5 * time.Second // of the search in one picture
 )
 
 // step is the input of one operation of the model.
@@ -28,8 +26,6 @@ type step struct {
 	verb, hold string
 	unknown    bool
 }
-
-const acquire = "acquire"
 
 // Write draws a time of a resource, and says whether the beliefs fit one holder at a time.
 func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porcupine.CheckResult, error) {
@@ -62,7 +58,7 @@ func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porc
 
 // operationsOf are an acquisition and the end of its hold.
 func operationsOf(a *record.Acquire) []porcupine.Operation {
-	s := step{verb: acquire, hold: a.Node + "/" + a.Hold}
+	s := step{verb: "acquire", hold: a.Node + "/" + a.Hold}
 	asked := min(a.From, a.At) // porcupine draws nothing that ends before it begins
 	if a.Outcome == record.Unknown {
 		s.unknown = true
@@ -113,13 +109,12 @@ func lockModel() porcupine.Model {
 		Step: func(state, input, _ any) (bool, any) {
 			holder, s := state.(string), input.(step)
 			switch {
-			case s.verb == acquire && s.unknown:
-				return true, holder // it may never have been granted: it rules nothing out
-			case s.verb == acquire:
-				return holder == "", s.hold
-			default:
+			case s.verb != "acquire":
 				return holder == s.hold, ""
+			case s.unknown:
+				return true, holder // it may never have been granted: it rules nothing out
 			}
+			return holder == "", s.hold
 		},
 		DescribeOperation: func(input, _ any) string { s := input.(step); return s.verb + " (" + s.hold + ")" },
 		DescribeState:     func(state any) string { return cmp.Or(state.(string), "free") },
