@@ -109,17 +109,14 @@ func (p *primary) ask(ctx context.Context, sentinel string, client *redis.Client
 }
 
 func (p *primary) view(ctx context.Context, client *redis.Client) (view, error) {
-	fields, err := client.Do(ctx, "sentinel", "master", p.config.Service).StringSlice()
-	if err != nil {
+	master := redis.NewMapStringStringCmd(ctx, "sentinel", "master", p.config.Service)
+	if err := client.Process(ctx, master); err != nil {
 		return view{}, err
 	}
-	said := map[string]string{}
-	for i := 0; i+1 < len(fields); i += 2 {
-		said[fields[i]] = fields[i+1]
-	}
+	said := master.Val()
 	epoch, err := strconv.ParseUint(said["config-epoch"], 10, 64)
 	if err != nil || said["ip"] == "" || said["port"] == "" {
-		return view{}, fmt.Errorf("want ip, port and config-epoch of %s, got %q", p.config.Service, fields)
+		return view{}, fmt.Errorf("want ip, port and config-epoch of %s, got %q", p.config.Service, said)
 	}
 	return view{net.JoinHostPort(said["ip"], said["port"]), epoch}, nil
 }

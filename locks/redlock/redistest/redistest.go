@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"slices"
 	"testing"
 	"time"
 
@@ -19,12 +18,11 @@ import (
 
 // Server is a real redis-server of a test's own.
 type Server struct {
-	tb     testing.TB
-	Name   string
-	addr   string
-	args   []string // beyond what all are started with
-	guards bool     // the default user may not do everything, a user "admin" may
-	cmd    *exec.Cmd
+	tb   testing.TB
+	Name string
+	addr string
+	args []string // beyond what all are started with
+	cmd  *exec.Cmd
 
 	sentinel string // its configuration, if it is one
 }
@@ -38,15 +36,20 @@ func Start(tb testing.TB, n int) []*Server {
 // StartGuarded starts one at which clients have these rights only.
 func StartGuarded(tb testing.TB, rights ...string) *Server {
 	tb.Helper()
-	args := append([]string{"--user", "admin", "on", ">pass", "~*", "&*", "+@all", "--user", "default", "on", "nopass"}, rights...)
-	return start(tb, 1, args)[0]
+	s := Start(tb, 1)[0]
+	args := []any{"acl", "setuser", "default"}
+	for _, right := range rights {
+		args = append(args, right)
+	}
+	s.Do(args...)
+	return s
 }
 
 func start(tb testing.TB, n int, args []string) []*Server {
 	tb.Helper()
 	servers := make([]*Server, n)
 	for i := range servers {
-		s := &Server{tb: tb, Name: fmt.Sprintf("redis-%d", i+1), addr: locktest.FreeAddr(tb), guards: slices.Contains(args, "admin")}
+		s := &Server{tb: tb, Name: fmt.Sprintf("redis-%d", i+1), addr: locktest.FreeAddr(tb)}
 		_, port, _ := net.SplitHostPort(s.addr) // it has one
 		s.args = append([]string{"--port", port}, args...)
 		s.Start()
@@ -60,13 +63,7 @@ func start(tb testing.TB, n int, args []string) []*Server {
 func (s *Server) Addr() string { return s.addr }
 
 // Client returns a go-redis client, which the caller closes.
-func (s *Server) Client() *redis.Client {
-	o := &redis.Options{Addr: s.Addr()}
-	if s.guards {
-		o.Username, o.Password = "admin", "pass"
-	}
-	return redis.NewClient(o)
-}
+func (s *Server) Client() *redis.Client { return redis.NewClient(&redis.Options{Addr: s.Addr()}) }
 
 // Start starts the process and waits for its answer to PING.
 func (s *Server) Start() {
