@@ -86,8 +86,8 @@ func (b bychance) Ended(c *Change, now Reports) (int64, error) { return b.passag
 // since adds what was seen of a leg since the change: a report has the last few only.
 func (c *Change) since(l leg, seen []passage) []passage {
 	for _, p := range seen {
-		if p.sent >= c.Applied && !slices.ContainsFunc(c.seen[l], func(q passage) bool { return q.number == p.number }) {
-			c.seen[l] = append(c.seen[l], p)
+		if p.sent >= c.Applied && p.number > c.newest[l] {
+			c.seen[l], c.newest[l] = append(c.seen[l], p), p.number
 		}
 	}
 	return c.seen[l]
@@ -119,14 +119,10 @@ func atMost(k, n int, p float64) (sum float64) {
 	if p >= 1 {
 		return 0
 	}
-	choose := func(n, k int) float64 {
-		a, _ := math.Lgamma(float64(n) + 1)
-		b, _ := math.Lgamma(float64(k) + 1)
-		c, _ := math.Lgamma(float64(n-k) + 1)
-		return a - b - c
-	}
+	term := float64(n) * math.Log1p(-p) // the logarithm of the probability of i successes
 	for i := range k + 1 {
-		sum += math.Exp(choose(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+		sum += math.Exp(term)
+		term += math.Log(float64(n-i) / float64(i+1) * p / (1 - p))
 	}
 	return min(sum, 1)
 }

@@ -56,13 +56,14 @@ type Change struct {
 	Asked   int64   // when it was asked for
 	Applied int64   // when it was in force everywhere
 
-	back map[Pair]int64    // when a pair's traffic was first seen to be back
-	seen map[leg][]passage // what was seen of each leg since
+	back   map[Pair]int64    // when a pair's traffic was first seen to be back
+	seen   map[leg][]passage // what was seen of each leg since
+	newest map[leg]uint64    // the number of the last of these
 }
 
 // NewChange is one that was asked for and is in force.
 func NewChange(plan Plan, before Reports, asked, applied int64) *Change {
-	return &Change{plan, before, asked, applied, map[Pair]int64{}, map[leg][]passage{}}
+	return &Change{plan, before, asked, applied, map[Pair]int64{}, map[leg][]passage{}, map[leg]uint64{}}
 }
 
 func (c *Change) hits(pair Pair) bool { return slices.Contains(c.Plan.Pairs, pair) }
