@@ -274,15 +274,24 @@ func TestConnectionBegunInAPartition(t *testing.T) {
 
 func TestEndIsHeldToo(t *testing.T) {
 	h := newHost(t, "a")
-	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) {
+	addr := open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) {
+		for range 2 {
+			_, _ = io.ReadFull(c, make([]byte, 1))
+			_, _ = c.Write([]byte("x"))
+		}
 		_, _ = io.ReadFull(c, make([]byte, 1))
-	})}))
-	apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: link.Down})
-	silent(t, c)
-	heal(t, h, "hold")
-	say(t, c, "x")
-	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Fatalf("got %v, want EOF", err)
+	})})
+	for _, effect := range []toxic.Effect{new(toxic.Hold), new(toxic.Drop)} {
+		c := dial(t, addr)
+		say(t, c, "xx")
+		hear(t, c, "xx")
+		apply(t, h, link.Impairment{ID: "cut", Effect: effect, Direction: link.Down})
+		say(t, c, "x") // and the server ends
+		silent(t, c)
+		heal(t, h, "cut")
+		if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Fatalf("%s: got %v, want EOF", effect.Kind(), err)
+		}
 	}
 }
 
