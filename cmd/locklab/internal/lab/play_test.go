@@ -45,7 +45,7 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = f.Plan(t.Context(), "id", fault.Inventory{Hosts: []fault.Host{{Name: "h", Zone: "a"}}}, nobody{})
-		refused["planned "+order] = said(err)
+		refused["planned "+order] = readable(err)
 	}
 	says := regexp.MustCompile(`want|missing|needs|unknown|there is no|no fault|try again|no host|no node|both sides|twice`)
 	for order, err := range refused {
