@@ -101,7 +101,7 @@ func skipTokens(ctx context.Context, c *pgx.Conn) error {
 	if server := new(pgconn.PgError); errors.As(err, &server) && server.Code == undefinedTable {
 		return nil // nobody has drawn one
 	}
-	return withPrivilege(err)
+	return err
 }
 
 // errBusy says that somebody else holds.
@@ -125,7 +125,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 		if err == nil {
 			return lease, nil
 		}
-		again := wait.Err() == nil && !errors.Is(err, locks.ErrUnknown) && !errors.Is(err, errExhausted) && !errors.Is(err, errPrivilege)
+		again := wait.Err() == nil && !errors.Is(err, locks.ErrUnknown) && !errors.Is(err, errExhausted)
 		if again && (!errors.Is(err, errBusy) || l.options.Variant == Lease) {
 			again = l.sleep(wait)
 		}
@@ -222,10 +222,9 @@ CREATE TABLE IF NOT EXISTS public.locklab_locks (
 CREATE SEQUENCE IF NOT EXISTS public.locklab_fence;`
 
 const (
-	undefinedTable        = "42P01"
-	insufficientPrivilege = "42501"
-	lockNotAvailable      = "55P03"
-	queryCanceled         = "57014"
+	undefinedTable   = "42P01"
+	lockNotAvailable = "55P03"
+	queryCanceled    = "57014"
 )
 
 // judge says what an error of a statement means that may change who holds, or surely does not.
@@ -243,19 +242,8 @@ func (l *Locker) judge(ctx context.Context, c *pgxpool.Conn, err error, may bool
 		return errBusy
 	case server.Code == undefinedTable:
 		if _, failed := c.Conn().PgConn().Exec(ctx, schema).ReadAll(); failed != nil {
-			return withPrivilege(fmt.Errorf("make the tables: %w", failed))
+			return fmt.Errorf("make the tables: %w", failed)
 		}
-	}
-	return withPrivilege(err)
-}
-
-// errPrivilege says what a client's user lacks.
-var errPrivilege = errors.New("want SELECT, INSERT and UPDATE on public.locklab_locks and USAGE on public.locklab_fence, or CREATE on schema public to make them")
-
-// withPrivilege adds that to an error that says so.
-func withPrivilege(err error) error {
-	if server := new(pgconn.PgError); errors.As(err, &server) && server.Code == insufficientPrivilege {
-		return fmt.Errorf("%w: %w", err, errPrivilege)
 	}
 	return err
 }

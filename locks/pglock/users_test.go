@@ -52,28 +52,6 @@ func TestUsersExcludeEachOther(t *testing.T) {
 	}
 }
 
-// TestAUserWithoutRights is told what it lacks.
-func TestAUserWithoutRights(t *testing.T) {
-	addr := startServer(t)
-	do(t, addr, "CREATE ROLE guest LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
-	guest := strings.Replace(url(addr), "locklab@", "guest@", 1)
-	for _, made := range []bool{false, true} {
-		if made {
-			locktest.Acquire(t, newClient(t, addr, nil, "postgres"), "there")
-		}
-		for _, spec := range specs {
-			err := locktest.Refused(t, clientOf(t, guest, spec), "r", time.Second)
-			if !strings.Contains(err.Error(), "permission denied") || !strings.Contains(err.Error(), "USAGE on public.locklab_fence") {
-				t.Errorf("%s, tables made %v: %v", spec, made, err)
-			}
-		}
-	}
-	do(t, addr, "GRANT SELECT, INSERT, UPDATE ON public.locklab_locks TO guest; GRANT USAGE ON public.locklab_fence TO guest")
-	for _, spec := range specs {
-		locktest.Release(t, locktest.Acquire(t, clientOf(t, guest, spec), "granted "+spec))
-	}
-}
-
 // TestCommitsThatAreAnsweredEarly: on a server that is set to answer before it writes, what was granted is not
 // forgotten in a crash, neither by the lock nor by its tokens.
 func TestCommitsThatAreAnsweredEarly(t *testing.T) {
