@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"locklab/internal/seed"
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
 	"locklab/verify/peers"
@@ -78,28 +77,6 @@ func DrawScope(t *rapid.T) explore.Scope {
 		sc.Cuts, sc.Crashes, sc.Mends = rapid.IntRange(1, 4).Draw(t, "cuts"), rapid.IntRange(0, 1).Draw(t, "crashes"), explore.Any
 	}
 	return sc
-}
-
-// WalksInto says whether one of many random walks ends in that violation, and not in
-// another one.
-func WalksInto[S, M any, P peercore.Core[S, M]](t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope) bool {
-	t.Helper()
-	const walks, longest = 500, 500
-	for n := range walks {
-		w := explore.NewWalk[S, M, P](alg, sc, nil)
-		rand := seed.Seed(n).Rand()
-		for range longest {
-			moves := w.Moves()
-			if len(moves) == 0 {
-				break
-			}
-			w.Take(moves[rand.IntN(len(moves))])
-			if v := w.Violation(); v != "" {
-				return v == want
-			}
-		}
-	}
-	return false
 }
 
 // SimFinds checks that simulations find the violation: of 200 seeds with partitions and crashes, and with

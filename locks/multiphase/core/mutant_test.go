@@ -2,12 +2,10 @@ package core
 
 import (
 	"testing"
-	"time"
 
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
 	"locklab/verify/peertest"
-	"locklab/verify/sim"
 )
 
 type mutation = peertest.Mutation[State, Message]
@@ -40,50 +38,6 @@ func consentAnyway(applies func(s *State, ev Event) bool) mutation {
 			}
 		}
 		return out
-	}
-}
-
-// untold are the cores whose client does not learn that it holds, or that it holds no
-// more.
-func untold() map[string]mutation {
-	return map[string]mutation{
-		"ACQUIRED: the client is told": peertest.Silent[State, Message](peercore.Hold),
-		"disconnect while ACQUIRED: the hold goes on": func(s *State, ev Event) []Effect {
-			out := s.Step(ev, nil)
-			if ev.Kind == peercore.Disconnect && s.Holds() {
-				out = s.Step(Event{Kind: peercore.Leave}, out)
-			}
-			return out
-		},
-	}
-}
-
-// TestUntoldInOtherWorlds: random walks and simulations find these cores too.
-func TestUntoldInOtherWorlds(t *testing.T) {
-	alg := DefaultOptions().Algorithm()
-	for name, mutate := range untold() {
-		mutant := peertest.Mutate(alg, mutate)
-		if !peertest.WalksInto(t, explore.Untold, mutant, explore.Scope{
-			Peers: 3, Requests: []int{2, 2, 2}, Cuts: 2, Mends: explore.Any,
-		}) {
-			t.Errorf("%s: no walk without it finds that", name)
-		}
-		peertest.SimFinds(t, sim.Untold, mutant, sim.Shell{}, sim.Plan{Config: sim.Config{Load: sim.Load{Think: time.Millisecond, Hold: 500 * time.Millisecond}}})
-	}
-}
-
-// TestRememberedAreLookedAtAgain: what could not be granted because of a peer that its sender did not see
-// is granted when that peer is gone.
-func TestRememberedAreLookedAtAgain(t *testing.T) {
-	s := New(&Config{Self: 2, Peers: peercore.SetOf(0, 1), Options: DefaultOptions()})
-	s.Step(Event{Kind: peercore.Connect, Peer: 0}, nil)
-	s.Step(Event{Kind: peercore.Connect, Peer: 1}, nil)
-	asked := Event{Kind: peercore.Receive, Peer: 0, Msg: Message{Kind: MyLock, Round: 1, View: peercore.SetOf(2)}}
-	if out := s.Step(asked, nil); len(out) > 0 {
-		t.Fatalf("granted beside a peer that is not in the view: %v", out)
-	}
-	if out := s.Step(Event{Kind: peercore.Disconnect, Peer: 1}, nil); len(out) != 1 || out[0].Msg.Kind != YourLock {
-		t.Fatalf("not granted when that peer is gone: %v", out)
 	}
 }
 
@@ -251,20 +205,19 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"connect while ACQUIRED: MyLock", "", mended, unsent(MyLock, func(s *State, ev Event) bool {
 			return ev.Kind == peercore.Connect && s.Holds()
 		})},
-	}
-	for name, mutate := range untold() {
-		tests = append(tests, struct {
-			rule   string
-			want   string
-			sc     explore.Scope
-			mutate mutation
-		}{name, explore.Untold, mended, mutate})
+		{"ACQUIRED: the client is told", explore.Untold, mended, peertest.Silent[State, Message](peercore.Hold)},
+		{"disconnect while ACQUIRED: the hold goes on", explore.Untold, mended, func(s *State, ev Event) []Effect {
+			out := s.Step(ev, nil)
+			if ev.Kind == peercore.Disconnect && s.Holds() {
+				out = s.Step(Event{Kind: peercore.Leave}, out)
+			}
+			return out
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			t.Parallel()
-			alg := DefaultOptions().Algorithm()
-			peertest.Needed(t, tt.want, alg, tt.mutate, tt.sc)
+			peertest.Needed(t, tt.want, DefaultOptions().Algorithm(), tt.mutate, tt.sc)
 		})
 	}
 }

@@ -41,15 +41,6 @@ func forgetful(s *State, ev Event) []Effect {
 	return out
 }
 
-// TestUntoldInOtherWorlds: simulations find the cores whose clients are not told, too.
-func TestUntoldInOtherWorlds(t *testing.T) {
-	shell := sim.Shell{Lease: peerlock.Lease{TTL: time.Second, Renew: time.Second / 3, Margin: 20 * time.Millisecond}}
-	for kind, hold := range map[peercore.EffectKind]time.Duration{peercore.Hold: 0, peercore.Lose: time.Second} {
-		alg := peertest.Mutate(Options{}.Algorithm(), peertest.Silent[State, Message](kind))
-		peertest.SimFinds(t, sim.Untold, alg, shell, sim.Plan{Config: sim.Config{Load: sim.Load{Think: time.Millisecond, Hold: hold}}})
-	}
-}
-
 // TestForgottenHold: a vote that a holder had lent comes back, and it goes on holding.
 // That takes five peers, of which no exploration sees the end: so it is shown on the way
 // there, by what judges all ways.

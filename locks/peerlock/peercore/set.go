@@ -60,11 +60,25 @@ func (s Set) Low() uint64 { return s.low }
 func (s Set) Empty() bool { return s.low == 0 && s.more == nil }
 
 // Has says whether the peer is in the set.
-func (s Set) Has(rank int) bool {
-	if rank < wordBits {
-		return s.low&(1<<rank) != 0
+func (s Set) Has(rank int) bool { return s.word(rank/wordBits)&(1<<(rank%wordBits)) != 0 }
+
+// word is 64 ranks of the set: those from 64i on.
+func (s Set) word(i int) uint64 {
+	switch {
+	case i == 0:
+		return s.low
+	case s.more == nil:
+		return 0
 	}
-	return s.more != nil && s.more[rank/wordBits-1]&(1<<(rank%wordBits)) != 0
+	return s.more[i-1]
+}
+
+// words is how many of them there may be members in.
+func (s Set) words() int {
+	if s.more == nil {
+		return 1
+	}
+	return 1 + len(s.more)
 }
 
 // With is the set and the peer.
@@ -103,32 +117,17 @@ func (m *more) orNil() *more {
 	return m
 }
 
-// Or is the set of those in s, in t, or in both.
-func (s Set) Or(t Set) Set {
-	if s.more == nil || t.more == nil {
-		m := s.more
-		if m == nil {
-			m = t.more
-		}
-		return Set{s.low | t.low, m}
-	}
-	m := *s.more
-	for i := range m {
-		m[i] |= t.more[i]
-	}
-	return Set{s.low | t.low, &m}
-}
-
 // Less is the set of those in s that are not in t.
 func (s Set) Less(t Set) Set {
-	if s.more == nil || t.more == nil {
-		return Set{s.low &^ t.low, s.more}
+	out := Set{low: s.low &^ t.low}
+	if s.more != nil {
+		var m more
+		for i := range m {
+			m[i] = s.more[i] &^ t.word(i+1)
+		}
+		out.more = m.orNil()
 	}
-	m := *s.more
-	for i := range m {
-		m[i] &^= t.more[i]
-	}
-	return Set{s.low &^ t.low, m.orNil()}
+	return out
 }
 
 // Equal says whether both have the same members.
@@ -143,11 +142,9 @@ func (s Set) Within(t Set) bool {
 
 // Len is the number of members.
 func (s Set) Len() int {
-	n := bits.OnesCount64(s.low)
-	if s.more != nil {
-		for _, w := range s.more {
-			n += bits.OnesCount64(w)
-		}
+	n := 0
+	for i := range s.words() {
+		n += bits.OnesCount64(s.word(i))
 	}
 	return n
 }
@@ -155,17 +152,9 @@ func (s Set) Len() int {
 // All yields the members, the highest-ranking (lowest number) first.
 func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for rest := s.low; rest != 0; rest &= rest - 1 {
-			if !yield(bits.TrailingZeros64(rest)) {
-				return
-			}
-		}
-		if s.more == nil {
-			return
-		}
-		for i, rest := range s.more {
-			for ; rest != 0; rest &= rest - 1 {
-				if !yield((i+1)*wordBits + bits.TrailingZeros64(rest)) {
+		for i := range s.words() {
+			for rest := s.word(i); rest != 0; rest &= rest - 1 {
+				if !yield(i*wordBits + bits.TrailingZeros64(rest)) {
 					return
 				}
 			}
