@@ -80,7 +80,7 @@ func listPage(tag, dir string) ([]byte, error) {
 		return nil, err
 	}
 	list := page.Section{Title: say.Text("Reports"), Table: table.Table{Columns: []table.Column{
-		{Title: say.Text("report"), Key: true}, {Title: say.Text("begun")}, {Title: say.Text("compared")}, {Title: say.Text("the lab's check")},
+		{Title: say.Text("report"), Key: true}, {Title: say.Text("started")}, {Title: say.Text("compared")}, {Title: say.Text("lab")},
 	}}}
 	for _, f := range finishedReports(say, dir) {
 		list.Table.Rows = append(list.Table.Rows, []table.Cell{{Text: f.Name, Link: path.Join(f.Name, f.page)}, {Text: f.started()}, {Text: f.title}, {Text: f.lab}})

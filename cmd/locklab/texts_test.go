@@ -272,7 +272,7 @@ func (all texts) ofLists(t *testing.T) {
 		string(result.AsExpected), string(result.NotAsExpected), string(result.Silent), string(result.Unsound),
 		result.ClaimShown, result.ClaimRefuted, result.ClaimPartly, result.ClaimUndecided, result.ClaimNotRun)
 	add("compare", string(compare.Worse), string(compare.Better), string(compare.Other))
-	add("page", "overlaps", "duplicates", "duplicate", "unreachable")
+	add("page", "unreachable")
 	suites, err := suite.List()
 	if err != nil {
 		t.Fatal(err)

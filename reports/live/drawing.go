@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,7 +64,7 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 			case r.duplicate.Unreachable:
 				class, title = class+" duplicate unreachable", title+", "+say.Text("unreachable")
 			default:
-				class, title = class+" duplicate", title+", "+say.Text("duplicate")
+				class, title = class+" duplicate", title+", "+say.Text("duplicates")
 			}
 			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: r.duplicate != nil, Title: title})
 		}
@@ -108,7 +109,7 @@ type traffic struct {
 }
 
 func (t traffic) way(say *lang.Lang) plots.Way {
-	delay := func(d time.Duration) string { return say.Sprintf("%.3g ms", inMS(int64(d))) }
+	delay := func(d time.Duration) string { return fmt.Sprintf("%.3g ms", inMS(int64(d))) }
 	w := plots.Way{From: t.from, To: t.to, Note: delay(t.rtt / 2)}
 	slow := []string{"latency", "zone-latency", "jitter", "bandwidth", "flaky", "flap"} // they let something pass
 	switch {

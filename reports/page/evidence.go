@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -121,7 +122,9 @@ type evidence struct {
 
 func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
 	e := evidence{cell: c, ID: idOf(c.Key), Title: v.Title(c.Scenario)}
-	if c.missing != nil {
+	if errors.Is(c.missing, fs.ErrNotExist) {
+		e.Note = say.Text("a history is missing")
+	} else if c.missing != nil {
 		e.Note = say.Sprintf("a history cannot be read: %s", c.missing.Error())
 	}
 	if c.scene != nil {

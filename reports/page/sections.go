@@ -79,7 +79,7 @@ func faultNote(say *lang.Lang, lines []plots.Line) string {
 		for _, w := range l.Series.Faults {
 			name := table.Plain(w.Kind)
 			if !w.Proven {
-				name = say.Sprintf("%s (not proven)", name)
+				name = say.Sprintf("%s: not proven", name)
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -100,11 +100,11 @@ type tradeoff struct {
 
 // tradeoffOf has no plot where nothing went wrong.
 func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (t tradeoff) {
-	counted, p99 := []string{"duplicates"}, "request_p99_ms"
+	counted, code, p99 := []string{"duplicates"}, result.Duplicates, "request_p99_ms"
 	if cells[0].Workload != history.Matchmaking {
-		counted, p99 = []string{"overlaps", "tokens_back", "stale_writes", "lost_updates"}, "acquire_p99_ms"
+		counted, code, p99 = []string{"overlaps", "tokens_back", "stale_writes", "lost_updates"}, result.Overlaps, "acquire_p99_ms"
 	}
-	measure := say.Term(counted[0])
+	measure := say.Term(code.Title())
 	locks := v.Locks(cells[0].Workload)
 	clean := map[string][]string{}
 	var points []plots.Point

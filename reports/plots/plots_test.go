@@ -188,7 +188,7 @@ func TestTimelineSaysWhatGoesOn(t *testing.T) {
 		{Who: "master-c", What: "hold", Begins: sentence.Name("newer"), FromMS: 0, ToMS: 900},
 	}}
 	words := parse(t, timeline(s))
-	if strings.Count(words, "\nhold\n") != 1 || strings.Count(words, "\nhold →\n") != 1 || !strings.Contains(words, "older, -400.0 to +210.0 ms") {
+	if strings.Count(words, "\nhold\n") != 1 || strings.Count(words, "\nhold →\n") != 1 || !strings.Contains(words, "older, -400.0 … +210.0 ms") {
 		t.Errorf("it says\n%s", words)
 	}
 }

@@ -85,11 +85,11 @@ func (f *frame) step(say *lang.Lang, step series.Step, top, from, to float64) {
 	inks := map[string]Ink{"wait": "k0 soft", "hold": "k1", "order": "k2 soft", "room": "k3 soft", "node": inkMark + " soft", "fault": "k5"}
 	x0, x1 := f.x(max(step.FromMS, from)-from), f.x(min(step.ToMS, to)-from)
 	x1 = max(x1, x0+2)
-	title := say.Sprintf("%s: %s, %+.1f ms", say.Term(step.Who), say.Tell(step.Begins), step.FromMS)
+	title := fmt.Sprintf("%s: %s, %+.1f", say.Term(step.Who), say.Tell(step.Begins), step.FromMS)
 	if step.ToMS > step.FromMS && !math.IsInf(step.ToMS, 0) {
-		title = say.Sprintf("%s: %s, %+.1f to %+.1f ms", say.Term(step.Who), say.Tell(step.Begins), step.FromMS, step.ToMS)
+		title += fmt.Sprintf(" … %+.1f", step.ToMS)
 	}
-	fmt.Fprintf(f, `<g><title>%s</title>`, escape(title))
+	fmt.Fprintf(f, `<g><title>%s</title>`, escape(title+" ms"))
 	name := say.Term(step.What)
 	bar := []point{{x0, top + 9}, {x1, top + 9}, {x1, top + 2}, {x0, top + 2}}
 	const tip, middle = 4, 5.5

@@ -16,7 +16,7 @@ type cell struct {
 	code       result.Code // of the violation, or why nothing is decided
 	n          float64     // violations in all runs, or the median of the outages in ms
 	zone       string      // of the outage, if only a zone's
-	of         string      // of the outage, if only a resource's
+	of         string      // of the outage, if only a zone's or a resource's
 	outage     bool        // there was one, beside violations too
 	unexpected bool
 }
@@ -67,11 +67,9 @@ func tell(all result.Cell) cell {
 		}
 	}
 	if c.mark == table.Outage {
-		c.n = result.Median(lengths)
-		if zone, is := strings.CutPrefix(longest.Of, "zone "); is {
+		c.n, c.of = result.Median(lengths), longest.Of
+		if zone, is := strings.CutPrefix(c.of, "zone "); is {
 			c.zone = zone
-		} else {
-			c.of = longest.Of
 		}
 	}
 	return c
@@ -92,28 +90,20 @@ func (c *cell) figure() string {
 
 // told is the cell in words.
 func (v *View) told(c *cell) string {
-	switch {
-	case c.mark == table.Violation:
-		return v.violations(c.code, c.n)
-	case c.mark == table.Unknown:
+	switch c.mark {
+	case table.Violation:
+		title := v.codeTitle(c.code)
+		if c.n == 1 {
+			title = strings.TrimSuffix(title, "s") // Korean has no plural
+		}
+		return v.say.Sprintf("%s %s", table.Count(c.n), title)
+	case table.Unknown:
 		return v.say.Text("undecided") + ": " + v.codeTitle(c.code)
-	case c.mark != table.Outage:
+	case table.Outage:
+		return strings.TrimSuffix(v.say.Text("outage")+": "+table.Duration(c.n)+", "+c.of, ", ")
+	default:
 		return v.say.Text("no violation, no outage")
-	case c.zone != "":
-		return v.say.Sprintf("an outage of %s in zone %s", table.Duration(c.n), c.zone)
-	case c.of != "":
-		return v.say.Sprintf("an outage of %s of %s", table.Duration(c.n), c.of)
 	}
-	return v.say.Sprintf("an outage of %s", table.Duration(c.n))
-}
-
-// violations is a number of violations with their kind.
-func (v *View) violations(code result.Code, n float64) string {
-	title := v.codeTitle(code)
-	if n == 1 {
-		title = strings.TrimSuffix(title, "s") // Korean has no plural
-	}
-	return v.say.Sprintf("%s %s", table.Count(n), title)
 }
 
 // codeTitle is a code in words.

@@ -176,7 +176,7 @@ func (v *View) Faults() table.Table {
 // Machines has the highest load of each machine in any run.
 func (v *View) Machines() table.Table {
 	t := table.Table{Columns: table.Heads("="+v.say.Text("machine"), v.say.Text("CPUs")+">", v.say.Text("busy")+">", v.say.Text("others")+">",
-		v.say.Text("slowdown")+">", v.say.Text("timers late")+">", v.say.Text("fsync")+">")}
+		v.say.Text("slowdown")+">", v.say.Text("timers late")+">", "fsync>")}
 	worst := map[string]result.Machine{}
 	for i := range v.f.Rows {
 		for _, m := range v.f.Rows[i].Hosts {
@@ -251,7 +251,7 @@ func (v *View) Claims() table.Table {
 	for _, c := range v.f.Run.Claims {
 		var evidence []string
 		for _, e := range c.Evidence {
-			text := v.say.Sprintf("%s under %s: %s", e.Lock, e.Scenario, anyOf(v.say, e.Wanted))
+			text := v.say.Sprintf("%s under %s", e.Lock, e.Scenario) + ": " + anyOf(v.say, e.Wanted)
 			if e.Verdict != c.Verdict {
 				text += " (" + v.say.Term(e.Verdict) + ")"
 			}

@@ -23,9 +23,9 @@ func (t *telling) unsound() {
 		if f.Proven && !f.Unasked {
 			continue
 		}
-		at, text := f.AskedMS, say.Sprintf("%s was not proven", f.Kind)
+		at, text := f.AskedMS, say.Sprintf("%s: not proven", f.Kind)
 		if f.Unasked {
-			at, text = f.BeganMS, say.Sprintf("%s, unasked", f.Kind)
+			at, text = f.BeganMS, f.Kind+", "+say.Text("unasked")
 		}
 		t.add(max(at, 0), f.Target, text, true)
 		if f.Why != "" && len(t.notes) < 3 {
@@ -117,7 +117,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		f := &run.Faults[i]
 		text := t.faultText(f)
 		if !f.Proven {
-			text = say.Sprintf("%s was not proven", f.Kind)
+			text = say.Sprintf("%s: not proven", f.Kind)
 		}
 		t.note(say.Text("fault"), text)
 	}

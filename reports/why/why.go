@@ -129,15 +129,14 @@ func (t *telling) means(code result.Code) string {
 }
 
 func (t *telling) outage(o *result.Outage) {
-	say, lasted, from := t.say, table.Duration(o.MS()), since(o.FromMS)
-	switch zone, ofZone := strings.CutPrefix(o.Of, "zone "); {
-	case o.Of == "":
-		t.title(say.Sprintf("outage of the lock: %s from %s on", lasted, from), say.Text("no canary got it; each master has one, with a resource of its own"))
-	case ofZone:
-		t.title(say.Sprintf("outage of zone %s: %s from %s on", zone, lasted, from), say.Text("no canary of its masters got the lock"))
-	default:
-		t.title(say.Sprintf("outage of %s: %s from %s on", o.Of, lasted, from), say.Text("it was wanted, and neither held nor granted"))
+	say, of, means := t.say, table.Plain(o.Of), t.say.Text("it was wanted, and neither held nor granted")
+	switch {
+	case of == "":
+		of, means = say.Text("the lock"), say.Text("no canary got it; each master has one, with a resource of its own")
+	case strings.HasPrefix(of, "zone "):
+		means = say.Text("no canary of its masters got the lock")
 	}
+	t.title(say.Sprintf("outage of %s, %s from %s", of, table.Duration(o.MS()), since(o.FromMS)), means)
 	t.scene(series.OfOutage(t.run, *o))
 	if o.Open {
 		t.add(o.MS(), "", say.Text("the measured part ends without a grant"), true)
