@@ -41,7 +41,7 @@ func ProbeTime(bytesPerS int64) time.Duration {
 
 // probePadding makes a probe take two milliseconds, which leaves the link room.
 func probePadding(bytesPerS int64) uint32 {
-	return uint32(min(max(bytesPerS/500-frameBytes, 0), maxPadding))
+	return uint32(min(max(bytesPerS/500-frameBytes, 0), maxPadding)) //nolint:gosec // at most maxPadding
 }
 
 // Peer is another host to probe.
