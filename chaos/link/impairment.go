@@ -104,7 +104,8 @@ func (i Impairment) validate() error {
 		return fmt.Errorf("impairment %q: no effect: %w", i.ID, ErrInvalid)
 	}
 	if toxic.Cuts(i.Effect) && i.share() != 1 {
-		return fmt.Errorf("impairment %q: a %s hits all connections: want a toxicity of 1: %w", i.ID, i.Effect.Kind(), ErrInvalid)
+		return fmt.Errorf("impairment %q: a %s hits all connections: want a toxicity of 1: %w",
+			i.ID, i.Effect.Kind(), ErrInvalid)
 	}
 	if err := i.Effect.Validate(); err != nil {
 		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, i.Effect.Kind(), err, ErrInvalid)

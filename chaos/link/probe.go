@@ -284,7 +284,8 @@ func (p *prober) answer(f frame) {
 	if len(p.rtts) == keptRTTs {
 		p.rtts = slices.Delete(p.rtts, 0, 1)
 	}
-	p.rtts = append(p.rtts, sample{f.Sequence, f.Sent, time.Duration(p.answeredAt - f.Sent), time.Duration(f.Echoed - f.Sent)})
+	took, there := time.Duration(p.answeredAt-f.Sent), time.Duration(f.Echoed-f.Sent)
+	p.rtts = append(p.rtts, sample{f.Sequence, f.Sent, took, there})
 }
 
 func (p *prober) report() PeerReport {
