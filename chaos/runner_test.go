@@ -80,8 +80,6 @@ func TestFaults(t *testing.T) {
 		"no delay":                     {deaf, "fault: latency, between: [zone:a, others], delay: 20ms", 0, "on the wrong side of", never, "", ""},
 		"no stalls":                    {deaf, "fault: flaky, between: [zone:a, others], loss: 0.5, stall: 40ms", 0, "0 of 200 probes from a1 to c1 were stalled", never, "", ""},
 		"a delay":                      {nil, "for: 4s, fault: latency, between: [zones], delay: 2ms", 0, "", whole, "", ""},
-		"a delay one way":              {nil, "for: 4s, fault: latency, from: zone:a, to: zone:c, delay: 2ms", 0, "", whole, "", ""},
-		"no small delay":               {deaf, "for: 4s, fault: latency, between: [zones], delay: 1ms", 0, "on the wrong side of", "", "", ""},
 		"a delay beside noise":         {noise(false, mixed), "for: 4s, fault: latency, between: [zones], delay: 20ms", 0, "", whole, "", ""},
 		"a delay less than noise":      {noise(false, mixed), "for: 4s, fault: latency, between: [zones], delay: 5ms", 0, "varied by", "", "", ""},
 		"no delay on a busy machine":   {noise(true, busy), "for: 4s, fault: latency, between: [zones], delay: 10ms", 0, "on the wrong side of", "", "", ""},
@@ -100,13 +98,9 @@ func TestFaults(t *testing.T) {
 		"a clock that stays wrong": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { s.mu.Lock(); s.ignored = "clock"; s.mu.Unlock() })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1m0.02s, not by 0s", stays, "*", ""},
-		"a clock that was wrong":      {func(s *stage) { _ = s.SetClock(context.Background(), "redis-a", time.Second, 1) }, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1.02s, not by 0s", "", "*", ""},
-		"a clock that runs fast":      {nil, "fault: clock-drift, target: node:redis-a, rate: 1.5", 0, "", whole, "clock redis-a 0s, clock redis-a 0s x1.5", ""},
-		"a clock that runs slow":      {nil, "fault: clock-drift, target: node:redis-a, rate: 0.5", 0, "", whole, "clock redis-a 0s, clock redis-a 0s x0.5", ""},
-		"a clock that does not drift": {ignored("clock"), "fault: clock-drift, target: node:redis-a, rate: 2", 0, "the clock of node redis-a is off by 20ms, not by ", never, "*", ""},
-		"a clock that goes on wrong": {func(s *stage) {
-			clock.System().AfterFunc(1500*time.Millisecond, func() { s.mu.Lock(); s.ignored = "clock"; s.mu.Unlock() })
-		}, "fault: clock-drift, target: node:redis-a, rate: 2", 0, "not by 0s", stays, "*", ""},
+		"a clock that was wrong":        {func(s *stage) { _ = s.SetClock(context.Background(), "redis-a", time.Second, 1) }, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 1.02s, not by 0s", "", "*", ""},
+		"a clock that runs fast":        {nil, "fault: clock-drift, target: node:redis-a, rate: 1.5", 0, "", whole, "clock redis-a 0s, clock redis-a 0s x1.5", ""},
+		"a clock that does not drift":   {ignored("clock"), "fault: clock-drift, target: node:redis-a, rate: 2", 0, "the clock of node redis-a is off by 20ms, not by ", never, "*", ""},
 		"a slow disk":                   {nil, "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "", whole, "disk redis-a 0s, disk redis-a 100ms", ""},
 		"a disk that stays as it is":    {ignored("disk"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "is not as the fault left it", never, "*", ""},
 		"a slow disk that nobody uses":  {ignored("sync"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "node redis-a has used its disk for nothing", never, "*", ""},
@@ -139,11 +133,9 @@ func TestFaults(t *testing.T) {
 		"no leader":                    {nil, "fault: kill, target: leader", 0, "no leader", "", "", ""},
 		"no holder":                    {nil, "fault: kill, target: holder", 0, "no holder", "", "", ""},
 		"no zone":                      {nil, `fault: kill, target: "zone:x"`, 0, "zone:x", "", "", ""},
-		"no role":                      {nil, `fault: kill, target: "role:raft"`, 0, "role:raft", "", "", ""},
 		"a search that takes for ever": {func(s *stage) { s.leader = searching }, "fault: kill, target: leader", 0, "no raft server leads", "", "", ""},
 		"begun a little late":          {late(400 * time.Millisecond), "for: 2s, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
 		"begun late":                   {late(600 * time.Millisecond), "for: 2s, fault: pause, target: node:master-a", 5 * time.Second, "meant to be for", "", "*", ""},
-		"a short one, a little late":   {late(90 * time.Millisecond), "for: 200ms, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
 		"a shorter one, a little late": {late(40 * time.Millisecond), "for: 100ms, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
 		"a shorter one, late":          {late(60 * time.Millisecond), "for: 100ms, fault: pause, target: node:master-a", 5 * time.Second, "meant to be for", "", "*", ""},
 		"to the end of the run":        {nil, "at: 4900ms, fault: pause, target: node:master-a", 5 * time.Second, "", "", "*", ""},
