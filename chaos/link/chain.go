@@ -164,6 +164,7 @@ type stage struct {
 	chain   *chain
 	id      string
 	toxic   toxics.Toxic
+	foreign bool    // it counts from the time stamps of chunks
 	share   float32 // of connections that toxiproxy has it hit
 	stub    *toxics.ToxicStub
 	in, out chan *stream.StreamChunk
@@ -183,7 +184,8 @@ type stage struct {
 func (p *chain) put(id string, t toxics.Toxic, share float32) {
 	s := p.stage(id)
 	if s == nil {
-		s = &stage{chain: p, id: id, more: make(chan struct{}, 1)}
+		_, ours := t.(toxic.Effect)
+		s = &stage{chain: p, id: id, foreign: !ours, more: make(chan struct{}, 1)}
 		s.in, s.out = make(chan *stream.StreamChunk), make(chan *stream.StreamChunk)
 		s.stub = toxics.NewToxicStub(s.in, s.out)
 		s.stub.State = toxic.State(t, p.conn.seed.Child(id+"/"+string(p.way)), p.conn.link.host.timer)
@@ -241,6 +243,9 @@ func (p *chain) stage(id string) *stage {
 func (s *stage) take(chunk *stream.StreamChunk) {
 	if !s.sealed && !s.closed {
 		s.sealed = chunk == nil
+		if s.foreign && !s.sealed {
+			chunk.Timestamp = clock.System().Now()
+		}
 		s.queue = append(s.queue, chunk)
 		signals.Wake(s.more)
 	}

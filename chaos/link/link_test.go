@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
+	"locklab/internal/must"
 	"locklab/internal/seed"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -85,17 +88,22 @@ func TestWriterToADeadNodeIsReset(t *testing.T) {
 	})
 }
 
-func TestNewConnectionsSufferToo(t *testing.T) {
+// TestDelaysAddUp of the link, of an impairment and of a toxic of toxiproxy's, for new connections.
+func TestDelaysAddUp(t *testing.T) {
 	h := newHost(t, "a")
-	addr := open(t, h, link.Spec{Upstream: serve(t, echo)})
-	apply(t, h, link.Impairment{Direction: link.Down, Effect: &toxic.Latency{Delay: 3 * time.Millisecond}})
+	addr := open(t, h, link.Spec{Name: "x", Upstream: serve(t, echo), Down: link.Delay{Base: 5 * time.Millisecond}})
+	apply(t, h, link.Impairment{Direction: link.Down, Effect: &toxic.Latency{Delay: 5 * time.Millisecond}})
+	theirs, err := toxic.New("toxiproxy-latency")
+	must.Do(t, err)
+	must.Do(t, json.Unmarshal([]byte(`{"latency":20}`), theirs))
+	apply(t, h, link.Impairment{Direction: link.Down, Effect: theirs, Link: "x"})
 	c := dial(t, addr)
 	for range 3 {
 		start := clock.Mono()
 		say(t, c, "a")
 		hear(t, c, "a")
-		if took := time.Duration(clock.Mono() - start); took < 2900*time.Microsecond {
-			t.Errorf("a round trip with 3 ms of delay took %v", took)
+		if took := time.Duration(clock.Mono() - start); took < 29500*time.Microsecond {
+			t.Errorf("a round trip with 30 ms of delay took %v", took)
 		}
 	}
 }
