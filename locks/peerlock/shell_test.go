@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/internal/signals"
 	"locklab/locks/lamport"
 	"locklab/locks/locktest"
@@ -105,17 +106,13 @@ func TestMalformedEndsTheLink(t *testing.T) {
 	for _, payload := range []string{"\x00\x01\x00r", "\x01\x01", "\x01\x01\x00", "\x01\x01\x00" + strings.Repeat("x", 256), "\x7f\x01\x00r"} {
 		cfgs := peertest.Configs(t, 2, lamport.Options{})
 		l, err := lamport.New(cfgs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		r := &rogue{payload: []byte(payload), gone: make(chan struct{}, 1)}
 		m, err := mesh.New(mesh.Config{
 			Self: mesh.Peer{ID: "p1", Rank: 1}, Peers: cfgs[1].Peers, Cluster: cfgs[1].Cluster,
 			Protocol: lamport.Options{}.String(), Listener: cfgs[1].Listener, Handler: r,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		select {
 		case <-r.gone:
 		case <-locktest.Within(t).Done():

@@ -211,3 +211,163 @@ func (s *State) myLock(out []Effect) []Effect {
 func (s *State) send(to int, m Message, out []Effect) []Effect {
 	return peercore.SendTo(peercore.SetOf(to), m, out)
 }
+
+func (s *State) receive(ev Event, out []Effect) []Effect {
+	from, m := ev.Peer, ev.Msg
+	if !s.connected.Has(from) {
+		return out
+	}
+	s.seen = max(s.seen, m.Token)
+	switch m.Kind {
+	case MyLock:
+		return s.receiveMyLock(request{from: from, token: m.Token, seq: m.Seq}, out)
+	case YourLock:
+		if s.claims() && m.Token == s.token && m.Seq == s.seq {
+			out = s.count(from, out)
+		}
+	case Recall:
+		if s.phase == Soliciting && m.Token == s.token && s.granted.Has(from) {
+			s.granted = s.granted.Without(from)
+			out = s.send(from, Message{Kind: Return, Token: m.Token}, out)
+		}
+	case Return:
+		if s.votedFor(from) && s.vote.token == m.Token {
+			w := s.vote
+			out = s.free(false, out)
+			s.waiting.put(w)
+			return s.settle(out)
+		}
+	case LockReset:
+		return s.receiveLockReset(from, m.Used, out)
+	case Stale:
+		if s.phase == Soliciting && m.Token >= s.token {
+			return s.settle(s.abandon(out))
+		}
+	case Ask:
+		return s.send(from, Message{Kind: Floor, Token: max(s.seen, ev.Round), Recovering: s.recovering}, out)
+	case Floor:
+		return s.receiveFloor(from, m, out)
+	}
+	return out
+}
+
+func (s *State) receiveMyLock(r request, out []Effect) []Effect {
+	switch {
+	case s.votedFor(r.from) && s.vote.token == r.token: // after a lost connection, or a renewal
+		s.vote, s.recalled = r, false
+		out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Vote})
+		out = s.send(r.from, Message{Kind: YourLock, Token: r.token, Seq: r.seq}, out)
+		return s.recall(out)
+	case s.votedFor(r.from): // its LockReset was lost with a connection
+		out = s.free(true, out)
+	case s.votedFor(s.cfg.Self) && s.phase == Soliciting && r.from < s.cfg.Self:
+		s.granted = s.granted.Without(s.cfg.Self)
+		s.waiting.put(s.vote)
+		out = s.free(false, out)
+	}
+	s.waiting.put(r)
+	return s.settle(out)
+}
+
+func (s *State) receiveLockReset(from int, used bool, out []Effect) []Effect {
+	s.waiting.drop(from)
+	if s.votedFor(from) {
+		out = s.free(used, out)
+	}
+	return s.settle(out)
+}
+
+// expire ends what the timer limits.
+func (s *State) expire(t peercore.Timer, out []Effect) []Effect {
+	if !s.Running(t) {
+		return out
+	}
+	switch t {
+	case peercore.Lease:
+		return s.expireLease(out)
+	case peercore.Renew:
+		s.due = true
+		return s.renewIfDue(out)
+	case peercore.Vote:
+		return s.settle(s.free(true, out))
+	case peercore.Recovery:
+		s.waited = true
+		out = peercore.SendTo(s.connected, Message{Kind: Ask}, out)
+		return s.finish(out)
+	default:
+		return out
+	}
+}
+
+// expireLease ends a round that took too long: one that holds is lost, one that waits
+// is tried again with a new token.
+func (s *State) expireLease(out []Effect) []Effect {
+	if s.phase == Soliciting {
+		return s.settle(s.abandon(out))
+	}
+	out = append(out, Effect{Kind: peercore.Lose})
+	out = s.end(true, out)
+	s.phase = None
+	return s.settle(out)
+}
+
+// renewIfDue asks for another lease, once the one before has been granted. A lease is
+// longer only when a majority has answered one and the same renewal: these voters count
+// theirs from after it was asked for. So answers name the renewal.
+func (s *State) renewIfDue(out []Effect) []Effect {
+	if s.phase != Acquired || !s.due || s.renewing {
+		return out
+	}
+	s.seq++
+	s.due, s.renewing, s.granted = false, true, peercore.Set{}
+	out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Renew}) // the moment from which the lease counts
+	out = s.myLock(out)
+	if s.votedFor(s.cfg.Self) {
+		out = s.count(s.cfg.Self, out)
+	}
+	return out
+}
+
+// receiveFloor learns which tokens were used, as far as another peer knows.
+func (s *State) receiveFloor(from int, m Message, out []Effect) []Effect {
+	if !s.recovering || s.cfg.Part == Resource {
+		return out
+	}
+	s.floor = max(s.floor, m.Token)
+	if !s.waited { // more may be used by what this peer granted before
+		return out
+	}
+	s.heard = s.heard.With(from)
+	if !m.Recovering {
+		s.steady = s.steady.With(from)
+	}
+	return s.finish(out)
+}
+
+// finish ends the recovery if enough is known. Otherwise it waits, for more answers or
+// for peers to come back. All at once may be recovering, as when a cluster starts: then
+// no other peer is left that could know more.
+func (s *State) finish(out []Effect) []Effect {
+	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard.Equal(s.cfg.Peers)
+	if !s.waited || !enough {
+		return out
+	}
+	s.recovering, s.waited, s.heard, s.steady = false, false, peercore.Set{}, peercore.Set{}
+	s.seen = max(s.seen, s.floor)
+	if s.cfg.Part == Control {
+		out = append(out, Effect{Kind: peercore.Recovered, Token: s.floor})
+	}
+	// Others may still wait for a peer that is not recovering.
+	out = peercore.SendTo(s.connected, Message{Kind: Floor, Token: s.seen}, out)
+	return s.settle(out)
+}
+
+// recover is told by the peer's control state that no token above round was used.
+func (s *State) recover(round uint64, out []Effect) []Effect {
+	if !s.recovering || s.cfg.Part != Resource {
+		return out
+	}
+	s.recovering = false
+	s.seen, s.floor = max(s.seen, round), max(s.floor, round)
+	return s.settle(out)
+}

@@ -66,20 +66,15 @@ type Message struct {
 
 func (m Message) String() string {
 	token := fmt.Sprintf("%d.%d", Counter(m.Token), m.Token%(1<<rankBits))
-	switch m.Kind {
-	case MyLock, YourLock:
-		if m.Seq > 0 {
-			return fmt.Sprintf("%v(%s, %d)", m.Kind, token, m.Seq)
-		}
-	case LockReset:
-		return fmt.Sprintf("%v(%s)", m.Kind, map[bool]string{true: "used", false: "unused"}[m.Used])
-	case Floor:
-		if m.Recovering {
-			return fmt.Sprintf("%v(%s, recovering)", m.Kind, token)
-		}
-	case Ask:
+	switch {
+	case m.Kind == Ask:
 		return m.Kind.String()
-	case Recall, Return, Stale:
+	case m.Kind == LockReset:
+		return fmt.Sprintf("%v(%s)", m.Kind, map[bool]string{true: "used", false: "unused"}[m.Used])
+	case m.Seq > 0:
+		return fmt.Sprintf("%v(%s, %d)", m.Kind, token, m.Seq)
+	case m.Recovering:
+		return fmt.Sprintf("%v(%s, recovering)", m.Kind, token)
 	}
 	return fmt.Sprintf("%v(%s)", m.Kind, token)
 }
