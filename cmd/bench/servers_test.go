@@ -365,8 +365,7 @@ func zkLock(b testing.TB, addrs []string, watchAll bool) locks.Locker {
 	b.Helper()
 	o := zklock.DefaultOptions()
 	o.Session, o.WatchAll = time.Minute, watchAll
-	l, err := zklock.New(zklock.Config{Addrs: addrs, Options: o})
-	return locktest.Open(b, l, err)
+	return locktest.Open(b, zklock.New(zklock.Config{Addrs: addrs, Options: o}), nil)
 }
 
 func zkLibrary(b testing.TB, addrs []string, workers int, key func(int) string) pass {

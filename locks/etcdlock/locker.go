@@ -43,12 +43,6 @@ var _ locks.Locker = (*Locker)(nil)
 
 // New returns a client. It dials in the background.
 func New(cfg Config) (*Locker, error) {
-	if err := cfg.Options.validate(); err != nil {
-		return nil, err
-	}
-	if len(cfg.Addrs) == 0 {
-		return nil, fmt.Errorf("etcd: no addresses: want those of the cluster's members: %w", locks.ErrInvalid)
-	}
 	client, err := clientv3.New(clientv3.Config{Endpoints: cfg.Addrs, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, fmt.Errorf("etcd: make a client: %w", err)

@@ -35,12 +35,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}
-	return o, o.validate()
-}
-
-func (o Options) validate() error {
 	if o.TTL < 2*time.Second || o.TTL > time.Hour || o.TTL%time.Second != 0 {
-		return fmt.Errorf("etcd: ttl %v: want whole seconds from 2s to 1h: %w", o.TTL, locks.ErrInvalid)
+		return o, fmt.Errorf("etcd: ttl %v: want whole seconds from 2s to 1h: %w", o.TTL, locks.ErrInvalid)
 	}
-	return nil
+	return o, nil
 }

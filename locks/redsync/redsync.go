@@ -37,10 +37,10 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, nil
 }
 
-// Config is what a Locker is made of. Only Addrs is required.
+// Config is what a Locker is made of.
 type Config struct {
 	Addrs   []string // of the independent primaries, host:port each
-	Options Options  // the zero value means redlock.DefaultOptions
+	Options Options
 }
 
 // Locker is one client of the lock.
@@ -55,18 +55,8 @@ type Locker struct {
 
 var _ locks.Locker = (*Locker)(nil)
 
-// New returns a client. It does not wait for the instances. The error wraps
-// locks.ErrInvalid.
-func New(cfg Config) (*Locker, error) {
-	if len(cfg.Addrs) == 0 {
-		return nil, fmt.Errorf("redsync: no instances: want at least one address: %w", locks.ErrInvalid)
-	}
-	if cfg.Options == (Options{}) {
-		cfg.Options = Options{redlock.DefaultOptions()}
-	}
-	if err := cfg.Options.Validate(); err != nil {
-		return nil, fmt.Errorf("redsync: %w", err)
-	}
+// New returns a client. It does not wait for the instances.
+func New(cfg Config) *Locker {
 	l := &Locker{ttl: cfg.Options.TTL}
 	l.open, l.close = context.WithCancel(context.Background())
 	var pools []redsyncredis.Pool
@@ -76,7 +66,7 @@ func New(cfg Config) (*Locker, error) {
 		pools = append(pools, goredis.NewPool(client))
 	}
 	l.sync = redsync.New(pools...)
-	return l, nil
+	return l
 }
 
 // Acquire blocks until the resource is held or ctx is done.

@@ -20,8 +20,8 @@ const ttl = 3 * time.Second // the default
 
 func client(tb testing.TB, servers []*redistest.Server) *redsync.Locker {
 	tb.Helper()
-	l, err := redsync.New(redsync.Config{Addrs: redistest.Addrs(servers)})
-	return locktest.Open(tb, l, err)
+	options := locktest.Options(tb, redsync.ParseOptions, "redsync")
+	return locktest.Open(tb, redsync.New(redsync.Config{Addrs: redistest.Addrs(servers), Options: options}), nil)
 }
 
 func TestConforms(t *testing.T) {
@@ -80,7 +80,4 @@ func TestOptionsAreChecked(t *testing.T) {
 	locktest.Specs(t, redsync.ParseOptions, map[string]string{
 		"redsync": "", "redsync:ttl=1s,persistence=always": "", "redsync:ttl=1ms": "ttl", "redsync:ttl=2562047h": "at most 8760h", "redsync:delay=1s": "unknown option",
 	})
-	if _, err := redsync.New(redsync.Config{}); !errors.Is(err, locks.ErrInvalid) {
-		t.Errorf("no addresses: want ErrInvalid, got %v", err)
-	}
 }

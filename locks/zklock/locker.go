@@ -45,16 +45,10 @@ var (
 )
 
 // New returns a client. It dials when a lock is asked for.
-func New(cfg Config) (*Locker, error) {
-	if err := cfg.Options.validate(); err != nil {
-		return nil, err
-	}
-	if len(cfg.Addrs) == 0 {
-		return nil, fmt.Errorf("zookeeper: no addresses: want those of the ensemble's servers: %w", locks.ErrInvalid)
-	}
+func New(cfg Config) *Locker {
 	l := &Locker{addrs: cfg.Addrs, options: cfg.Options, id: rand.Text()}
 	l.open, l.close = context.WithCancel(context.Background())
-	return l, nil
+	return l
 }
 
 // Acquire implements [locks.Locker]. It begins again, with another session, where one was over.

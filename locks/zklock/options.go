@@ -33,15 +33,11 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}
-	return o, o.validate()
+	if o.Session < leastSession || o.Session > time.Hour || o.Session%time.Millisecond != 0 {
+		return o, fmt.Errorf("zookeeper: session %v: want whole milliseconds from %v to 1h: %w", o.Session, leastSession, locks.ErrInvalid)
+	}
+	return o, nil
 }
 
 // leastSession leaves a sixth, in which a holder notices, that is about as long as a tick of the servers.
 const leastSession = 2500 * time.Millisecond
-
-func (o Options) validate() error {
-	if o.Session < leastSession || o.Session > time.Hour || o.Session%time.Millisecond != 0 {
-		return fmt.Errorf("zookeeper: session %v: want whole milliseconds from %v to 1h: %w", o.Session, leastSession, locks.ErrInvalid)
-	}
-	return nil
-}

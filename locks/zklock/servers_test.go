@@ -149,6 +149,5 @@ func (quiet) Printf(string, ...any) {}
 
 func newClient(tb testing.TB, addrs []string, o zklock.Options) *zklock.Locker {
 	tb.Helper()
-	l, err := zklock.New(zklock.Config{Addrs: addrs, Options: o})
-	return locktest.Open(tb, l, err)
+	return locktest.Open(tb, zklock.New(zklock.Config{Addrs: addrs, Options: o}), nil)
 }

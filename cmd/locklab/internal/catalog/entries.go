@@ -130,7 +130,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 				return locks.Traits{Agree: locks.AgreeServers, Lease: locks.LeaseServer, Keeps: redisKeeps(o.Persistence)}
 			},
 			client: func(o redsync.Options, env Env) (locks.Locker, error) {
-				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o})
+				return redsync.New(redsync.Config{Addrs: env.serverAddrs(), Options: o}), nil
 			},
 			servers: []server[redsync.Options]{{role: redisnode.Role(), settings: func(o redsync.Options, _ []Member, _ time.Duration) any {
 				return redisnode.Settings{Persistence: o.Persistence}
@@ -238,7 +238,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 				return locks.Traits{Agree: locks.AgreeServers, Lease: locks.LeaseOwn, Keeps: locks.KeepsEverything, Tokens: true}
 			},
 			client: func(o zklock.Options, env Env) (locks.Locker, error) {
-				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o})
+				return zklock.New(zklock.Config{Addrs: env.serverAddrs(), Options: o}), nil
 			},
 			servers: []server[zklock.Options]{{role: zookeepernode.Role(), settings: func(_ zklock.Options, others []Member, _ time.Duration) any {
 				var s zookeepernode.Settings
