@@ -99,6 +99,7 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 		"list faults pause",
 		"list scenarios zone-partition",
 		"check " + history + " --explain 1",
+		"report " + filepath.Join("runs", "a"),
 		"report runs",
 	} {
 		for _, tag := range lang.Tags() {
