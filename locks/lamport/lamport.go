@@ -1,8 +1,6 @@
 package lamport
 
 import (
-	"fmt"
-
 	"locklab/locks"
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
@@ -25,9 +23,6 @@ type Options struct {
 
 // ParseOptions reads the options of a spec such as lamport:detect=on, of either lock.
 func ParseOptions(spec locks.Spec) (Options, error) {
-	if spec.Name != Name && spec.Name != RicartAgrawala {
-		return Options{}, fmt.Errorf("lock %q: want %s or %s: %w", spec, Name, RicartAgrawala, locks.ErrInvalid)
-	}
 	r := spec.Reader()
 	r.Variant()
 	o := Options{Defer: spec.Name == RicartAgrawala}

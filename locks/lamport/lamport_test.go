@@ -29,6 +29,6 @@ func testLock(t *testing.T, name string, defers bool, messages int) {
 	t.Run("a dead peer is left out", func(t *testing.T) { peertest.DeadPeerIsLeftOut(t, detect, lamport.New) })
 	peertest.Options(t, lamport.ParseOptions, map[string]string{
 		name: name + ":detect=off", name + ":detect=on": name + ":detect=on",
-		"other": "", name + ":detect=maybe": "", name + ":fair=on": "", name + ":quick": "",
+		name + ":detect=maybe": "", name + ":fair=on": "", name + ":quick": "",
 	})
 }

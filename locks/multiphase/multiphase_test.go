@@ -65,6 +65,6 @@ func TestOptions(t *testing.T) {
 	}
 	peertest.Options(t, multiphase.ParseOptions, map[string]string{
 		"multiphase:rule=x": "", "multiphase:nosuch": "", "multiphase:cohort=4": "", "multiphase:quorum,rule=flow": "",
-		"multiphase:quorum,ttl=1ms": "", "multiphase:quorum,cohort=2000": "", "multiphase:fair=1": "", "multiphase:ttl=1s": "", "redlock": "",
+		"multiphase:quorum,ttl=1ms": "", "multiphase:quorum,cohort=2000": "", "multiphase:fair=1": "", "multiphase:ttl=1s": "",
 	})
 }

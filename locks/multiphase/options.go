@@ -68,9 +68,6 @@ func DefaultOptions() Options { return Options{Rules: core.DefaultOptions()} }
 // ParseOptions reads the options of a spec such as multiphase:rule=literal,fair=off or
 // multiphase:cohort,cohort=8 or multiphase:quorum,ttl=5s.
 func ParseOptions(spec locks.Spec) (Options, error) {
-	if spec.Name != Name {
-		return Options{}, fmt.Errorf("lock %q: want %s: %w", spec, Name, locks.ErrInvalid)
-	}
 	r := spec.Reader()
 	o := DefaultOptions()
 	switch r.Variant(

@@ -1,7 +1,6 @@
 package twophase
 
 import (
-	"fmt"
 	"time"
 
 	"locklab/locks"
@@ -15,7 +14,7 @@ const Name = "2pc"
 // Options chooses the rules.
 type Options struct {
 	// Delay is the mean of the random time before the second attempt; it doubles
-	// with every further one, up to 64 times. Zero: 1 ms.
+	// with every further one, up to 64 times.
 	Delay time.Duration
 	// Greedy lets a peer that held ask again at once although others wait: fair=off.
 	Greedy bool
@@ -26,9 +25,6 @@ const delayDefault = time.Millisecond
 
 // ParseOptions reads the options of a spec such as 2pc:delay=5ms,fair=off.
 func ParseOptions(spec locks.Spec) (Options, error) {
-	if spec.Name != Name {
-		return Options{}, fmt.Errorf("lock %q: want %s: %w", spec, Name, locks.ErrInvalid)
-	}
 	r := spec.Reader()
 	r.Variant()
 	o := Options{
@@ -44,14 +40,7 @@ func (o Options) String() string {
 	if o.Greedy {
 		fair = "off"
 	}
-	return Name + ":delay=" + o.delay().String() + ",fair=" + fair
-}
-
-func (o Options) delay() time.Duration {
-	if o.Delay == 0 {
-		return delayDefault
-	}
-	return o.Delay
+	return Name + ":delay=" + o.Delay.String() + ",fair=" + fair
 }
 
 // Algorithm is how peers with these options are made, for explorations and
@@ -90,6 +79,6 @@ func New(cfg Config) (*Locker, error) {
 	return peerlock.New(cfg, peerlock.Protocol[State, Message]{
 		Algorithm: cfg.Options.Algorithm(),
 		NeedsAll:  true,
-		Pause:     cfg.Options.delay(),
+		Pause:     cfg.Options.Delay,
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/locks/locktest"
 	"locklab/locks/twophase"
 	"locklab/verify/peertest"
 )
@@ -12,12 +13,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestLock(t *testing.T) {
-	peertest.NeedsEveryPeer(t, twophase.Options{}, twophase.New, 4)
+	peertest.NeedsEveryPeer(t, locktest.Options(t, twophase.ParseOptions, "2pc"), twophase.New, 4)
 }
 
 func TestOptions(t *testing.T) {
 	peertest.Options(t, twophase.ParseOptions, map[string]string{
 		"2pc": "2pc:delay=1ms,fair=on", "2pc:delay=250us,fair=off": "2pc:delay=250µs,fair=off",
-		"other": "", "2pc:delay=0s": "", "2pc:detect=on": "", "2pc:quick": "",
+		"2pc:delay=0s": "", "2pc:detect=on": "", "2pc:quick": "",
 	})
 }
