@@ -3,7 +3,6 @@ package history_test
 import (
 	"encoding/json"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,15 +61,6 @@ func TestCodecKnowsEveryField(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, std); diff != "" {
 		t.Errorf("encoding/json (-want +got):\n%s", diff)
-	}
-}
-
-// TestOwnLinesAreReadFast: Decode looks for the fields in the order of AppendJSON.
-func TestOwnLinesAreReadFast(t *testing.T) {
-	e := fullEvent(t)
-	e.Log, e.Run, e.Machine, e.Usage = nil, nil, nil, nil // few lines have these
-	if line := history.AppendJSON(nil, &e); !history.Fast(line) {
-		t.Errorf("read by package json: %s", line)
 	}
 }
 
@@ -162,32 +152,4 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("not stable:\n%s\n%s", out, second)
 		}
 	})
-}
-
-func BenchmarkDecode(b *testing.B) {
-	e := history.Event{
-		Kind: history.KindAcquire, AtNS: 1234567890123, FromNS: 1234567890000, Node: "master-a1", Client: "master-a1/17",
-		Hold: "master-a1-99812", Resource: "group-17", Outcome: "ok", Token: 991, Messages: 18832,
-	}
-	line := history.AppendJSON(nil, &e)
-	d := history.NewDecoder()
-	b.SetBytes(int64(len(line)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := d.Decode(line, &e); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkAppendJSON(b *testing.B) {
-	e := history.Event{
-		Kind: history.KindMatch, AtNS: 1234567890123, FromNS: 1234567890000, SentNS: 1234567890010, Node: "master-a1",
-		Resource: "group-17", Outcome: "ok", Room: "worker-a2-" + strings.Repeat("7", 6),
-	}
-	var buf []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = history.AppendJSON(buf[:0], &e)
-	}
 }

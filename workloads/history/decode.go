@@ -15,6 +15,9 @@ import (
 type Decoder struct {
 	seed  maphash.Seed
 	known []knownString // by hash; a newcomer replaces whoever was there
+	// The line that is read: compact JSON without escapes. From where it is not, nothing fits any more.
+	line []byte
+	at   int
 }
 
 // knownString has its hash beside it: a look at the text of another one would have to wait
@@ -55,43 +58,14 @@ func (d *Decoder) Decode(line []byte, e *Event) error {
 // fast reads the fields in the order in which [AppendJSON] writes them. Those that few lines
 // have, "log", "run", "machine" and "usage", are left to package json.
 func (d *Decoder) fast(line []byte, e *Event) bool {
-	s := scanner{Decoder: d, line: line}
-	if !s.skip(`{"kind":"`) {
+	d.line, d.at = line, 0
+	if !d.skip(`{"kind":"`) {
 		return false
 	}
-	e.Kind = Kind(s.string())
-	s.int(`,"at_ns":`, &e.AtNS)
-	s.int(`,"from_ns":`, &e.FromNS)
-	s.int(`,"sent_ns":`, &e.SentNS)
-	s.int(`,"err_ns":`, &e.ErrNS)
-	s.uint(`,"seq":`, &e.Seq)
-	s.uint(`,"line":`, &e.Line)
-	s.text(`,"host":"`, &e.Host)
-	s.text(`,"node":"`, &e.Node)
-	s.text(`,"state":"`, &e.State)
-	s.text(`,"client":"`, &e.Client)
-	s.text(`,"hold":"`, &e.Hold)
-	s.text(`,"resource":"`, &e.Resource)
-	s.text(`,"outcome":"`, &e.Outcome)
-	s.text(`,"error":"`, &e.Error)
-	s.uint(`,"token":`, &e.Token)
-	s.uint(`,"messages":`, &e.Messages)
-	s.uint(`,"wakeups":`, &e.Wakeups)
-	s.uint(`,"count":`, &e.Count)
-	s.uint(`,"version":`, &e.Version)
-	s.uint(`,"base":`, &e.Base)
-	s.text(`,"room":"`, &e.Room)
-	s.text(`,"order":"`, &e.Order)
-	s.text(`,"worker":"`, &e.Worker)
-	s.list(`,"unreachable":["`, &e.Unreachable)
-	s.text(`,"id":"`, &e.ID)
-	s.text(`,"fault":"`, &e.Fault)
-	s.text(`,"target":"`, &e.Target)
-	s.list(`,"from":["`, &e.From)
-	s.list(`,"to":["`, &e.To)
-	s.list(`,"nodes":["`, &e.Nodes)
-	s.int(`,"delay_ns":`, &e.DelayNS)
-	return s.at > 0 && s.skip("}") && s.at == len(line)
+	e.Kind = Kind(d.string())
+	d.int(`,"at_ns":`, &e.AtNS)
+	e.fields(d)
+	return d.at > 0 && d.skip("}") && d.at == len(line)
 }
 
 func (d *Decoder) share(b []byte) string {
@@ -106,84 +80,76 @@ func (d *Decoder) share(b []byte) string {
 	return slot.text
 }
 
-// scanner walks over compact JSON without escapes. From where that is not what it meets,
-// nothing fits any more.
-type scanner struct {
-	*Decoder
-	line []byte
-	at   int
-}
-
 // comes says whether a key is next, and steps over it. Most keys are not, as their third byte
 // tells.
-func (s *scanner) comes(key string) bool {
-	return s.at+2 < len(s.line) && s.line[s.at+2] == key[2] && s.skip(key)
+func (d *Decoder) comes(key string) bool {
+	return d.at+2 < len(d.line) && d.line[d.at+2] == key[2] && d.skip(key)
 }
 
-func (s *scanner) skip(written string) bool {
-	comes := bytes.HasPrefix(s.line[s.at:], []byte(written))
+func (d *Decoder) skip(written string) bool {
+	comes := bytes.HasPrefix(d.line[d.at:], []byte(written))
 	if comes {
-		s.at += len(written)
+		d.at += len(written)
 	}
 	return comes
 }
 
-func (s *scanner) fail() { s.line, s.at = nil, 0 }
+func (d *Decoder) fail() { d.line, d.at = nil, 0 }
 
-func (s *scanner) text(key string, to *string) {
-	if s.comes(key) {
-		*to = s.string()
+func (d *Decoder) text(key string, to *string) {
+	if d.comes(key) {
+		*to = d.string()
 	}
 }
 
-func (s *scanner) list(key string, to *[]string) {
-	if !s.comes(key) {
+func (d *Decoder) list(key string, to *[]string) {
+	if !d.comes(key) {
 		return
 	}
-	for more := true; more; more = s.skip(`,"`) {
-		*to = append(*to, s.string())
+	for more := true; more; more = d.skip(`,"`) {
+		*to = append(*to, d.string())
 	}
-	if !s.skip("]") {
-		s.fail()
-	}
-}
-
-func (s *scanner) uint(key string, to *uint64) {
-	if s.comes(key) {
-		*to = s.number()
+	if !d.skip("]") {
+		d.fail()
 	}
 }
 
-func (s *scanner) int(key string, to *int64) {
-	if s.comes(key) {
+func (d *Decoder) uint(key string, to *uint64) {
+	if d.comes(key) {
+		*to = d.number()
+	}
+}
+
+func (d *Decoder) int(key string, to *int64) {
+	if d.comes(key) {
 		sign := int64(1)
-		if s.skip("-") {
+		if d.skip("-") {
 			sign = -1
 		}
-		*to = sign * int64(s.number()) //nolint:gosec // at most 18 digits
+		*to = sign * int64(d.number()) //nolint:gosec // at most 18 digits
 	}
 }
 
 // string reads what stands for itself, up to the quote: valid UTF-8, nothing escaped.
-func (s *scanner) string() string {
-	rest, high := s.line[s.at:], byte(0)
+func (d *Decoder) string() string {
+	rest, high := d.line[d.at:], byte(0)
 	for i, c := range rest {
 		if c == '"' && (high < utf8.RuneSelf || utf8.Valid(rest[:i])) {
-			s.at += i + 1
-			return s.share(rest[:i])
+			d.at += i + 1
+			return d.share(rest[:i])
 		}
 		if c == '"' || c == '\\' || c < ' ' {
 			break
 		}
 		high |= c
 	}
-	s.fail()
+	d.fail()
 	return ""
 }
 
 // number reads up to 18 digits; longer ones are left to package json.
-func (s *scanner) number() (n uint64) {
-	digits := s.line[s.at:]
+func (d *Decoder) number() (n uint64) {
+	digits := d.line[d.at:]
 	for i, c := range digits {
 		if c < '0' || c > '9' {
 			digits = digits[:i]
@@ -191,8 +157,8 @@ func (s *scanner) number() (n uint64) {
 		}
 		n = n*10 + uint64(c-'0')
 	}
-	if s.at += len(digits); len(digits) == 0 || len(digits) > 18 || len(digits) > 1 && digits[0] == '0' {
-		s.fail()
+	if d.at += len(digits); len(digits) == 0 || len(digits) > 18 || len(digits) > 1 && digits[0] == '0' {
+		d.fail()
 	}
 	return n
 }

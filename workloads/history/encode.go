@@ -7,101 +7,110 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
+// codec reads or writes the fields of an event, each after its key.
+type codec interface {
+	int(key string, n *int64)
+	uint(key string, n *uint64)
+	text(key string, s *string)
+	list(key string, list *[]string)
+}
+
+// fields are those after "kind" and "at_ns", in the order of the file, but for the last ones: few lines
+// have "log", "run", "machine" and "usage".
+func (e *Event) fields(c codec) {
+	c.int(`,"from_ns":`, &e.FromNS)
+	c.int(`,"sent_ns":`, &e.SentNS)
+	c.int(`,"err_ns":`, &e.ErrNS)
+	c.uint(`,"seq":`, &e.Seq)
+	c.uint(`,"line":`, &e.Line)
+	c.text(`,"host":"`, &e.Host)
+	c.text(`,"node":"`, &e.Node)
+	c.text(`,"state":"`, &e.State)
+	c.text(`,"client":"`, &e.Client)
+	c.text(`,"hold":"`, &e.Hold)
+	c.text(`,"resource":"`, &e.Resource)
+	c.text(`,"outcome":"`, &e.Outcome)
+	c.text(`,"error":"`, &e.Error)
+	c.uint(`,"token":`, &e.Token)
+	c.uint(`,"messages":`, &e.Messages)
+	c.uint(`,"wakeups":`, &e.Wakeups)
+	c.uint(`,"count":`, &e.Count)
+	c.uint(`,"version":`, &e.Version)
+	c.uint(`,"base":`, &e.Base)
+	c.text(`,"room":"`, &e.Room)
+	c.text(`,"order":"`, &e.Order)
+	c.text(`,"worker":"`, &e.Worker)
+	c.list(`,"unreachable":["`, &e.Unreachable)
+	c.text(`,"id":"`, &e.ID)
+	c.text(`,"fault":"`, &e.Fault)
+	c.text(`,"target":"`, &e.Target)
+	c.list(`,"from":["`, &e.From)
+	c.list(`,"to":["`, &e.To)
+	c.list(`,"nodes":["`, &e.Nodes)
+	c.int(`,"delay_ns":`, &e.DelayNS)
+}
+
 // AppendJSON appends e as one JSON object, without a line break, to dst. It
 // leaves out what encoding/json would leave out; bytes that are not UTF-8 become
 // U+FFFD, as there.
 func AppendJSON(dst []byte, e *Event) []byte {
-	dst = appendString(append(dst, `{"kind":`...), string(e.Kind))
-	dst = strconv.AppendInt(append(dst, `,"at_ns":`...), e.AtNS, 10)
-	dst = appendInt(dst, `,"from_ns":`, e.FromNS)
-	dst = appendInt(dst, `,"sent_ns":`, e.SentNS)
-	dst = appendInt(dst, `,"err_ns":`, e.ErrNS)
-	dst = appendUint(dst, `,"seq":`, e.Seq)
-	dst = appendUint(dst, `,"line":`, e.Line)
-	dst = appendField(dst, `,"host":`, e.Host)
-	dst = appendField(dst, `,"node":`, e.Node)
-	dst = appendField(dst, `,"state":`, e.State)
-	dst = appendField(dst, `,"client":`, e.Client)
-	dst = appendField(dst, `,"hold":`, e.Hold)
-	dst = appendField(dst, `,"resource":`, e.Resource)
-	dst = appendField(dst, `,"outcome":`, e.Outcome)
-	dst = appendField(dst, `,"error":`, e.Error)
-	dst = appendUint(dst, `,"token":`, e.Token)
-	dst = appendUint(dst, `,"messages":`, e.Messages)
-	dst = appendUint(dst, `,"wakeups":`, e.Wakeups)
-	dst = appendUint(dst, `,"count":`, e.Count)
-	dst = appendUint(dst, `,"version":`, e.Version)
-	dst = appendUint(dst, `,"base":`, e.Base)
-	dst = appendField(dst, `,"room":`, e.Room)
-	dst = appendField(dst, `,"order":`, e.Order)
-	dst = appendField(dst, `,"worker":`, e.Worker)
-	dst = appendList(dst, `,"unreachable":`, e.Unreachable)
-	dst = appendField(dst, `,"id":`, e.ID)
-	dst = appendField(dst, `,"fault":`, e.Fault)
-	dst = appendField(dst, `,"target":`, e.Target)
-	dst = appendList(dst, `,"from":`, e.From)
-	dst = appendList(dst, `,"to":`, e.To)
-	dst = appendList(dst, `,"nodes":`, e.Nodes)
-	dst = appendInt(dst, `,"delay_ns":`, e.DelayNS)
-	dst = appendList(dst, `,"log":`, e.Log)
+	w := appender(appendString(append(dst, `{"kind":"`...), string(e.Kind)))
+	w = strconv.AppendInt(append(w, `,"at_ns":`...), e.AtNS, 10)
+	e.fields(&w)
+	w.list(`,"log":["`, &e.Log)
 	if e.Run != nil {
-		run, err := json.Marshal(e.Run)
-		if err != nil { // a rate that is not a number is the only way to get here
-			clean := *e.Run
-			clean.OfferedPS = 0
-			run, _ = json.Marshal(&clean)
-		}
-		dst = append(append(dst, `,"run":`...), run...)
+		w.rare(`,"run":`, e.Run)
 	}
 	if e.Machine != nil {
-		machine, _ := json.Marshal(e.Machine) // whole numbers: cannot fail
-		dst = append(append(dst, `,"machine":`...), machine...)
+		w.rare(`,"machine":`, e.Machine)
 	}
 	if len(e.Usage) > 0 {
-		usage, _ := json.Marshal(e.Usage) // whole numbers: cannot fail
-		dst = append(append(dst, `,"usage":`...), usage...)
+		w.rare(`,"usage":`, e.Usage)
 	}
-	return append(dst, '}')
+	return append(w, '}')
 }
 
-func appendInt(dst []byte, key string, v int64) []byte {
-	if v == 0 {
-		return dst
+// appender writes the fields that are not empty.
+type appender []byte
+
+func (w *appender) int(key string, n *int64) {
+	if *n != 0 {
+		*w = strconv.AppendInt(append(*w, key...), *n, 10)
 	}
-	return strconv.AppendInt(append(dst, key...), v, 10)
 }
 
-func appendUint(dst []byte, key string, v uint64) []byte {
-	if v == 0 {
-		return dst
+func (w *appender) uint(key string, n *uint64) {
+	if *n != 0 {
+		*w = strconv.AppendUint(append(*w, key...), *n, 10)
 	}
-	return strconv.AppendUint(append(dst, key...), v, 10)
 }
 
-func appendField(dst []byte, key, v string) []byte {
-	if v == "" {
-		return dst
+func (w *appender) text(key string, s *string) {
+	if *s != "" {
+		*w = appendString(append(*w, key...), *s)
 	}
-	return appendString(append(dst, key...), v)
 }
 
-func appendList(dst []byte, key string, list []string) []byte {
-	if len(list) == 0 {
-		return dst
-	}
-	dst = append(append(dst, key...), '[')
-	for i, v := range list {
+func (w *appender) list(key string, list *[]string) {
+	for i, s := range *list {
 		if i > 0 {
-			dst = append(dst, ',')
+			key = `,"`
 		}
-		dst = appendString(dst, v)
+		*w = appendString(append(*w, key...), s)
 	}
-	return append(dst, ']')
+	if len(*list) > 0 {
+		*w = append(*w, ']')
+	}
 }
 
+func (w *appender) rare(key string, value any) {
+	data, _ := json.Marshal(value) // whole numbers, and rates that were validated: cannot fail
+	*w = append(append(*w, key...), data...)
+}
+
+// appendString appends what stands between the quotes, and the second one.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]

@@ -289,9 +289,6 @@ type Run struct {
 	Planned []Planned `json:"planned,omitempty"`
 	// LeaseNS is for how long a holder that is gone may keep the lock; 0 if it has no lease.
 	LeaseNS int64 `json:"lease_ns,omitempty"`
-	// NoDisk says that nothing that the lock answers waits for a disk, so that a slow one
-	// explains nothing.
-	NoDisk bool `json:"no_disk,omitzero"`
 	// Program says that the lock is a program of the user's; absent for the lab's own.
 	Program *Program `json:"program,omitempty"`
 	// Seats is how many players fit in a room; 0 if the workload has no rooms.

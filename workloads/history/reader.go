@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"os"
 	"strings"
@@ -25,7 +24,6 @@ type Reader struct {
 	file    io.Closer // nil if it is the caller's
 	long    []byte    // a line longer than the buffer
 	line    int
-	last    []byte // the line
 	torn    bool
 }
 
@@ -106,7 +104,6 @@ func (r *Reader) Next(e *Event) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		r.last = line
 		if err = r.decoder.Decode(line, e); err == nil {
 			err = e.validate()
 		}
@@ -127,12 +124,6 @@ func (r *Reader) Next(e *Event) error {
 // Torn says, after the end, that the last line (or the end of a gzipped file) was
 // missing: the writer was killed. What came before is whole.
 func (r *Reader) Torn() bool { return r.torn }
-
-// Sum is a hash of the last line that was read, to tell whether it is there twice.
-func (r *Reader) Sum() uint64 { return maphash.Bytes(r.decoder.seed, r.last) }
-
-// Lines is the number of lines read so far.
-func (r *Reader) Lines() int { return r.line }
 
 // Close closes the file that [Open] opened.
 func (r *Reader) Close() error {

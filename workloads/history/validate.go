@@ -18,27 +18,26 @@ const (
 // validate refuses figures that cannot be counted with, and files of another version.
 // Errors name the field, by its name in the file.
 func (e *Event) validate() error {
-	late := func(t int64) bool { return t > maxTimeNS || t < -maxTimeNS }
-	switch {
-	case late(e.AtNS):
-		return outOfRange("at_ns", e.AtNS, -maxTimeNS, maxTimeNS)
-	case late(e.FromNS):
-		return outOfRange("from_ns", e.FromNS, -maxTimeNS, maxTimeNS)
-	case late(e.SentNS):
-		return outOfRange("sent_ns", e.SentNS, -maxTimeNS, maxTimeNS)
-	case e.ErrNS < 0 || e.ErrNS > maxTimeNS:
-		return outOfRange("err_ns", e.ErrNS, 0, maxTimeNS)
-	case e.Count > maxCount:
-		return outOfRange("count", e.Count, 0, maxCount)
-	case e.Messages > maxCount:
-		return outOfRange("messages", e.Messages, 0, maxCount)
-	case e.Wakeups > maxCount:
-		return outOfRange("wakeups", e.Wakeups, 0, maxCount)
-	case e.Version > maxCount:
-		return outOfRange("version", e.Version, 0, maxCount)
-	case e.Base > maxCount:
-		return outOfRange("base", e.Base, 0, maxCount)
-	case e.Run != nil:
+	for _, of := range [...]struct {
+		field        string
+		n, low, high int64
+	}{
+		{"at_ns", e.AtNS, -maxTimeNS, maxTimeNS}, {"from_ns", e.FromNS, -maxTimeNS, maxTimeNS},
+		{"sent_ns", e.SentNS, -maxTimeNS, maxTimeNS}, {"err_ns", e.ErrNS, 0, maxTimeNS},
+	} {
+		if of.n < of.low || of.n > of.high {
+			return outOfRange(of.field, of.n, of.low, of.high)
+		}
+	}
+	for _, of := range [...]struct {
+		field string
+		n     uint64
+	}{{"count", e.Count}, {"messages", e.Messages}, {"wakeups", e.Wakeups}, {"version", e.Version}, {"base", e.Base}} {
+		if of.n > maxCount {
+			return outOfRange(of.field, of.n, 0, maxCount)
+		}
+	}
+	if e.Run != nil {
 		return e.Run.validate()
 	}
 	for i, u := range e.Usage {

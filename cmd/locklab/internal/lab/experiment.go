@@ -172,7 +172,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
 		Expect: expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect), Planned: planned(x.scenario, x.config.Duration),
-		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), SecondNS: second, LeaseNS: int64(x.lock.Lease), NoDisk: len(x.lock.Disks) == 0,
+		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), SecondNS: second, LeaseNS: int64(x.lock.Lease),
 		Program: programOf(x.lock, topo), Seats: w.Capacity,
 	}}
 }
