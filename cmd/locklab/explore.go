@@ -28,11 +28,10 @@ import (
 type exploreFlags struct {
 	explore.Scope
 
-	faults    []string
-	stuck     string
-	memoryMiB int64
-	page      string
-	asJSON    bool
+	faults []string
+	stuck  string
+	page   string
+	asJSON bool
 }
 
 func newExplore() *cobra.Command {
@@ -66,8 +65,8 @@ and else without their memory, --crashes of them), reorder (messages overtake
 each other, which the real connections rule out).
 
 Exit codes: 0 nothing was violated and all within the bounds was seen; 2
-something was violated; 4 --states-max or --memory-max ended the search before
-a verdict; 1 bad input; 130 interrupted.`,
+something was violated; 4 --states-max ended the search before a verdict; 1 bad
+input; 130 interrupted.`,
 		Example: `  locklab explore multiphase --peers 3                    safe, in a second
   locklab explore multiphase:rule=literal --page a.html   unsafe, with no fault
   locklab explore multiphase --faults disconnect          a partition splits it
@@ -100,8 +99,7 @@ a verdict; 1 bad input; 130 interrupted.`,
 	fl.Var((*countFlag)(&f.Renewals), "renewals", "leases that are renewed, or any; only of locks with leases")
 	fl.Var((*countFlag)(&f.Forgets), "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
 	fl.BoolVar(&f.Untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; only of locks with leases")
-	fl.Int64Var(&f.StatesMax, "states-max", 0, "end the search when so many states were seen (0: no bound)")
-	fl.Int64Var(&f.memoryMiB, "memory-max", 4096, "end the search when it takes so many MiB of memory")
+	fl.Int64Var(&f.StatesMax, "states-max", 80_000_000, "end the search when so many states were seen, which take about 50 bytes each")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
@@ -186,7 +184,6 @@ func (f *exploreFlags) check(bound catalog.Lock) error {
 	checks := map[string]explore.StuckCheck{"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked}
 	var known bool
 	f.Stuck, known = checks[f.stuck]
-	f.MemoryMax = f.memoryMiB << 20
 	switch {
 	case f.Peers < 2 || f.Peers > explore.PeersMost:
 		return fmt.Errorf("--peers %d: want 2 to %d", f.Peers, explore.PeersMost)
@@ -194,8 +191,8 @@ func (f *exploreFlags) check(bound catalog.Lock) error {
 		return fmt.Errorf("--rounds %v: want one number, or %d, one for each peer", f.Requests, f.Peers)
 	case f.Cuts < 0 || f.Crashes < 0 || f.Bypass < 0:
 		return fmt.Errorf("--cuts, --crashes, --bypass: want 0 to %d", explore.CountMost)
-	case f.StatesMax < 0 || f.memoryMiB < 1:
-		return errors.New("--states-max, --memory-max: want 0 or more, and 1 MiB or more")
+	case f.StatesMax < 1:
+		return fmt.Errorf("--states-max %d: want 1 or more", f.StatesMax)
 	case f.Forming && f.Mends == 0:
 		return errors.New("--forming: want --faults reconnect with it, or the peers that start without a connection never have one")
 	case !known:
@@ -244,8 +241,8 @@ type tale struct {
 // machine.
 func (t tale) write(w io.Writer) {
 	var b strings.Builder
-	tellFacts(&b, append(t.facts(), page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s, %d MiB", sentence.Lasting(t.elapsed),
-		sentence.Group(int64(float64(t.States)/max(t.elapsed.Seconds(), 1e-9))), t.Memory>>20)}}, page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
+	tellFacts(&b, append(t.facts(), page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s", sentence.Lasting(t.elapsed),
+		sentence.Group(int64(float64(t.States)/max(t.elapsed.Seconds(), 1e-9))))}}, page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
 	if t.Trace != nil {
 		drawing := t.Trace.String()
 		if width, terminal := progress.Width(w); terminal && slices.ContainsFunc(strings.Split(drawing, "\n"), func(line string) bool {
@@ -327,36 +324,25 @@ func (t tale) conclusion() string {
 	case explore.Violated:
 		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
 	}
-	why := map[explore.Ending]string{
-		explore.StatesBound: "--states-max ended the search", explore.MemoryBound: "--memory-max ended the search", explore.Interrupted: "interrupted",
-	}[t.Ended]
+	why := "--states-max ended the search"
+	if t.Ended == explore.Interrupted {
+		why = "interrupted"
+	}
 	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.Explored())
 }
 
 // writeJSON prints the result for programs.
 func (t tale) writeJSON(w io.Writer) error {
-	verdicts := map[explore.Ending]string{explore.Complete: "safe", explore.Violated: "violated"}
-	verdict, decided := verdicts[t.Ended]
-	if !decided {
-		verdict = "undecided"
-	}
+	verdict, decided := map[explore.Ending]string{explore.Complete: "safe", explore.Violated: "violated"}[t.Ended]
 	return writeJSON(w, struct {
-		Schema    string         `json:"schema"`
-		Lock      string         `json:"lock"`
-		Explored  string         `json:"explored"`
-		Modelled  []string       `json:"modelled"`
-		Checked   []string       `json:"checked"`
-		Verdict   string         `json:"verdict"`
-		Violation string         `json:"violation,omitempty"`
-		States    int64          `json:"states"`
-		Moves     int64          `json:"moves"`
-		Depth     int            `json:"depth"`
-		ElapsedS  float64        `json:"elapsed_s"`
-		Trace     *explore.Trace `json:"trace,omitempty"`
-	}{
-		"locklab/explore/v2", t.Spec, t.Explored(), t.Modelled(), t.checks(), verdict, t.Violation,
-		t.States, t.Transitions, t.Depth, t.elapsed.Seconds(), t.Trace,
-	})
+		Schema   string   `json:"schema"`
+		Verdict  string   `json:"verdict"`
+		Explored string   `json:"explored"`
+		Modelled []string `json:"modelled"`
+		Checked  []string `json:"checked"`
+		ElapsedS float64  `json:"elapsed_s"`
+		*explore.Result
+	}{"locklab/explore/v2", map[bool]string{true: verdict, false: "undecided"}[decided], t.Explored(), t.Modelled(), t.checks(), t.elapsed.Seconds(), t.Result})
 }
 
 // exploreProgress tells how far an exploration is when it takes long.
@@ -374,8 +360,8 @@ func exploreProgress(w io.Writer) func(explore.Progress) {
 		if now.Settling {
 			what = "looking for stuck ones"
 		}
-		fmt.Fprintf(w, "locklab: %s states, %s, %v, %d MiB\n", sentence.Group(now.States), what,
-			sentence.Lasting(at.Sub(begun).Round(time.Second)), now.Memory>>20)
+		fmt.Fprintf(w, "locklab: %s states, %s, %v\n", sentence.Group(now.States), what,
+			sentence.Lasting(at.Sub(begun).Round(time.Second)))
 	}
 }
 

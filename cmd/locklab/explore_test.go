@@ -43,7 +43,6 @@ func TestExploreCommand(t *testing.T) {
 		{[]string{"multiphase:quorum,store=memory", "--peers", "2", "--faults", "crash,reconnect", "--forgets", "any"}, exitOK, []string{
 			"recovery as in production", "any number of forgettings",
 		}},
-		{[]string{"multiphase", "--memory-max", "1", "--rounds", "2", "--give-ups", "any"}, exitInconclusive, []string{"undecided", "--memory-max"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -79,7 +78,6 @@ func TestExploreBadInput(t *testing.T) {
 		{[]string{"multiphase", "--cuts", "-1"}, []string{"--cuts", "0 to 250"}},
 		{[]string{"multiphase", "--stuck", "here"}, []string{"--stuck", "healed, anywhere or off"}},
 		{[]string{"multiphase", "--states-max", "-1"}, []string{"--states-max"}},
-		{[]string{"multiphase", "--memory-max", "0"}, []string{"--memory-max", "1 MiB"}},
 		{[]string{"multiphase:rule=literal", "--page", "/dev/null/trace.html"}, []string{"--page"}},
 		{[]string{"multiphase:cohort", "--bypass", "4"}, []string{"--bypass", "one client at each", "without a cohort"}},
 		{[]string{"multiphase:quorum,cohort=16", "--bypass", "4"}, []string{"--bypass"}},

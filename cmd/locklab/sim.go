@@ -259,43 +259,24 @@ func truncated(runs int) error {
 
 // simReport is what is told of a campaign, as text and as --json.
 type simReport struct {
-	Schema    string      `json:"schema"`
-	Lock      string      `json:"lock"`
-	Peers     int         `json:"peers"`
-	Zones     int         `json:"zones"`
-	Faults    []sim.Kind  `json:"faults"`
-	Seed      uint64      `json:"seed"`
-	Seeds     int         `json:"seeds"` // that were run
-	Virtual   float64     `json:"virtual_s"`
-	Grants    uint64      `json:"grants"`
-	Messages  uint64      `json:"messages"`
-	PerGrant  float64     `json:"messages_per_grant"`
-	Violated  bool        `json:"violated"`
-	Truncated int         `json:"truncated"`
-	Findings  []sim.Group `json:"findings"`
-	Jain      float64     `json:"jain"`
-	Wait      sim.Spread  `json:"wait_ns"`
-	Handoff   sim.Spread  `json:"handoff_ns"`
-	Ranks     []simRank   `json:"ranks"`
-	Minimal   *simMinimal `json:"minimal,omitempty"` // of the first violation
+	Schema   string      `json:"schema"`
+	Lock     string      `json:"lock"`
+	Peers    int         `json:"peers"`
+	Zones    int         `json:"zones"`
+	Faults   []sim.Kind  `json:"faults"`
+	Seed     uint64      `json:"seed"`
+	Violated bool        `json:"violated"`
+	Totals   sim.Totals  `json:"totals"`
+	Findings []sim.Group `json:"findings"`
+	Minimal  *simMinimal `json:"minimal,omitempty"` // of the first violation
 
 	duration time.Duration
 }
 
-type simRank struct {
-	Rank       int        `json:"rank"`
-	Grants     uint64     `json:"grants"`
-	GaveUp     uint64     `json:"gave_up"`
-	Lost       uint64     `json:"lost"`
-	Wait       sim.Spread `json:"wait_ns"`
-	BypassMean float64    `json:"bypass_mean"`
-	BypassMax  uint64     `json:"bypass_max"`
-}
-
+// simMinimal is the smallest case.
 type simMinimal struct {
 	Seed     uint64      `json:"seed"`
 	Peers    int         `json:"peers"`
-	Zones    int         `json:"zones"`
 	Faults   []sim.Fault `json:"faults"`
 	Finding  sim.Finding `json:"finding"`
 	Trace    []string    `json:"trace"`
@@ -306,21 +287,12 @@ type simMinimal struct {
 	text string // what it is
 }
 
-func ranksOf(t *sim.Totals) (all []simRank) {
-	for i := range t.Ranks {
-		k := &t.Ranks[i]
-		all = append(all, simRank{i, k.Grants, k.GiveUps, k.Lost, k.Wait.Spread(), k.BypassMean(), k.BypassMax})
-	}
-	return all
-}
-
 // runCampaign runs all seeds and looks into the first violation.
 func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
 	o := sim.Campaign(ctx, l.Core.Simulator, plan)
-	c, t := plan.Config, &o.Totals
+	t := &o.Totals
 	r := simReport{
-		"locklab/sim/v2", l.String(), c.Peers, c.Zones, plan.Kinds, f.seed, t.Runs, t.Virtual.Seconds(), t.Grants, t.Messages, t.PerGrant(),
-		o.Bad(), t.Truncated, append([]sim.Group{}, o.Groups...), t.Jain(), t.Wait().Spread(), t.Handoff.Spread(), ranksOf(t), nil, f.duration,
+		"locklab/sim/v2", l.String(), f.peers, plan.Config.Zones, plan.Kinds, f.seed, o.Bad(), *t, append([]sim.Group{}, o.Groups...), nil, f.duration,
 	}
 	if o.Bad() && !f.noShrink {
 		if err := r.shrink(l.Core.Simulator, plan, f.out); err != nil {
@@ -346,19 +318,20 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 // text tells it to people.
 func (r *simReport) text(out io.Writer) {
 	width, _ := progress.Width(out)
-	w := new(strings.Builder)
-	verdict := "nothing was violated in " + some(r.Seeds, "run")
+	w, t := new(strings.Builder), &r.Totals
+	verdict := "nothing was violated in " + some(t.Runs, "run")
 	if r.Violated {
 		verdict = "VIOLATED"
-	} else if r.Truncated > 0 {
-		verdict += fmt.Sprintf(", of which --max-events ended %d before a verdict", r.Truncated)
+	} else if t.Truncated > 0 {
+		verdict += fmt.Sprintf(", of which --max-events ended %d before a verdict", t.Truncated)
 	}
-	kinds := strings.Trim(fmt.Sprint(r.Faults), "[]")
+	kinds := cmp.Or(strings.Trim(fmt.Sprint(r.Faults), "[]"), "none")
 	tellFacts(w, []page.Fact{
 		{Name: "lock", Lines: []string{r.Lock}},
 		{Name: "simulated", Lines: []string{fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
-			some(r.Peers, "peer"), some(r.Zones, "zone"), cmp.Or(kinds, "none"), r.Seed, r.Seed+uint64(r.Seeds)-1, sentence.Lasting(r.duration))}},
-		{Name: "seen", Lines: []string{fmt.Sprintf("%.0f s of virtual time, %d grants, %d messages, %.2f messages a grant", r.Virtual, r.Grants, r.Messages, r.PerGrant)}},
+			some(r.Peers, "peer"), some(r.Zones, "zone"), kinds, r.Seed, r.Seed+uint64(t.Runs)-1, sentence.Lasting(r.duration))}},
+		{Name: "seen", Lines: []string{fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
+			sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, t.PerGrant())}},
 		{Name: "verdict", Lines: append([]string{verdict}, harmless(r.Findings)...)},
 	})
 	if len(r.Findings) > 0 {
@@ -371,15 +344,16 @@ func (r *simReport) text(out io.Writer) {
 	}
 	fmt.Fprintln(w)
 	ranks := textTable{keys: 1, rows: [][]string{{"  rank", "grants", "gave up", "wait p50", "p99", "max", "passed, mean", "most"}}}
-	for i, k := range r.Ranks {
+	for i := range t.Ranks {
 		const shown = 4
-		if i < shown || i >= len(r.Ranks)-shown {
-			ranks.row(fmt.Sprintf("  p%d", i), fmt.Sprint(k.Grants), fmt.Sprint(k.GaveUp), ms(k.Wait.P50), ms(k.Wait.P99), ms(k.Wait.Max),
-				fmt.Sprintf("%.2f", k.BypassMean), fmt.Sprint(k.BypassMax))
+		k := &t.Ranks[i]
+		if wait := k.Wait.Spread(); i < shown || i >= len(t.Ranks)-shown {
+			ranks.row(fmt.Sprintf("  p%d", i), fmt.Sprint(k.Grants), fmt.Sprint(k.GiveUps), ms(wait.P50), ms(wait.P99), ms(wait.Max),
+				fmt.Sprintf("%.2f", k.BypassMean()), fmt.Sprint(k.BypassMax))
 		}
 	}
 	ranks.write(w, width)
-	fmt.Fprintf(w, "  waits in ms; passed: grants to others while a peer waits; Jain index of the grants %.4f\n", r.Jain)
+	fmt.Fprintf(w, "  waits in ms; passed: grants to others while a peer waits; Jain index of the grants %.4f\n", t.Jain())
 	if m := r.Minimal; m != nil {
 		fmt.Fprintf(w, "\nThe smallest case: %s\n  %v\n\n%s\n\n", m.text, m.Finding, strings.Join(m.Trace, "\n"))
 		if m.NoReplay != "" {
@@ -431,7 +405,7 @@ func (r *simReport) shrink(simulator sim.Simulator, plan sim.Plan, out string) e
 	const most = 60
 	lines := strings.Split(strings.TrimRight(trace.String(), "\n"), "\n")
 	r.Minimal = &simMinimal{
-		Seed: uint64(cfg.Seed), Peers: cfg.Peers, Zones: cfg.Zones, Faults: append([]sim.Fault{}, cfg.Faults...), Finding: m.Finding,
+		Seed: uint64(cfg.Seed), Peers: cfg.Peers, Faults: append([]sim.Fault{}, cfg.Faults...), Finding: m.Finding,
 		Trace: lines[max(0, len(lines)-most):],
 		text: fmt.Sprintf("%s (seed %d), after %s: seed %d, %s in %s, think %v, hold %v, give up after %v, faults %v", first.Name, uint64(first.First),
 			some(m.Runs, "run"), uint64(cfg.Seed), some(cfg.Peers, "peer"), some(cfg.Zones, "zone"), cfg.Load.Think, cfg.Load.Hold, cfg.Load.GiveUp, cfg.Faults),
@@ -606,9 +580,10 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 	if f.asJSON {
 		return writeJSON(stdout, points)
 	}
+	const told = "The computed service is a lower bound, without queues, disks or jitter, and without contention."
 	sheet := page.Sheet{
-		Title: fmt.Sprintf("%s against the number of peers", l), Lede: fmt.Sprintf("Simulated in virtual time, seed %d", f.seed), Made: typed(),
-		Sections: []page.Section{{Title: "What it shows"}},
+		Title: fmt.Sprintf("%s against the number of peers", l), Made: typed(),
+		Lede: fmt.Sprintf("Simulated in virtual time, seed %d. %s", f.seed, told),
 	}
 	width, _ := progress.Width(stdout)
 	w := new(strings.Builder)
@@ -616,21 +591,17 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 		figures := textTable{keys: 2, breaks: []int{6}, rows: [][]string{{
 			"  lock", "peers", "messages", "contended", "acquire p50 ms", "p99", "contended p50", "p99", "handoff mean", "p99",
 		}}}
-		here := slices.DeleteFunc(slices.Clone(points), func(p sim.Point) bool { return p.Zones != z })
-		for _, p := range here {
+		for _, p := range points {
+			if p.Zones != z {
+				continue
+			}
 			figures.row("  "+p.Lock, strconv.Itoa(p.Peers), fmt.Sprintf("%.1f", p.Messages), fmt.Sprintf("%.1f", p.MessagesContended),
 				ms(p.Acquire.P50), ms(p.Acquire.P99), ms(p.Contended.P50), ms(p.Contended.P99), ms(p.Handoff.Mean), ms(p.Handoff.P99))
 		}
-		texts := crossings(here, l.String())
 		fmt.Fprintf(w, "%d zones\n", z)
 		figures.write(w, width)
-		fmt.Fprintf(w, "  %s\n\n", strings.Join(texts, "\n  "))
-		for _, text := range texts {
-			sheet.Sections[0].Notes = append(sheet.Sections[0].Notes, fmt.Sprintf("%d zones: %s.", z, text))
-		}
+		fmt.Fprintln(w)
 	}
-	const told = "Less is below 95 % of the other. The computed service is a lower bound, without queues, disks or jitter, and without contention."
-	sheet.Sections[0].Notes = append(sheet.Sections[0].Notes, told)
 	for _, figure := range sweepFigures() {
 		sheet.Sections = append(sheet.Sections, page.Section{Title: figure.title, Drawing: figure.draw(points)})
 	}
@@ -643,20 +614,20 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 	return nil
 }
 
-// sweepFigure is a figure of a sweep of which less is better.
+// sweepFigure is a figure of a sweep.
 type sweepFigure struct {
-	name, title, unit string
-	of                func(sim.Point) float64 // 0 if there is none: the computed service has no queue
+	title, unit string
+	of          func(sim.Point) float64 // 0 if there is none: the computed service has no queue
 }
 
 func sweepFigures() []sweepFigure {
 	in := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	return []sweepFigure{
-		{"messages", "Messages per acquisition and release, free lock", "messages", func(p sim.Point) float64 { return p.Messages }},
-		{"messages, contended", "Messages, where up to ten peers want the lock", "messages", func(p sim.Point) float64 { return p.MessagesContended }},
-		{"acquire p50", "Time to acquire a free lock, median", "ms", func(p sim.Point) float64 { return in(p.Acquire.P50) }},
-		{"acquire p50, contended", "Time to acquire, where up to ten peers want the lock, median", "ms", func(p sim.Point) float64 { return in(p.Contended.P50) }},
-		{"handoff mean", "From a release to the next holder, mean", "ms", func(p sim.Point) float64 { return in(p.Handoff.Mean) }},
+		{"Messages per acquisition and release, free lock", "messages", func(p sim.Point) float64 { return p.Messages }},
+		{"Messages, where up to ten peers want the lock", "messages", func(p sim.Point) float64 { return p.MessagesContended }},
+		{"Time to acquire a free lock, median", "ms", func(p sim.Point) float64 { return in(p.Acquire.P50) }},
+		{"Time to acquire, where up to ten peers want the lock, median", "ms", func(p sim.Point) float64 { return in(p.Contended.P50) }},
+		{"From a release to the next holder, mean", "ms", func(p sim.Point) float64 { return in(p.Handoff.Mean) }},
 	}
 }
 
@@ -685,43 +656,6 @@ func (f *sweepFigure) draw(points []sim.Point) template.HTML {
 			plots.Growth(lang.English(), label, panels[zones], most, low, high))
 	}
 	return template.HTML(`<div class="figures">` + out.String() + `</div>`) //nolint:gosec // drawn and escaped by plots
-}
-
-// crossings say of each of the others in what it needs less than the lock and in what more, and from how
-// many peers on.
-func crossings(points []sim.Point, lock string) (texts []string) {
-	own, others, theirs := map[int]sim.Point{}, []string(nil), map[string][]sim.Point{}
-	for _, p := range points {
-		if p.Lock == lock {
-			own[p.Peers] = p
-		} else if theirs[p.Lock] = append(theirs[p.Lock], p); len(theirs[p.Lock]) == 1 {
-			others = append(others, p.Lock)
-		}
-	}
-	for _, other := range others {
-		for _, word := range []string{"less", "more"} {
-			var parts []string
-			for _, figure := range sweepFigures() {
-				from := 0 // so many peers, and with all more
-				for _, p := range theirs[other] {
-					low, high := figure.of(p), figure.of(own[p.Peers])
-					if word == "more" {
-						low, high = high, low
-					}
-					if min(low, high) == 0 || low >= 0.95*high {
-						from = 0
-					} else if from == 0 {
-						from = p.Peers
-					}
-				}
-				if from > 0 {
-					parts = append(parts, fmt.Sprintf("%s from %d peers on", figure.name, from))
-				}
-			}
-			texts = append(texts, fmt.Sprintf("%s needs %s than %s: %s", other, word, lock, cmp.Or(strings.Join(parts, ", "), "nothing")))
-		}
-	}
-	return texts
 }
 
 // runFairness saturates the lock and others: where all are as far from each other, where the highest

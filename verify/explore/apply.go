@@ -13,74 +13,69 @@ func (w *world[S, M, P]) apply(m Move) {
 	i, j := int(m.Peer), int(m.From)
 	switch m.Kind {
 	case Request:
-		w.edit(i)[peerRequests] = less(w.next[i].bytes[peerRequests])
-		w.keep(i)
+		w.count(i, peerRequests)
 		w.step(i, peercore.Event[M]{Kind: peercore.Request})
-	case Release:
-		w.step(i, peercore.Event[M]{Kind: peercore.Leave})
-	case GiveUp:
-		w.spend(restGiveUps)
+	case GiveUp, Release:
+		if m.Kind == GiveUp {
+			w.count(w.restField(), restGiveUps)
+		}
 		w.step(i, peercore.Event[M]{Kind: peercore.Leave})
 	case Wake:
 		w.step(i, peercore.Event[M]{Kind: peercore.Wake})
 	case Expire:
-		w.expire(i, m.Timer)
+		w.expire(i, peercore.Event[M]{Kind: peercore.Expire, Timer: m.Timer})
 	case Deliver:
 		w.deliver(j, i, int(m.Index))
 	case Cut:
-		w.spend(restCuts)
+		w.count(w.restField(), restCuts)
 		w.lose(j, i)
 		w.lose(i, j)
 	case Mend:
-		w.spend(restMends)
-		w.put(i, j, itemUp)
-		w.put(j, i, itemUp)
+		w.count(w.restField(), restMends)
+		w.change(w.wire(i, j), func(b []byte) []byte { return append(b, itemUp) })
+		w.change(w.wire(j, i), func(b []byte) []byte { return append(b, itemUp) })
 	case Crash:
 		w.crash(i)
 	case Forget:
-		w.spend(restForgets)
-		w.forget(i)
+		w.count(w.restField(), restForgets)
+		w.all.Forget(w.load(w.next[i], &w.peers[i]), &w.load(w.next[i], &w.probes[i]).State)
+		w.save(i, w.next[i].bytes[peerRequests], w.next[i].bytes[peerPassed])
 	}
 	w.renumber()
 }
 
-// spend takes one from a count of the rest.
-func (w *world[S, M, P]) spend(count int) {
-	field := w.restField()
-	w.edit(field)[count] = less(w.next[field].bytes[count])
+// change makes a part of next what f makes of its bytes.
+func (w *world[S, M, P]) change(field int, f func(b []byte) []byte) {
+	w.buf = f(append(w.buf[:0], w.next[field].bytes...))
 	w.keep(field)
 }
 
-// edit gives the bytes of a part of next, to be changed; keep makes them that part.
-func (w *world[S, M, P]) edit(field int) []byte {
-	w.buf = append(w.buf[:0], w.next[field].bytes...)
-	return w.buf
-}
-
+// keep makes what is in buf a part of next.
 func (w *world[S, M, P]) keep(field int) { w.next[field] = w.intern(field, w.buf) }
 
-func (w *world[S, M, P]) expire(i int, t peercore.Timer) {
-	switch t {
-	case peercore.Lease:
-		if !w.awaited(i, w.next[w.restField()].bytes) {
-			w.spend(restExpiries)
+// count takes one from a count, unless it is any.
+func (w *world[S, M, P]) count(field, at int) {
+	w.change(field, func(b []byte) []byte {
+		if b[at] != anyByte {
+			b[at]--
 		}
-	case peercore.Renew:
-		w.spend(restRenewals)
-	default: // follows from what was spent before
-	}
-	if t == peercore.Recovery && w.hasControls {
-		w.stepControl(i, peercore.Event[M]{Kind: peercore.Expire, Timer: t})
-		return
-	}
-	w.step(i, peercore.Event[M]{Kind: peercore.Expire, Timer: t})
+		return b
+	})
 }
 
-// forget has a peer forget a resource that nobody wants.
-func (w *world[S, M, P]) forget(i int) {
-	p := w.load(w.next[i], &w.peers[i])
-	w.all.Forget(p, &w.load(w.next[i], &w.probes[i]).State)
-	w.save(i, w.next[i].bytes[peerRequests], w.next[i].bytes[peerPassed])
+// expire ends a timer. What is not counted follows from what was spent before.
+func (w *world[S, M, P]) expire(i int, ev peercore.Event[M]) {
+	rest := w.restField()
+	switch {
+	case ev.Timer == peercore.Lease && !w.awaited(i, w.next[rest].bytes):
+		w.count(rest, restExpiries)
+	case ev.Timer == peercore.Renew:
+		w.count(rest, restRenewals)
+	case ev.Timer == peercore.Recovery && w.hasControls:
+		w.stepControl(i, ev)
+		return
+	}
+	w.step(i, ev)
 }
 
 // load makes p the peer of a part.
@@ -150,11 +145,16 @@ func (w *world[S, M, P]) step(i int, ev peercore.Event[M]) {
 		passed = 0
 	}
 	w.save(i, requests, passed)
-	if w.held && w.scope.Bypass > 0 {
-		w.countPass(i)
+	for j, q := range w.next[:w.n] { // i got the lock before all who wait
+		if w.held && w.scope.Bypass > 0 && j != i && q.waits {
+			w.change(j, func(b []byte) []byte {
+				b[peerPassed]++
+				return b
+			})
+		}
 	}
 	if w.timed && before.uses != 0 && w.next[i].uses != before.uses {
-		w.unpend(i)
+		w.pend(i, 0)
 	}
 }
 
@@ -180,97 +180,68 @@ func (w *world[S, M, P]) noteToken(token uint64) {
 	if !w.tokens || token == 0 {
 		return
 	}
-	field := w.restField()
-	at := restPending + w.n
-	highest, _ := binary.Uvarint(w.next[field].bytes[at:])
-	if w.edit(field); peers.Stale(token, highest) {
-		w.buf = append(w.buf, tokenBack)
-	} else {
-		w.buf = binary.AppendUvarint(w.buf[:at], token)
-	}
-	w.keep(field)
+	w.change(w.restField(), func(b []byte) []byte {
+		at := restPending + w.n
+		if highest, _ := binary.Uvarint(b[at:]); peers.Stale(token, highest) {
+			return append(b, tokenBack)
+		}
+		return binary.AppendUvarint(b[:at], token)
+	})
 }
 
 func (w *world[S, M, P]) send(i, j int, kind byte, m M) {
-	field := w.wire(i, j)
-	if w.next[field].current() {
-		w.buf = w.all.Alg.Append(append(w.edit(field), kind), m)
-		w.keep(field)
+	if field := w.wire(i, j); w.next[field].current() {
+		w.change(field, func(b []byte) []byte { return w.all.Alg.Append(append(b, kind), m) })
 	}
 }
 
-// put appends news to the wire from i to j.
-func (w *world[S, M, P]) put(i, j int, news byte) {
-	field := w.wire(i, j)
-	w.buf = append(w.edit(field), news)
-	w.keep(field)
-}
-
-// countPass notes that i got the lock before all who wait.
-func (w *world[S, M, P]) countPass(i int) {
-	for j := range w.n {
-		if p := w.next[j]; j != i && p.waits {
-			w.edit(j)[peerPassed]++
-			w.keep(j)
-		}
-	}
-}
-
-// setCurrent says whether i's end of its connection to j is live.
-func (w *world[S, M, P]) setCurrent(i, j int, live byte) {
-	field := w.wire(i, j)
-	w.edit(field)[0] = live
-	w.keep(field)
-}
-
-// deliver lets a item from i arrive at j, the first or a later one.
+// deliver lets an item from i arrive at j, the first or a later one.
 func (w *world[S, M, P]) deliver(i, j, index int) {
-	field := w.wire(i, j)
-	wire := w.next[field]
-	item := wire.item(index)
-	before := wire.start(index)
+	wire := w.next[w.wire(i, j)]
+	item, before := wire.item(index), wire.start(index)
 	if item[0] == itemDown {
 		before = wire.start(0)
 	}
-	w.buf = append(w.edit(field)[:before], wire.bytes[wire.ends[index]:]...)
-	w.keep(field)
-	switch item[0] {
-	case itemDown:
-		w.setCurrent(j, i, 0)
-		w.step(j, peercore.Event[M]{Kind: peercore.Disconnect, Peer: i})
-		w.stepControl(j, peercore.Event[M]{Kind: peercore.Disconnect, Peer: i})
-	case itemUp:
-		w.setCurrent(j, i, 1)
-		w.step(j, peercore.Event[M]{Kind: peercore.Connect, Peer: i})
-		w.stepControl(j, peercore.Event[M]{Kind: peercore.Connect, Peer: i})
-	case itemControl:
-		m, _ := w.decode(item[1:])
-		w.stepControl(j, peercore.Event[M]{Kind: peercore.Receive, Peer: i, Msg: m})
-	default:
-		m, _ := w.decode(item[1:])
-		w.step(j, peercore.Event[M]{Kind: peercore.Receive, Peer: i, Msg: m})
+	w.change(w.wire(i, j), func(b []byte) []byte { return append(b[:before], wire.bytes[wire.ends[index]:]...) })
+	ev := peercore.Event[M]{Kind: peercore.Receive, Peer: i}
+	if !isNews(item[0]) {
+		ev.Msg, _ = w.decode(item[1:])
+		if item[0] == itemControl {
+			w.stepControl(j, ev)
+		} else {
+			w.step(j, ev)
+		}
+		return
 	}
+	live := byte(0)
+	if ev.Kind = peercore.Disconnect; item[0] == itemUp {
+		ev.Kind, live = peercore.Connect, 1
+	}
+	w.change(w.wire(j, i), func(b []byte) []byte { // its end is live, or not
+		b[0] = live
+		return b
+	})
+	w.step(j, ev)
+	w.stepControl(j, ev)
 }
 
 // lose ends the connection from i to j.
 func (w *world[S, M, P]) lose(i, j int) {
-	field := w.wire(i, j)
-	w.buf = append(w.edit(field), itemDown)
-	w.buf[0] = 0
-	w.keep(field)
+	w.change(w.wire(i, j), func(b []byte) []byte {
+		b[0] = 0
+		return append(b, itemDown)
+	})
 }
 
 // crash replaces peer i by a new incarnation that is connected to nobody.
 func (w *world[S, M, P]) crash(i int) {
-	w.spend(restCrashes)
+	w.count(w.restField(), restCrashes)
 	for j := range w.n {
 		if j == i {
 			continue
 		}
 		w.sever(i, j)
-		field := w.wire(j, i)
-		w.buf = append(w.buf[:0], 0)
-		w.keep(field)
+		w.change(w.wire(j, i), func(b []byte) []byte { return append(b[:0], 0) })
 	}
 	old, fresh := w.load(w.next[i], &w.probes[i]), &w.peers[i]
 	P(&fresh.State).Load(w.restarts[i][0])
@@ -281,47 +252,35 @@ func (w *world[S, M, P]) crash(i int) {
 	w.save(i, w.next[i].bytes[peerRequests], 0)
 	w.saveControl(i)
 	if w.timed {
-		w.unpend(i)
-		w.pend(i)
+		w.pend(i, w.base[i].voted)
 	}
 }
 
-// sever ends what i had of a connection to j. A connection that j has not noticed yet
-// never comes to be.
+// sever ends what i had of a connection to j. A connection that j has not noticed yet never comes to be.
 func (w *world[S, M, P]) sever(i, j int) {
-	field := w.wire(i, j)
-	wire := w.next[field]
-	w.edit(field)
-	switch news := wire.afterNews(); {
-	case news > 0 && wire.kindAt(news-1) == itemUp:
-		w.buf = w.buf[:wire.start(news-1)]
-	case news == 0 && w.next[w.wire(j, i)].current():
-		w.buf = append(w.buf, itemDown)
-	}
-	w.buf[0] = 0
-	w.keep(field)
-}
-
-// pend notes whose lease relies on the vote that i gave before it crashed. What others
-// of earlier crashes it waits for stays.
-func (w *world[S, M, P]) pend(i int) {
-	voted := w.base[i].voted
-	field := w.restField()
-	w.edit(field)
-	for j := range w.n {
-		if j != i && voted != 0 && w.next[j].uses == voted {
-			w.buf[restPending+i] |= 1 << j
+	wire := w.next[w.wire(i, j)]
+	w.change(w.wire(i, j), func(b []byte) []byte {
+		b[0] = 0
+		switch news := wire.afterNews(); {
+		case news > 0 && wire.kindAt(news-1) == itemUp:
+			return b[:wire.start(news-1)]
+		case news == 0 && w.next[w.wire(j, i)].current():
+			return append(b, itemDown)
 		}
-	}
-	w.keep(field)
+		return b
+	})
 }
 
-// unpend notes that i does not use any more what it used.
-func (w *world[S, M, P]) unpend(i int) {
-	field := w.restField()
-	w.edit(field)
-	for k := range w.n {
-		w.buf[restPending+k] &^= 1 << i
-	}
-	w.keep(field)
+// pend notes that i uses no more what it used, and, if it gave a vote before it crashed, whose lease relies
+// on that: its recovery waits for those, beside others of earlier crashes.
+func (w *world[S, M, P]) pend(i int, voted uint64) {
+	w.change(w.restField(), func(b []byte) []byte {
+		for j := range w.n {
+			b[restPending+j] &^= 1 << i
+			if j != i && voted != 0 && w.next[j].uses == voted {
+				b[restPending+i] |= 1 << j
+			}
+		}
+		return b
+	})
 }

@@ -182,9 +182,9 @@ func TestBounds(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	big := Scope{Peers: 3, Requests: []int{3}, GiveUps: 3}
-	states, memory := big, big
-	states.StatesMax, memory.MemoryMax = 1000, 1<<20
-	for want, sc := range map[Ending]Scope{StatesBound: states, MemoryBound: memory, Interrupted: big} {
+	states := big
+	states.StatesMax = 1000
+	for want, sc := range map[Ending]Scope{StatesBound: states, Interrupted: big} {
 		ctx := t.Context()
 		if want == Interrupted {
 			ctx = cancelled

@@ -60,14 +60,6 @@ const (
 
 func countByte(n int) byte { return byte(n) } // Any is anyByte
 
-// less is a count less one.
-func less(b byte) byte {
-	if b == anyByte {
-		return b
-	}
-	return b - 1
-}
-
 // The items on a wire: a message, from control state to control state or not, or the news that the
 // connection was lost or made, which come in order with the messages.
 const (
@@ -165,8 +157,6 @@ func (w *world[S, M, P]) intern(field int, b []byte) *part {
 	}
 	w.lists[field] = append(w.lists[field], p)
 	w.known[field][string(p.bytes)] = p
-	const perPart = 200 // of the map, the list and what is not the bytes
-	w.partBytes += perPart + 2*int64(cap(p.bytes))
 	return p
 }
 

@@ -19,34 +19,30 @@ const (
 	Complete    Ending = iota + 1 // every state within the scope was seen
 	Violated                      // a violation was found
 	StatesBound                   // Scope.StatesMax was reached
-	MemoryBound                   // Scope.MemoryMax was
 	Interrupted                   // the context was cancelled
 )
 
 // Result is what an exploration found, and what it saw.
 type Result struct {
-	Spec  string
-	Scope Scope
-	Ended Ending
+	Spec  string `json:"lock"`
+	Scope Scope  `json:"-"`
+	Ended Ending `json:"-"`
 
-	States      int64
-	Transitions int64
-	Depth       int   // the most moves that any state is away from the beginning
-	Memory      int64 // bytes that the states, their table and their parts take
+	States      int64 `json:"states"`
+	Transitions int64 `json:"moves"`
+	Depth       int   `json:"depth"` // the most moves that any state is away from the beginning
 
-	Violation string // "" if there is none
-	Trace     *Trace // the shortest way to it
+	Violation string `json:"violation,omitempty"` // "" if there is none
+	Trace     *Trace `json:"trace,omitempty"`     // the shortest way to it
 
-	// StuckChecked says that the check for stuck states ran to its end; StuckStates is how many states
-	// it was about.
-	StuckChecked bool
-	StuckStates  int64
+	StuckChecked bool  `json:"-"` // the check for stuck states ran to its end
+	StuckStates  int64 `json:"-"` // how many states it was about
 	// Shortened says that gaps between timestamps were wider than what is told apart: states may then
 	// have been taken for each other.
-	Shortened bool
-	Timed     bool // the core has leases
-	Controls  bool // peers recovered as in production: by control states
-	Durable   bool // a crash left what the core stores
+	Shortened bool `json:"timestamps_shortened,omitempty"`
+	Timed     bool `json:"-"` // the core has leases
+	Controls  bool `json:"-"` // peers recovered as in production: by control states
+	Durable   bool `json:"-"` // a crash left what the core stores
 }
 
 // Explored says within which bounds.

@@ -52,7 +52,6 @@ type Scope struct {
 	Stuck  StuckCheck
 
 	StatesMax int64 // end the search when so many states were seen; 0: no bound
-	MemoryMax int64 // end the search at so many bytes; 0: no bound
 }
 
 // requests is how often a peer asks.

@@ -13,11 +13,9 @@ import (
 
 // Progress is what is known while an exploration goes on.
 type Progress struct {
-	States int64
-	Depth  int
-	Memory int64
-	// Settling says that all states were seen and stuck ones are looked for.
-	Settling bool
+	States   int64
+	Depth    int
+	Settling bool // all states were seen, and stuck ones are looked for
 }
 
 // Subject is an algorithm that can be explored.
@@ -42,7 +40,7 @@ func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe 
 			s.findStuck(ctx)
 		}
 		r := s.result
-		r.Spec, r.Scope, r.Memory, r.States = alg.Spec, sc, s.memory(), int64(len(s.states))
+		r.Spec, r.Scope, r.States = alg.Spec, sc, int64(len(s.states))
 		r.Shortened, r.Controls, r.Durable, r.Timed = s.shortened, s.hasControls, s.durable, s.timed
 		if r.Ended == Violated {
 			r.Trace = s.trace(describe)
@@ -216,23 +214,12 @@ func (s *search[S, M, P]) violated(at place, what string) {
 	}
 }
 
-// look tells how far the search is, and ends it at what the scope allows.
+// look tells how far the search is, and ends it with its context.
 func (s *search[S, M, P]) look(ctx context.Context) {
-	memory := s.memory()
-	s.progress(Progress{States: int64(len(s.states)), Depth: s.result.Depth, Memory: memory})
-	switch {
-	case s.result.Ended != 0:
-	case ctx.Err() != nil:
+	s.progress(Progress{States: int64(len(s.states)), Depth: s.result.Depth})
+	if s.result.Ended == 0 && ctx.Err() != nil {
 		s.result.Ended = Interrupted
-	case s.scope.MemoryMax > 0 && memory >= s.scope.MemoryMax:
-		s.result.Ended = MemoryBound
 	}
-}
-
-// memory is about what all takes that grows with the states.
-func (s *search[S, M, P]) memory() int64 {
-	const perState = 26 // of the map
-	return s.partBytes + blockSize*int64(len(s.blocks)) + perState*int64(len(s.states))
 }
 
 // free says that the move needs no wish and no fault: it is bound to happen in the end. Links that come
@@ -270,7 +257,7 @@ func (s *search[S, M, P]) findStuck(ctx context.Context) {
 				s.result.Ended = Interrupted
 				return
 			}
-			s.progress(Progress{States: int64(len(s.states)), Depth: s.result.Depth, Memory: s.memory(), Settling: true})
+			s.progress(Progress{States: int64(len(s.states)), Depth: s.result.Depth, Settling: true})
 		}
 	}
 	s.result.StuckChecked = true

@@ -21,9 +21,8 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	restarts [][2][]byte // by peer: what it has when it starts again, without its disk; its control state
 
 	// The parts that were seen, by field: those of the same bytes have one identity.
-	known     []map[string]*part
-	lists     [][]*part
-	partBytes int64
+	known []map[string]*part
+	lists [][]*part
 
 	base []*part // the state that is looked at
 	next []*part // what a move makes of it

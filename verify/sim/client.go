@@ -29,7 +29,7 @@ func (r *run[S, M, P]) step(i int, ev peercore.Event[M]) {
 	}
 	if p.early > 0 && P(&p.State).Bootstrapped() {
 		for ; p.early > 0; p.early-- {
-			r.inLife(r.now, event[M]{op: opAsk, to: i})
+			r.inLife(r.now, i, func() { r.ask(i) })
 		}
 	}
 }
@@ -69,15 +69,9 @@ func (r *run[S, M, P]) draw(mean time.Duration) int64 {
 	return int64(r.load.ExpFloat64() * float64(mean))
 }
 
-// inLife queues what happens unless the process of the event dies before.
-func (r *run[S, M, P]) inLife(at int64, e event[M]) {
-	e.epoch = r.peers[e.to].epoch
-	r.push(at, e)
-}
-
 // think arranges the next request of a client that has just finished.
 func (r *run[S, M, P]) think(i int) {
-	r.inLife(r.now+r.draw(r.cfg.Load.Think), event[M]{op: opAsk, to: i})
+	r.inLife(r.now+r.draw(r.cfg.Load.Think), i, func() { r.ask(i) })
 }
 
 // ask puts a claim into the queue of the peer.
@@ -96,7 +90,8 @@ func (r *run[S, M, P]) ask(i int) {
 	r.claims++
 	p.claims = append(p.claims, claim{number: r.claims, since: r.now})
 	if r.cfg.Load.GiveUp > 0 {
-		r.inLife(r.now+r.draw(r.cfg.Load.GiveUp), event[M]{op: opGiveUp, to: i, arg: r.claims})
+		number := r.claims
+		r.inLife(r.now+r.draw(r.cfg.Load.GiveUp), i, func() { r.giveUp(i, number) })
 	}
 	if len(p.claims) == 1 {
 		r.request(i)
@@ -145,7 +140,7 @@ func (r *run[S, M, P]) serve(i int) {
 	c, k := r.peers[i].claims[0], &r.res.Ranks[i]
 	k.Grants++
 	k.Wait.Add(time.Duration(r.now - c.since))
-	r.inLife(r.now+r.draw(r.cfg.Load.Hold), event[M]{op: opRelease, to: i, arg: c.number})
+	r.inLife(r.now+r.draw(r.cfg.Load.Hold), i, func() { r.release(i, c.number) })
 }
 
 // serves says that the peer holds for the claim.
@@ -227,7 +222,12 @@ func (r *run[S, M, P]) startTimer(i int, t peercore.Timer) {
 	d := &p.timers[t]
 	d.running, d.from, d.at = true, from, r.cfg.due(i, from, takes)
 	d.stamp++
-	r.inLife(max(d.at, r.now), event[M]{op: opTimer, arg: int32(t), to: i, gen: d.stamp})
+	stamp := d.stamp
+	r.inLife(max(d.at, r.now), i, func() {
+		if d.running && d.stamp == stamp {
+			r.expire(i, t)
+		}
+	})
 }
 
 // expire tells the core that a timer is over.
@@ -252,5 +252,10 @@ func (r *run[S, M, P]) pause(i, attempt int) {
 	p := &r.peers[i]
 	p.pauses++
 	at := r.cfg.due(i, r.now, time.Duration(r.load.Int64N(2*mean+1)))
-	r.inLife(at, event[M]{op: opWake, to: i, gen: p.pauses})
+	number := p.pauses
+	r.inLife(at, i, func() {
+		if p.pauses == number {
+			r.step(i, peercore.Event[M]{Kind: peercore.Wake})
+		}
+	})
 }

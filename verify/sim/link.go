@@ -127,14 +127,33 @@ func (r *run[S, M, P]) disturb(f Fault, begins bool) {
 func (r *run[S, M, P]) send(i, to int, msg M) {
 	if l := r.link(i, to); l.up {
 		r.res.Messages++
-		r.push(r.arrival(i, to, l), event[M]{op: opDeliver, from: i, to: to, gen: l.gen, msg: msg})
+		gen := l.gen
+		r.later(r.arrival(i, to, l), to, func() { r.deliver(to, i, gen, msg) })
 	}
 }
 
-// transmit sends what is no message: the beginning and the end of a connection. The end is also what
-// the kernel of a process that is gone answers.
-func (r *run[S, M, P]) transmit(what op, from, to int, gen uint32) {
-	r.push(r.arrival(from, to, r.link(from, to)), event[M]{op: what, from: from, to: to, gen: gen})
+// deliver gives a message to its receiver, if its connection still stands.
+func (r *run[S, M, P]) deliver(i, from int, gen uint32, msg M) {
+	l := r.link(i, from)
+	switch {
+	case !r.peers[i].alive: // the kernel answers
+		r.bye(i, from, gen)
+	case l.up && l.gen == gen:
+		r.expireLate(i)
+		if r.cfg.Trace != nil {
+			r.trace("p%-3d <- p%d  %v", i, from, msg)
+		}
+		r.step(i, peercore.Event[M]{Kind: peercore.Receive, Peer: from, Msg: msg})
+	}
+}
+
+// bye tells the other end that a connection is over.
+func (r *run[S, M, P]) bye(from, to int, gen uint32) {
+	r.later(r.arrival(from, to, r.link(from, to)), to, func() {
+		if l := r.link(to, from); r.peers[to].alive && l.up && l.gen == gen {
+			r.drop(to, from)
+		}
+	})
 }
 
 // touch looks whether a direction has fallen silent or speaks again. What is silent for too long is
@@ -164,7 +183,8 @@ func (r *run[S, M, P]) touchAll(i int) {
 // of them ago.
 func (r *run[S, M, P]) expectSilence(from, to int) {
 	since := r.now - r.network.Int64N(int64(heartbeat)) + r.delay(from, to)
-	r.push(max(r.now, since+int64(silence)), event[M]{op: opSilent, from: from, to: to, gen: r.link(from, to).stamp})
+	stamp := r.link(from, to).stamp
+	r.push(event{at: max(r.now, since+int64(silence)), to: to, silent: true, do: func() { r.silence(to, from, stamp) }})
 }
 
 // silence ends a connection that was silent for too long, and tells the other end.
@@ -175,7 +195,7 @@ func (r *run[S, M, P]) silence(i, from int, stamp uint32) {
 	}
 	gen := l.gen
 	r.drop(i, from)
-	r.transmit(opBye, i, from, gen)
+	r.bye(i, from, gen)
 }
 
 // drop is the end of the connection for i.
@@ -197,7 +217,7 @@ func (r *run[S, M, P]) redial(low, high int) {
 
 // dialAfter tries again after about the given time: long, but for the first time.
 func (r *run[S, M, P]) dialAfter(low, high int, pause int64) {
-	r.push(r.now+pause/2+r.network.Int64N(pause), event[M]{op: opDial, to: low, from: high})
+	r.later(r.now+pause/2+r.network.Int64N(pause), nowhere, func() { r.dial(low, high) })
 }
 
 // dial connects if the way is open in both directions and both processes run. The handshake takes two
@@ -214,7 +234,8 @@ func (r *run[S, M, P]) dial(low, high int) {
 		out.dialing = false
 		out.made++
 		took := 2*(r.delay(low, high)+r.delay(high, low)) + out.slower + in.slower
-		r.push(r.now+took, event[M]{op: opGreet, to: low, from: high, gen: out.made})
+		gen := out.made
+		r.later(r.now+took, low, func() { r.greeted(low, high, gen) })
 	}
 }
 
@@ -224,7 +245,7 @@ func (r *run[S, M, P]) greeted(i, from int, gen uint32) {
 	switch {
 	case !r.peers[i].alive:
 		if i > from {
-			r.transmit(opBye, i, from, gen)
+			r.bye(i, from, gen)
 		}
 		return
 	case i < from && (gen != l.made || !r.peers[from].alive): // meanwhile something happened
@@ -239,7 +260,7 @@ func (r *run[S, M, P]) greeted(i, from int, gen uint32) {
 	r.touch(i, from)
 	r.trace("p%-3d connection to p%d made", i, from)
 	if i < from {
-		r.transmit(opGreet, i, from, gen)
+		r.later(r.arrival(i, from, l), from, func() { r.greeted(from, i, gen) })
 		if in := r.link(from, i); in.silent { // unless the other end hears of it
 			in.stamp++
 			r.expectSilence(from, i)
@@ -259,7 +280,7 @@ func (r *run[S, M, P]) forgetLinks(i int) {
 		l.up = false
 		r.touch(i, j)
 		if was {
-			r.transmit(opBye, i, j, gen)
+			r.bye(i, j, gen)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // Hist is a histogram of times, right within 1 %. The zero value is empty.
@@ -45,16 +46,18 @@ func (h Hist) Spread() Spread {
 	return Spread{time.Duration(h.h.Mean()), at(50), at(99), time.Duration(h.h.Max())}
 }
 
+// MarshalJSON writes its spread.
+func (h Hist) MarshalJSON() ([]byte, error) { return json.Marshal(h.Spread()) }
+
 // Rank is what happened to the clients of one peer.
 type Rank struct {
-	Grants  uint64
-	GiveUps uint64
-	Lost    uint64 // holds whose lease ended
-	// Turns of the peer among the peers; a cohort serves several clients in one.
-	Turns     uint64
-	Bypass    uint64 // grants to others while it waited, over all turns
-	BypassMax uint64 // the most in one turn
-	Wait      Hist   // of clients, from asking to holding
+	Grants    uint64 `json:"grants"`
+	GiveUps   uint64 `json:"gave_up"`
+	Lost      uint64 `json:"lost"`       // holds whose lease ended
+	Turns     uint64 `json:"turns"`      // of the peer; a cohort serves several clients in one
+	Bypass    uint64 `json:"bypass"`     // grants to others while it waited, over all turns
+	BypassMax uint64 `json:"bypass_max"` // the most in one turn
+	Wait      Hist   `json:"wait_ns"`    // of clients, from asking to holding
 }
 
 // Result is what a run came to.
@@ -76,14 +79,14 @@ func (r *Result) Bad() *Finding {
 
 // Totals adds up runs.
 type Totals struct {
-	Runs      int
-	Virtual   time.Duration // until the last client was served, or nothing could happen any more
-	Events    uint64
-	Messages  uint64 // sent
-	Grants    uint64
-	Truncated int // runs that MaxEvents ended
-	Ranks     []Rank
-	Handoff   Hist // from the end of a hold, while others waited, to the next one
+	Runs      int           `json:"seeds"`
+	Virtual   time.Duration `json:"virtual_ns"` // until the last client was served, or nothing could happen any more
+	Events    uint64        `json:"events"`
+	Messages  uint64        `json:"messages"` // sent
+	Grants    uint64        `json:"grants"`
+	Truncated int           `json:"truncated"` // runs that MaxEvents ended
+	Ranks     []Rank        `json:"ranks"`
+	Handoff   Hist          `json:"handoff_ns"` // from the end of a hold, while others waited, to the next one
 }
 
 // Merge adds other totals.

@@ -32,7 +32,7 @@ type run[S, M any, P peers.Core[S, M]] struct {
 	shell         Shell
 	all           peers.Peers[S, M, P]
 	now           int64 // nanoseconds of virtual time
-	queue         queue[M]
+	queue         queue
 	seq           uint64
 	peers         []peer[S, M]
 	links         []link // by from*n+to
@@ -56,7 +56,7 @@ type peer[S, M any] struct {
 	alive  bool
 	paused int    // by so many faults
 	epoch  uint32 // how often it was started
-	inbox  []*event[M]
+	inbox  []*event
 
 	peers.Peer[S]
 	timers       [peercore.Timers]deadline
@@ -81,59 +81,47 @@ type deadline struct {
 	stamp    uint32
 }
 
-// op is what an event does.
-type op uint8
-
-const (
-	opDeliver op = iota // a message arrives
-	opGreet             // the first byte of a connection arrives: connect
-	opBye               // its end arrives
-	opSilent            // nothing was heard for too long, unless something was
-	opAsk               // a client asks
-	opGiveUp
-	opRelease
-	opTimer // of the core
-	opWake  // of its pause
-	opDial  // time to try a connection; this and those below happen to stopped processes, too
-	opBegin // a fault begins
-	opEnd   // it ends
-	opDrain // no client asks any more
-	opStop  // the run is over
-)
-
 // event is something that is to happen.
-type event[M any] struct {
-	at       int64
-	seq      uint64 // orders the events of one time
-	op       op
-	to, from int
-	gen      uint32 // of the connection or the timer
-	epoch    uint32 // of the process, for what happens inside
-	arg      int32  // claim, timer or fault
-	msg      M
+type event struct {
+	at     int64
+	seq    uint64 // orders the events of one time
+	to     int    // the process, which must not stand still; nowhere: none
+	epoch  uint32 // of the process, for what happens in one life of it; 0: in any
+	silent bool   // nothing was heard for too long, unless something was
+	do     func()
 }
 
-type queue[M any] []*event[M]
+const nowhere = -1
 
-func (q queue[M]) Len() int      { return len(q) }
-func (q queue[M]) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue[M]) Push(e any)   { *q = append(*q, e.(*event[M])) }
+type queue []*event
 
-func (q queue[M]) Less(i, j int) bool {
+func (q queue) Len() int      { return len(q) }
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(e any)   { *q = append(*q, e.(*event)) }
+
+func (q queue) Less(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
 }
 
-func (q *queue[M]) Pop() any {
+func (q *queue) Pop() any {
 	last := len(*q) - 1
 	e := (*q)[last]
 	*q = (*q)[:last]
 	return e
 }
 
-func (r *run[S, M, P]) push(at int64, e event[M]) {
+func (r *run[S, M, P]) push(e event) {
 	r.seq++
-	e.at, e.seq = at, r.seq
+	e.seq = r.seq
 	heap.Push(&r.queue, &e)
+}
+
+// later queues what happens to a process, or to none.
+func (r *run[S, M, P]) later(at int64, to int, do func()) { r.push(event{at: at, to: to, do: do}) }
+
+// inLife queues what happens unless the process dies before.
+func (r *run[S, M, P]) inLife(at int64, to int, do func()) {
+	r.push(event{at: at, to: to, epoch: r.peers[to].epoch, do: do})
 }
 
 // trace writes a line, with the time in milliseconds. What it cannot write is lost.
@@ -159,12 +147,12 @@ func (r *run[S, M, P]) begin() {
 	r.setLinks()
 	for i, f := range r.cfg.Faults {
 		if until := min(f.Until, r.cfg.Duration); f.From < until {
-			r.push(int64(f.From), event[M]{op: opBegin, arg: int32(i)})
-			r.push(int64(until), event[M]{op: opEnd, arg: int32(i)})
+			r.later(int64(f.From), nowhere, func() { r.fault(i, true) })
+			r.later(int64(until), nowhere, func() { r.fault(i, false) })
 		}
 	}
-	r.push(int64(r.cfg.Duration), event[M]{op: opDrain})
-	r.push(int64(r.cfg.Duration+r.cfg.Patience), event[M]{op: opStop})
+	r.later(int64(r.cfg.Duration), nowhere, func() { r.draining, r.hoped = true, r.res.Grants })
+	r.later(int64(r.cfg.Duration+r.cfg.Patience), nowhere, r.ends)
 }
 
 // next lets the next event happen, or puts it off if its process is stopped; false at the end.
@@ -172,93 +160,32 @@ func (r *run[S, M, P]) next() bool {
 	if r.over || r.stopped || len(r.queue) == 0 {
 		return false
 	}
-	e := heap.Pop(&r.queue).(*event[M])
+	e := heap.Pop(&r.queue).(*event)
 	r.now = e.at
 	if r.res.Events++; r.res.Events > r.cfg.MaxEvents {
 		r.res.Truncated = 1
 		return false
 	}
-	if p := &r.peers[e.to]; e.op < opDial && p.paused > 0 && p.alive {
-		p.inbox = append(p.inbox, e)
+	if e.to != nowhere && r.peers[e.to].paused > 0 && r.peers[e.to].alive {
+		r.peers[e.to].inbox = append(r.peers[e.to].inbox, e)
 	} else {
 		r.happen(e)
 	}
 	return true
 }
 
-func (r *run[S, M, P]) happen(e *event[M]) {
-	switch e.op {
-	case opDeliver:
-		r.deliver(e)
-	case opGreet:
-		r.greeted(e.to, e.from, e.gen)
-	case opBye:
-		if l := r.link(e.to, e.from); r.peers[e.to].alive && l.up && l.gen == e.gen {
-			r.drop(e.to, e.from)
-		}
-	case opSilent:
-		r.silence(e.to, e.from, e.gen)
-	case opDial:
-		r.dial(e.to, e.from)
-	case opBegin, opEnd:
-		r.fault(int(e.arg), e.op == opBegin)
-	case opDrain, opStop:
-		r.ends(e.op)
-	default: // of one life of a process
-		if p := &r.peers[e.to]; e.epoch == p.epoch && p.alive {
-			r.inside(e)
-		}
+func (r *run[S, M, P]) happen(e *event) {
+	if e.epoch == 0 || e.epoch == r.peers[e.to].epoch && r.peers[e.to].alive {
+		e.do()
 	}
 }
 
-// inside is what happens within a process.
-func (r *run[S, M, P]) inside(e *event[M]) {
-	i, p := e.to, &r.peers[e.to]
-	switch e.op {
-	case opAsk:
-		r.ask(i)
-	case opGiveUp:
-		r.giveUp(i, e.arg)
-	case opRelease:
-		r.release(i, e.arg)
-	case opTimer:
-		if d := &p.timers[e.arg]; d.running && d.stamp == e.gen {
-			r.expire(i, peercore.Timer(e.arg))
-		}
-	case opWake:
-		if p.pauses == e.gen {
-			r.step(i, peercore.Event[M]{Kind: peercore.Wake})
-		}
-	default: // the others are not of one life of a process
-	}
-}
-
-// deliver gives a message to its receiver, if its connection still stands.
-func (r *run[S, M, P]) deliver(e *event[M]) {
-	i, l := e.to, r.link(e.to, e.from)
-	switch {
-	case !r.peers[i].alive:
-		r.transmit(opBye, i, e.from, e.gen)
-	case l.up && l.gen == e.gen:
-		r.expireLate(i)
-		if r.cfg.Trace != nil {
-			r.trace("p%-3d <- p%d  %v", i, e.from, e.msg)
-		}
-		r.step(i, peercore.Event[M]{Kind: peercore.Receive, Peer: e.from, Msg: e.msg})
-	}
-}
-
-// ends is told that no client asks any more, and then that the run is over, unless a peer waits whose
-// turn may still come: behind a client that holds, or because others were served meanwhile.
-func (r *run[S, M, P]) ends(what op) {
-	switch {
-	case what == opDrain:
-		r.draining, r.hoped = true, r.res.Grants
-	case r.waiting > 0 && (len(r.holders) > 0 || r.res.Grants != r.hoped):
+// ends is told that the run is over, unless a peer waits whose turn may still come: behind a client that
+// holds, or because others were served meanwhile.
+func (r *run[S, M, P]) ends() {
+	if r.over = r.waiting == 0 || len(r.holders) == 0 && r.res.Grants == r.hoped; !r.over {
 		r.hoped = r.res.Grants
-		r.push(r.now+int64(r.cfg.Patience), event[M]{op: opStop})
-	default:
-		r.over = true
+		r.later(r.now+int64(r.cfg.Patience), nowhere, r.ends)
 	}
 }
 
@@ -308,8 +235,9 @@ func (r *run[S, M, P]) resume(i int) {
 	late := p.inbox
 	p.inbox = nil
 	for _, e := range late {
-		if e.op == opSilent { // it could not listen, so it gives them time
-			r.push(r.now+int64(silence), *e)
+		if e.silent { // it could not listen, so it gives them time
+			e.at = r.now + int64(silence)
+			r.push(*e)
 		} else {
 			r.happen(e)
 		}

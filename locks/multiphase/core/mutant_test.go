@@ -41,6 +41,21 @@ func consentAnyway(applies func(s *State, ev Event) bool) mutation {
 	}
 }
 
+// TestRememberedAreLookedAtAgain: what could not be granted because of a peer that its sender did not see
+// is granted when that peer is gone.
+func TestRememberedAreLookedAtAgain(t *testing.T) {
+	s := New(&Config{Self: 2, Peers: peercore.SetOf(0, 1), Options: DefaultOptions()})
+	s.Step(Event{Kind: peercore.Connect, Peer: 0}, nil)
+	s.Step(Event{Kind: peercore.Connect, Peer: 1}, nil)
+	asked := Event{Kind: peercore.Receive, Peer: 0, Msg: Message{Kind: MyLock, Round: 1, View: peercore.SetOf(2)}}
+	if out := s.Step(asked, nil); len(out) > 0 {
+		t.Fatalf("granted beside a peer that is not in the view: %v", out)
+	}
+	if out := s.Step(Event{Kind: peercore.Disconnect, Peer: 1}, nil); len(out) != 1 || out[0].Msg.Kind != YourLock {
+		t.Fatalf("not granted when that peer is gone: %v", out)
+	}
+}
+
 // TestEveryRuleIsNeeded breaks one rule after the other, in the order of the table in
 // which they are specified: each break is found. Those that options break are in
 // TestExplore.
