@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/testfile"
 	"locklab/reports/lang"
 	"locklab/reports/table"
 )
@@ -81,6 +82,7 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 	if err := os.CopyFS(filepath.Join("runs", "a"), os.DirFS(sample)); err != nil {
 		t.Fatal(err)
 	}
+	testfile.Write(t, filepath.Join("runs", "a", "index.html"), "") // of git's sample there is no page
 	history := filepath.Join("runs", "a", "histories", "multiphase", "zone-partition.matchmaking.1.jsonl.gz")
 	words := regexp.MustCompile(`\p{L}[\p{L}\d:=-]+`)
 	units := map[string]bool{"ms": true, "min": true} // two calls need not take equally long
