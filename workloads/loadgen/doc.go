@@ -12,5 +12,5 @@
 //
 // A late generator never skips and never slows down: it sends all that is due at
 // once. What it cannot send (too many operations in flight, or the end came
-// first) is counted as unsent. [Behind] says when that makes a run worthless.
+// first) is counted as unsent. [MinSent] and [MaxLateness] say when that makes a run worthless.
 package loadgen

@@ -1,10 +1,6 @@
 package loadgen
 
-import (
-	"time"
-
-	"locklab/internal/sentence"
-)
+import "time"
 
 // What a run may lack before its figures stop meaning what they say.
 const (
@@ -21,21 +17,6 @@ const (
 	// faster than it was; how much of the latency may be lateness, the checker knows.
 	MaxLateness = 50 * time.Millisecond
 )
-
-// Behind says why the generator of a run fell behind; "" if it did not.
-func Behind(scheduled, sent uint64, latenessP99 time.Duration) sentence.Text {
-	switch {
-	case scheduled == 0:
-		return sentence.Of("nothing was scheduled")
-	case float64(sent) < MinSent*float64(scheduled):
-		return sentence.Of("the generator sent %d of %d scheduled operations (%.1f %%, want %.0f %%)",
-			sent, scheduled, 100*float64(sent)/float64(scheduled), 100*MinSent)
-	case latenessP99 > MaxLateness:
-		return sentence.Of("the generator was late: p99 %v after the intended time, want at most %v",
-			latenessP99, MaxLateness)
-	}
-	return sentence.Text{}
-}
 
 // ErrorNotSent is the Error of a history event whose operations (Event.Count of
 // them) were due but never sent, because the generator fell behind.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -45,7 +44,6 @@ type service struct {
 	keeps     bool   // who holds it is the last one
 	breaks    bool   // refuses who still waits when the time is over
 	loses     bool   // every lease is lost at once
-	prefers   bool   // the first in line of the first master comes next
 	onRelease func() // nil: nobody looks
 
 	mu              sync.Mutex
@@ -55,31 +53,23 @@ type service struct {
 }
 
 type waiter struct {
-	resource, master string
-	turn             chan struct{} // has room for the one grant
+	resource string
+	turn     chan struct{} // has room for the one grant
 }
 
-// of is the lock as one master's client sees it.
-func (s *service) of(master string) locks.Locker { return member{s, master} }
+func (s *service) Close() error { return nil }
 
-type member struct {
-	*service
-	master string
-}
-
-func (member) Close() error { return nil }
-
-func (m member) MessagesSent() uint64 {
+func (m *service) MessagesSent() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.messages
 }
 
-func (m member) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
+func (m *service) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if m.refuses {
 		return nil, fmt.Errorf("refused: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable)
 	}
-	w := waiter{resource, m.master, make(chan struct{}, 1)}
+	w := waiter{resource, make(chan struct{}, 1)}
 	m.mu.Lock()
 	m.messages += 2
 	m.line = append(m.line, w)
@@ -99,7 +89,7 @@ func (m member) Acquire(ctx context.Context, resource string) (locks.Lease, erro
 		return nil, fmt.Errorf("wait: %w: %w", locks.ErrNotAcquired, ctx.Err())
 	}
 	m.token++
-	g := grant{m.service, resource, m.token, make(chan struct{})}
+	g := grant{m, resource, m.token, make(chan struct{})}
 	if m.loses {
 		close(g.lost)
 	}
@@ -108,11 +98,7 @@ func (m member) Acquire(ctx context.Context, resource string) (locks.Lease, erro
 
 // next grants to all whose turn it is; the caller has the mutex.
 func (s *service) next() {
-	order := slices.Clone(s.line)
-	if s.prefers {
-		slices.SortStableFunc(order, func(a, b waiter) int { return strings.Compare(a.master, b.master) })
-	}
-	for _, w := range order {
+	for _, w := range slices.Clone(s.line) {
 		if s.held[w.resource] && !s.broken {
 			continue
 		}
@@ -165,7 +151,7 @@ func serve(t *testing.T, n int, s *service, rec history.Recorder) (list []mutex.
 	t.Helper()
 	for i := range n {
 		name := fmt.Sprint("m", i+1)
-		w := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: name, Token: secret, Locker: s.of(name), Recorder: rec})
+		w := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: name, Token: secret, Locker: s, Recorder: rec})
 		h := httptest.NewServer(w)
 		t.Cleanup(w.Close)
 		t.Cleanup(h.Close)
@@ -398,74 +384,9 @@ func TestLostLeases(t *testing.T) {
 	}
 }
 
-// compete has three masters want one resource, and measures only while all do: on a busy
-// machine the first can have done its plan long before the last one has.
-func compete(t *testing.T, s *service) result.Row {
-	t.Helper()
-	p := plan()
-	p.Resources, p.Duration = 1, time.Second
-	events, _, _ := judged(t, 3, s, p)
-	first, last := map[string]int64{}, map[string]int64{}
-	for _, e := range events {
-		if e.Kind != history.KindAcquire {
-			continue
-		}
-		if at, known := first[e.Node]; !known || e.SentNS < at {
-			first[e.Node] = e.SentNS
-		}
-		last[e.Node] = max(last[e.Node], e.AtNS)
-	}
-	for i := range events {
-		switch events[i].State {
-		case loadgen.PhaseMeasure:
-			events[i].AtNS = slices.Max(slices.Collect(maps.Values(first)))
-		case loadgen.PhaseDrain:
-			events[i].AtNS = slices.Min(slices.Collect(maps.Values(last)))
-		}
-	}
-	f := find(t, events)
-	if f.Figures["overlaps"] != 0 || f.Figures["acquired"] == 0 || len(f.Peers) != 3 {
-		t.Fatalf("%v, %d peers", f.Figures, len(f.Peers))
-	}
-	return f
-}
-
-func TestAFairLockShowsAsFair(t *testing.T) {
-	f := compete(t, &service{})
-	if n := f.Figures["fairness"]; n < 0.8 || n > 1.000001 {
-		t.Errorf("fairness of peers %v", n)
-	}
-	for _, p := range f.Peers {
-		// Eight clients of others can be in front. A client counts from when it wanted
-		// to ask, and on a busy machine one or the other asks a good while later; not
-		// the average one.
-		if p.Acquires == 0 || p.BypassMean > 2*8 {
-			t.Errorf("%s: %d acquired, passed %v times on average", p.Node, p.Acquires, p.BypassMean)
-		}
-	}
-}
-
-func TestALockThatPrefersOnePeerShowsAsUnfair(t *testing.T) {
-	f := compete(t, &service{prefers: true})
-	if n := f.Figures["fairness"]; n > 0.5 || n == 0 {
-		t.Errorf("fairness of peers %v, want about a third", n)
-	}
-	first := f.Peers[0]
-	for _, p := range f.Peers[1:] {
-		if p.BypassMax*2 < first.Acquires || p.BypassInARowMax*2 < first.Acquires || p.BypassInARowMax <= 2*first.BypassInARowMax {
-			t.Errorf("%s was passed at most %d times, %d in a row; %s acquired %d and was passed %d in a row",
-				p.Node, p.BypassMax, p.BypassInARowMax, first.Node, first.Acquires, first.BypassInARowMax)
-		}
-		if p.WaitMaxMS < first.WaitMaxMS {
-			t.Errorf("%s waited at most %v ms, %s %v ms", p.Node, p.WaitMaxMS, first.Node, first.WaitMaxMS)
-		}
-	}
-}
-
-// TestARestartedMasterStartsAgain replaces a master's process in the middle.
 func TestARestartedMasterStartsAgain(t *testing.T) {
 	s, rec := &service{}, &memory{}
-	first, second := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s.of("m1"), Recorder: rec}), mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s.of("m1"), Recorder: rec})
+	first, second := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s, Recorder: rec}), mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s, Recorder: rec})
 	defer second.Close()
 	var current atomic.Pointer[mutex.Workload]
 	current.Store(first)
@@ -559,7 +480,7 @@ func FuzzStart(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"id":"x","rate_per_s":1e308,"elapsed_ns":-1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		w := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m", Token: "", Locker: (&service{refuses: true}).of("m"), Recorder: &memory{}})
+		w := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m", Token: "", Locker: &service{refuses: true}, Recorder: &memory{}})
 		defer w.Close()
 		out := httptest.NewRecorder()
 		w.ServeHTTP(out, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/workload/start", bytes.NewReader(body)))
