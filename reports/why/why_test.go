@@ -253,7 +253,7 @@ func TestNumbers(t *testing.T) {
 	r.Outages = []result.Outage{{FromMS: 2000, ToMS: 2900}}
 	run, err := record.Of(s.events)
 	must.Do(t, err)
-	for number, want := range map[int]string{1: "duplicates", 2: "outage of the lock: 900 ms", 3: "the list ends at 2"} {
+	for number, want := range map[int]string{1: "duplicates", 2: "outage of the lock, 900 ms", 3: "the list ends at 2"} {
 		var out bytes.Buffer
 		if err := why.Write(&out, lang.English(), r, run, why.Options{Number: number}); err != nil {
 			out.WriteString(err.Error())
