@@ -103,7 +103,8 @@ input; 130 interrupted.`,
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "page": files(nothing), "stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
+		"faults": list(exploreFaults), "page": files(nothing),
+		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
 }
@@ -181,7 +182,9 @@ func (f *exploreFlags) check(bound catalog.Lock) error {
 			f.Requests[0] = 1
 		}
 	}
-	checks := map[string]explore.StuckCheck{"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked}
+	checks := map[string]explore.StuckCheck{
+		"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked,
+	}
 	var known bool
 	f.Stuck, known = checks[f.stuck]
 	switch {
@@ -219,7 +222,9 @@ func (f *exploreFlags) run(ctx context.Context, bound catalog.Lock, stdout, stde
 	} else {
 		t.write(stdout)
 	}
-	codes := map[explore.Ending]int{explore.Complete: exitOK, explore.Violated: exitViolated, explore.Interrupted: exitInterrupted}
+	codes := map[explore.Ending]int{
+		explore.Complete: exitOK, explore.Violated: exitViolated, explore.Interrupted: exitInterrupted,
+	}
 	code, decided := codes[r.Ended]
 	if !decided {
 		code = exitInconclusive
@@ -241,13 +246,15 @@ type tale struct {
 // machine.
 func (t tale) write(w io.Writer) {
 	var b strings.Builder
-	tellFacts(&b, append(t.facts(), page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s", sentence.Lasting(t.elapsed),
-		sentence.Group(int64(float64(t.States)/max(t.elapsed.Seconds(), 1e-9))))}}, page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
+	rate := sentence.Group(int64(float64(t.States) / max(t.elapsed.Seconds(), 1e-9)))
+	tellFacts(&b, append(t.facts(),
+		page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s", sentence.Lasting(t.elapsed), rate)}},
+		page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
 	if t.Trace != nil {
 		drawing := t.Trace.String()
-		if width, terminal := progress.Width(w); terminal && slices.ContainsFunc(strings.Split(drawing, "\n"), func(line string) bool {
-			return utf8.RuneCountInString(line) > width
-		}) {
+		width, terminal := progress.Width(w)
+		wide := func(line string) bool { return utf8.RuneCountInString(line) > width }
+		if terminal && slices.ContainsFunc(strings.Split(drawing, "\n"), wide) {
 			drawing = t.Trace.List()
 		}
 		fmt.Fprintf(&b, "\n%s\n%s\n", drawing, t.Violation)
@@ -270,7 +277,8 @@ func (t tale) facts() []page.Fact {
 	if t.cohort {
 		modelled = append(modelled, "one client at each peer: no cohort forms, and nothing is said of one")
 	}
-	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away", sentence.Group(t.States), sentence.Group(t.Transitions), t.Depth)}
+	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away",
+		sentence.Group(t.States), sentence.Group(t.Transitions), t.Depth)}
 	if t.Shortened {
 		seen = append(seen, "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
 	}
@@ -307,12 +315,14 @@ func (t tale) checks() (out []string) {
 	case t.Scope.Stuck == explore.StuckUnchecked:
 		out = append(out, "no stuck state: not checked")
 	case t.StuckChecked:
-		check("no stuck state", explore.Stuck, fmt.Sprintf("in %s, which are %s, each of them can still get the lock", where, sentence.Group(t.StuckStates)))
+		check("no stuck state", explore.Stuck, fmt.Sprintf("in %s, which are %s, each of them can still get the lock",
+			where, sentence.Group(t.StuckStates)))
 	default:
 		check("no stuck state", explore.Stuck, "no dead end")
 	}
 	if t.Scope.Bypass > 0 {
-		check("bounded bypass", explore.Starves, fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))
+		check("bounded bypass", explore.Starves,
+			fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))
 	}
 	return out
 }
@@ -328,12 +338,20 @@ func (t tale) conclusion() string {
 	if t.Ended == explore.Interrupted {
 		why = "interrupted"
 	}
-	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.Explored())
+	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s",
+		why, t.Depth, t.Explored())
 }
 
 // writeJSON prints the result for programs.
 func (t tale) writeJSON(w io.Writer) error {
-	verdict, decided := map[explore.Ending]string{explore.Complete: "safe", explore.Violated: "violated"}[t.Ended]
+	verdict := "undecided"
+	switch t.Ended {
+	case explore.Complete:
+		verdict = "safe"
+	case explore.Violated:
+		verdict = "violated"
+	default:
+	}
 	return writeJSON(w, struct {
 		Schema   string   `json:"schema"`
 		Verdict  string   `json:"verdict"`
@@ -342,7 +360,7 @@ func (t tale) writeJSON(w io.Writer) error {
 		Checked  []string `json:"checked"`
 		ElapsedS float64  `json:"elapsed_s"`
 		*explore.Result
-	}{"locklab/explore/v2", map[bool]string{true: verdict, false: "undecided"}[decided], t.Explored(), t.Modelled(), t.checks(), t.elapsed.Seconds(), t.Result})
+	}{"locklab/explore/v2", verdict, t.Explored(), t.Modelled(), t.checks(), t.elapsed.Seconds(), t.Result})
 }
 
 // exploreProgress tells how far an exploration is when it takes long.

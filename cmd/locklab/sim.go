@@ -114,7 +114,9 @@ measure: what is violated there is told, and the code is 0.`,
 	fl.BoolVar(&f.fairness, "fairness", false, "compare how even ranks are served under saturation")
 	fl.StringVar(&f.out, "out", "", "directory for the scenario (or its file, a name ending in .yaml), or for the sweep's page (default "+simDir+")")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
-	completions(cmd, map[string]cobra.CompletionFunc{"faults": list(simKinds), "against": specs(catalog.PeerNames), "out": files(nothing)})
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"faults": list(simKinds), "against": specs(catalog.PeerNames), "out": files(nothing),
+	})
 	return cmd
 }
 
@@ -162,7 +164,7 @@ func (f *simFlags) plan() (plan sim.Plan, err error) {
 		{"seeds", !f.fairness || !f.set.Changed("seeds") || f.seeds <= fairSeeds, fmt.Sprintf("1 to %d with --fairness", fairSeeds)},
 		{"clients", f.clients >= 1 && f.clients <= 10000, "1 to 10000"},
 		{"duration", f.duration >= time.Millisecond && f.duration <= 24*time.Hour, "1ms to 24h of virtual time"},
-		{"think", f.think > 0 || f.think == 0 && (f.hold > 0 || f.peers > 1), "no negative time, and with one peer more than 0, as in --hold"},
+		{"think", f.think > 0 || f.think == 0 && (f.hold > 0 || f.peers > 1), "0 or more, and with one peer more, or in --hold"},
 		{"hold", f.hold >= 0, "no negative time"},
 		{"give-up", f.giveUp >= 0, "no negative time"},
 		{"jitter", f.jitter >= 0 && f.jitter <= 100, "a share from 0 to 100, such as 0.2"},
@@ -292,7 +294,8 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 	o := sim.Campaign(ctx, l.Core.Simulator, plan)
 	t := &o.Totals
 	r := simReport{
-		"locklab/sim/v2", l.String(), f.peers, plan.Config.Zones, plan.Kinds, f.seed, o.Bad(), *t, append([]sim.Group{}, o.Groups...), nil, f.duration,
+		"locklab/sim/v2", l.String(), f.peers, plan.Config.Zones, plan.Kinds, f.seed, o.Bad(), *t,
+		append([]sim.Group{}, o.Groups...), nil, f.duration,
 	}
 	if o.Bad() && !f.noShrink {
 		if err := r.shrink(l.Core.Simulator, plan, f.out); err != nil {
@@ -338,18 +341,21 @@ func (r *simReport) text(out io.Writer) {
 		fmt.Fprintln(w)
 		found := textTable{left: true, rows: [][]string{{"  finding", "seeds", "times", "first seed", "hold", "there"}}}
 		for _, g := range r.Findings {
-			found.row("  "+g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), fmt.Sprint(uint64(g.First)), fmt.Sprint(g.Hold), g.Example.String())
+			found.row("  "+g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), fmt.Sprint(uint64(g.First)), fmt.Sprint(g.Hold),
+				g.Example.String())
 		}
 		found.write(w, 0) // its last column is folded
 	}
 	fmt.Fprintln(w)
-	ranks := textTable{keys: 1, rows: [][]string{{"  rank", "grants", "gave up", "wait p50", "p99", "max", "passed, mean", "most"}}}
+	ranks := textTable{keys: 1, rows: [][]string{{
+		"  rank", "grants", "gave up", "wait p50", "p99", "max", "passed, mean", "most",
+	}}}
 	for i := range t.Ranks {
 		const shown = 4
 		k := &t.Ranks[i]
 		if wait := k.Wait.Spread(); i < shown || i >= len(t.Ranks)-shown {
-			ranks.row(fmt.Sprintf("  p%d", i), fmt.Sprint(k.Grants), fmt.Sprint(k.GiveUps), ms(wait.P50), ms(wait.P99), ms(wait.Max),
-				fmt.Sprintf("%.2f", k.BypassMean()), fmt.Sprint(k.BypassMax))
+			ranks.row(fmt.Sprintf("  p%d", i), fmt.Sprint(k.Grants), fmt.Sprint(k.GiveUps), ms(wait.P50), ms(wait.P99),
+				ms(wait.Max), fmt.Sprintf("%.2f", k.BypassMean()), fmt.Sprint(k.BypassMax))
 		}
 	}
 	ranks.write(w, width)
@@ -407,10 +413,12 @@ func (r *simReport) shrink(simulator sim.Simulator, plan sim.Plan, out string) e
 	r.Minimal = &simMinimal{
 		Seed: uint64(cfg.Seed), Peers: cfg.Peers, Faults: append([]sim.Fault{}, cfg.Faults...), Finding: m.Finding,
 		Trace: lines[max(0, len(lines)-most):],
-		text: fmt.Sprintf("%s (seed %d), after %s: seed %d, %s in %s, think %v, hold %v, give up after %v, faults %v", first.Name, uint64(first.First),
-			some(m.Runs, "run"), uint64(cfg.Seed), some(cfg.Peers, "peer"), some(cfg.Zones, "zone"), cfg.Load.Think, cfg.Load.Hold, cfg.Load.GiveUp, cfg.Faults),
+		text: fmt.Sprintf("%s (seed %d), after %s: seed %d, %s in %s, think %v, hold %v, give up after %v, faults %v",
+			first.Name, uint64(first.First), some(m.Runs, "run"), uint64(cfg.Seed), some(cfg.Peers, "peer"),
+			some(cfg.Zones, "zone"), cfg.Load.Think, cfg.Load.Hold, cfg.Load.GiveUp, cfg.Faults),
 	}
-	name := regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(fmt.Sprintf("sim-%s-%s-%d", r.Lock, m.Finding.Kind, uint64(cfg.Seed)), "-")
+	name := fmt.Sprintf("sim-%s-%s-%d", r.Lock, m.Finding.Kind, uint64(cfg.Seed))
+	name = regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(name, "-")
 	file := out
 	if filepath.Ext(out) != ".yaml" {
 		file = filepath.Join(cmp.Or(out, simDir), name+".yaml")
@@ -482,22 +490,25 @@ func (m *simMinimal) scenario(lock string, load sim.Load, name, file string) (te
 	case length > realMost:
 		return nil, "", fmt.Errorf("with times that real processes can tell apart it would take %v", length)
 	}
+	duration := max(realBefore+length+realAfter, realLeast).Round(time.Second)
 	command = fmt.Sprintf("locklab run --locks %s --scenarios %s --topology %s --workload %s --duration %v",
-		lock, filepath.ToSlash(file), topology, workload, max(realBefore+length+realAfter, realLeast).Round(time.Second))
+		lock, filepath.ToSlash(file), topology, workload, duration)
 	if crossing {
 		command += " --clients 1 --hold 20ms"
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Found by locklab sim %s: %s\n# Peers p0, p1, ... are %s; times are %.3g times as long. Replay:\n#   %s\n",
 		lock, m.text, strings.Join(masters[:m.Peers], ", "), factor, command)
-	fmt.Fprintf(&b, "name: %s\nsummary: Found by simulation; two clients hold at once (%s).\ntimeline:\n", name, m.Finding.Name())
+	fmt.Fprintf(&b, "name: %s\nsummary: Found by simulation; two clients hold at once (%s).\ntimeline:\n",
+		name, m.Finding.Name())
 	step := func(format string, args ...any) { fmt.Fprintf(&b, "  - {"+format+"}\n", args...) }
 	if crossing {
 		step("at: 0s, fault: jitter, between: [zones], jitter: 10ms") // requests cross by luck; this makes it likely
 	}
 	node := func(rank int) string { return strconv.Quote("node:" + masters[rank]) }
 	for _, f := range m.Faults {
-		when := fmt.Sprintf("at: %v, for: %v", scale(f.From)-scale(first)+realBefore, max(scale(f.Until-f.From), 100*time.Millisecond))
+		at, length := scale(f.From)-scale(first)+realBefore, max(scale(f.Until-f.From), 100*time.Millisecond)
+		when := fmt.Sprintf("at: %v, for: %v", at, length)
 		how := map[sim.Kind]string{
 			sim.Crash: "kill", sim.Pause: "pause", sim.Partition: "partition, mode: hold",
 			sim.Slow: fmt.Sprintf("latency, delay: %v", max(f.Delay.Round(time.Millisecond), time.Millisecond)),
@@ -527,7 +538,8 @@ func (m *simMinimal) scenario(lock string, load sim.Load, name, file string) (te
 // peers and both ends, in a region, in four around the western Pacific and in ten all over the world.
 func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr io.Writer) error {
 	var low, high int
-	if n, err := fmt.Sscanf(f.sweep+" ", "peers=%d..%d ", &low, &high); n != 2 || err != nil || low < 2 || high < low || high > sweepMost {
+	_, err := fmt.Sscanf(f.sweep+" ", "peers=%d..%d ", &low, &high)
+	if err != nil || low < 2 || high < low || high > sweepMost {
 		return fmt.Errorf("--sweep: %q: want peers=LOW..HIGH, such as peers=2..1000, within 2 and %d", f.sweep, sweepMost)
 	}
 	others, err := catalog.ParseList("--against", f.against)
@@ -595,8 +607,9 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 			if p.Zones != z {
 				continue
 			}
-			figures.row("  "+p.Lock, strconv.Itoa(p.Peers), fmt.Sprintf("%.1f", p.Messages), fmt.Sprintf("%.1f", p.MessagesContended),
-				ms(p.Acquire.P50), ms(p.Acquire.P99), ms(p.Contended.P50), ms(p.Contended.P99), ms(p.Handoff.Mean), ms(p.Handoff.P99))
+			figures.row("  "+p.Lock, strconv.Itoa(p.Peers), fmt.Sprintf("%.1f", p.Messages),
+				fmt.Sprintf("%.1f", p.MessagesContended), ms(p.Acquire.P50), ms(p.Acquire.P99), ms(p.Contended.P50),
+				ms(p.Contended.P99), ms(p.Handoff.Mean), ms(p.Handoff.P99))
 		}
 		fmt.Fprintf(w, "%d zones\n", z)
 		figures.write(w, width)
@@ -605,7 +618,8 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 	for _, figure := range sweepFigures() {
 		sheet.Sections = append(sheet.Sections, page.Section{Title: figure.title, Drawing: figure.draw(points)})
 	}
-	dir := cmp.Or(f.out, filepath.Join(simDir, "sweep-"+strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String())))
+	name := "sweep-" + strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String())
+	dir := cmp.Or(f.out, filepath.Join(simDir, name))
 	if err := page.WriteSheet(filepath.Join(dir, page.File), sheet); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -671,7 +685,8 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 		return all
 	}
 	texts := []string{l.String()}
-	for _, other := range append([]string{"multiphase:fair=on", "multiphase:fair=off", "multiphase:rule=literal"}, catalog.PeerNames()...) {
+	readings := []string{"multiphase:fair=on", "multiphase:fair=off", "multiphase:rule=literal"}
+	for _, other := range append(readings, catalog.PeerNames()...) {
 		if named, err := catalog.ParsePeers(other); err == nil && !slices.Contains(texts, named.String()) {
 			texts = append(texts, named.String())
 		}
@@ -682,7 +697,8 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 	width, _ := progress.Width(stdout)
 	w := new(strings.Builder)
 	fmt.Fprintf(w, "All %s always want the lock: hold %v, seeds %d to %d, in each clients ask for %v of virtual time.\n"+
-		"Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds the acquisitions among the peers in that time to 2(N-1) = %d;\n"+
+		"Passed: grants to others while one peer waits once. The debt rule (fair=on) bounds the acquisitions among\n"+
+		"the peers in that time to 2(N-1) = %d;\n"+
 		"with a cohort each of them serves several clients of a peer, and each of these counts.\n",
 		some(f.peers, "peer"), f.hold, f.seed, f.seed+uint64(plan.Seeds)-1, sentence.Lasting(f.duration), bound)
 	for _, n := range []struct {
@@ -719,7 +735,10 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 				within += ", as far as it went"
 			}
 			ended += t.Truncated
-			cells := []string{"  " + text, fmt.Sprint(t.Grants), fmt.Sprint(overlaps), fmt.Sprintf("%.4f", t.Jain()), fmt.Sprint(t.BypassMax()), within}
+			cells := []string{
+				"  " + text, fmt.Sprint(t.Grants), fmt.Sprint(overlaps), fmt.Sprintf("%.4f", t.Jain()),
+				fmt.Sprint(t.BypassMax()), within,
+			}
 			for _, k := range []*sim.Rank{&t.Ranks[0], &t.Ranks[f.peers-1]} {
 				wait := k.Wait.Spread()
 				cells = append(cells, fmt.Sprint(k.Grants), ms(wait.P50), ms(wait.P99))

@@ -85,7 +85,8 @@ func newSearch[S, M any, P peercore.Core[S, M]](w *world[S, M, P], progress func
 		progress = func(Progress) {}
 	}
 	return &search[S, M, P]{
-		world: w, progress: progress, seed: maphash.MakeSeed(), states: map[uint64]place{}, blocks: [][]byte{make([]byte, 0, blockSize)},
+		world: w, progress: progress, seed: maphash.MakeSeed(), states: map[uint64]place{},
+		blocks: [][]byte{make([]byte, 0, blockSize)},
 	}
 }
 

@@ -45,7 +45,8 @@ func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc 
 	n := sc.Peers
 	sample := alg.New(n-1, peercore.Others(n, n-1), false)
 	durable := peercore.Stores[S, M, P](&sample)
-	w := &world[S, M, P]{layout: layout{n, alg.Control != nil && sc.Crashes > 0 && !durable}, scope: sc, durable: durable, plain: plain}
+	controls := alg.Control != nil && sc.Crashes > 0 && !durable
+	w := &world[S, M, P]{layout: layout{n, controls}, scope: sc, durable: durable, plain: plain}
 	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Controls: w.hasControls, Does: w.does}
 	w.known, w.lists = make([]map[string]*part, w.fields()), make([][]*part, w.fields())
 	for i := range w.known {
