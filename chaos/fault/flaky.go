@@ -38,8 +38,8 @@ func (kinds) Flaky() Kind {
 const (
 	// shownBy is the share of the legs on which something random must have been seen.
 	shownBy = 0.9
-	// improbable is what does not happen by chance.
-	improbable = 1e-4
+	// improbable does not happen by chance, on any of some hundred ways.
+	improbable = 1e-6
 )
 
 // bychance proves that a share of what is sent is late: on nine of ten legs something was, and
