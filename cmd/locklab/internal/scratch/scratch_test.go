@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +30,10 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		fmt.Println(d.Path)
-		select {}
+		killed := make(chan os.Signal, 1) // the runtime would end a process that waits for nothing
+		signal.Notify(killed, os.Interrupt)
+		<-killed
+		runtime.KeepAlive(d)
 	}
 	os.Exit(m.Run())
 }
