@@ -70,7 +70,7 @@ func (l *line) run(stub *toxics.ToxicStub, due func(arrived int64, size int) int
 	defer func() { cancel() }()
 	for {
 		var head parcel
-		var input, output = stub.Input, (chan<- *stream.StreamChunk)(nil)
+		input, output := stub.Input, (chan<- *stream.StreamChunk)(nil)
 		if l.ended {
 			input = nil
 		}

@@ -333,6 +333,7 @@ func (t tale) conclusion() string {
 		return fmt.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.Explored())
 	case explore.Violated:
 		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
+	case explore.StatesBound, explore.Interrupted:
 	}
 	why := "--states-max ended the search"
 	if t.Ended == explore.Interrupted {

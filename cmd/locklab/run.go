@@ -183,7 +183,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	defer func() {
 		failed = errors.Join(failed, live.close(pagePath(say, dir)))
 	}()
-	runs, about := lab.Remaining(plan.parts, earlier) //nolint:contextcheck // it plans, and asks no server
+	runs, about := lab.Remaining(plan.parts, earlier)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
 		plan.text, progress.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
 	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody

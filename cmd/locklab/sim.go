@@ -426,7 +426,7 @@ func (r *simReport) shrink(simulator sim.Simulator, plan sim.Plan, out string) e
 	text, command, err := r.Minimal.scenario(r.Lock, cfg.Load, name, file)
 	if err != nil {
 		r.Minimal.NoReplay = err.Error()
-		return nil
+		return nil //nolint:nilerr // it is told where the command would be
 	}
 	if _, err := scenario.Parse(file, text, ""); err != nil {
 		return fmt.Errorf("the scenario is not what locklab run reads: %w", err)

@@ -82,14 +82,3 @@ func (t *textTable) parts(widths []int, width int) (all [][]int) {
 func padded(word string, columns int) string {
 	return word + strings.Repeat(" ", max(columns-table.Columns(word), 0))
 }
-
-// tableCells are rows of texts for a table.
-func tableCells(rows [][]string) [][]table.Cell {
-	all := make([][]table.Cell, len(rows))
-	for i, row := range rows {
-		for _, text := range row {
-			all[i] = append(all[i], table.Cell{Text: text})
-		}
-	}
-	return all
-}

@@ -119,7 +119,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	defer l.running.Done()
 	wait, cancel := context.WithCancel(ctx) // Close ends it too
 	defer cancel()
-	defer context.AfterFunc(l.closing, cancel)()
+	defer context.AfterFunc(l.closing, cancel)() //nolint:contextcheck // two things end the wait
 	for {
 		lease, err := l.try(wait, resource)
 		if err == nil {

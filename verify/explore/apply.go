@@ -164,12 +164,12 @@ func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
 	if w.observe != nil {
 		w.observe(i, *e)
 	}
-	switch {
-	case e.Kind == peercore.Send:
+	switch e.Kind { //nolint:exhaustive // timers run or not by what Running says
+	case peercore.Send:
 		for j := range e.To.All() {
 			w.send(i, j, itemMessage, e.Msg)
 		}
-	case e.Kind == peercore.Hold:
+	case peercore.Hold:
 		w.held = true
 		w.noteToken(e.Token)
 	}

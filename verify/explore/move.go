@@ -38,19 +38,6 @@ type Move struct {
 	Timer peercore.Timer // Expire
 }
 
-// free says that the move needs nobody's wish and no fault: what is bound to happen in
-// the end. Links that come back count where mends is set.
-func (m Move) free(mends bool) bool {
-	switch m.Kind {
-	case Release, Wake, Expire, Deliver:
-		return true
-	case Mend:
-		return mends
-	default:
-		return false
-	}
-}
-
 // moves appends all that can happen next in the state of w.base.
 func (w *world[S, M, P]) moves(out []Move) []Move {
 	n := w.n
@@ -154,7 +141,7 @@ func (w *world[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
 			if rest[restCuts] > 0 && w.base[w.wire(j, i)].current() && w.base[w.wire(i, j)].current() {
 				out = append(out, Move{Kind: Cut, Peer: int8(j), From: int8(i)})
 			}
-			if rest[restMends] != 0 && !(w.up(i, j) && w.up(j, i)) {
+			if rest[restMends] != 0 && (!w.up(i, j) || !w.up(j, i)) {
 				out = append(out, Move{Kind: Mend, Peer: int8(j), From: int8(i)})
 			}
 		}

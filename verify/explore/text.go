@@ -149,11 +149,12 @@ func (d *diagram) span(line []rune, s Step) {
 
 // finish writes a line, and the states beside it.
 func (d *diagram) finish(b *strings.Builder, line []rune, states []string) {
-	text := string(line)
+	var text strings.Builder
+	text.WriteString(string(line))
 	for i, s := range states {
-		text += fmt.Sprintf("  %-*s", d.states[i], s)
+		fmt.Fprintf(&text, "  %-*s", d.states[i], s)
 	}
-	b.WriteString(strings.TrimRight(text, " ") + "\n")
+	b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
 }
 
 func put(line []rune, at int, text string) {

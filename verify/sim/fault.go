@@ -44,9 +44,6 @@ type Fault struct {
 	Rate   float64       `json:"rate,omitempty"`
 }
 
-// between says that it is a fault of connections.
-func (f Fault) between() bool { return f.Kind == Partition || f.Kind == Slow }
-
 // hits says whether messages from one rank to the other are concerned.
 func (f Fault) hits(from, to int) bool {
 	return slices.Contains(f.A, from) && slices.Contains(f.B, to) ||

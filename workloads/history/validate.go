@@ -22,8 +22,10 @@ func (e *Event) validate() error {
 		field        string
 		n, low, high int64
 	}{
-		{"at_ns", e.AtNS, -maxTimeNS, maxTimeNS}, {"from_ns", e.FromNS, -maxTimeNS, maxTimeNS},
-		{"sent_ns", e.SentNS, -maxTimeNS, maxTimeNS}, {"err_ns", e.ErrNS, 0, maxTimeNS},
+		{"at_ns", e.AtNS, -maxTimeNS, maxTimeNS},
+		{"from_ns", e.FromNS, -maxTimeNS, maxTimeNS},
+		{"sent_ns", e.SentNS, -maxTimeNS, maxTimeNS},
+		{"err_ns", e.ErrNS, 0, maxTimeNS},
 	} {
 		if of.n < of.low || of.n > of.high {
 			return outOfRange(of.field, of.n, of.low, of.high)

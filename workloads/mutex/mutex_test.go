@@ -57,7 +57,7 @@ type waiter struct {
 	turn     chan struct{} // has room for the one grant
 }
 
-func (s *service) Close() error { return nil }
+func (m *service) Close() error { return nil }
 
 func (m *service) MessagesSent() uint64 {
 	m.mu.Lock()
@@ -97,16 +97,16 @@ func (m *service) Acquire(ctx context.Context, resource string) (locks.Lease, er
 }
 
 // next grants to all whose turn it is; the caller has the mutex.
-func (s *service) next() {
-	for _, w := range slices.Clone(s.line) {
-		if s.held[w.resource] && !s.broken {
+func (m *service) next() {
+	for _, w := range slices.Clone(m.line) {
+		if m.held[w.resource] && !m.broken {
 			continue
 		}
-		if s.held == nil {
-			s.held = map[string]bool{}
+		if m.held == nil {
+			m.held = map[string]bool{}
 		}
-		s.held[w.resource] = true
-		s.line = slices.Delete(s.line, slices.Index(s.line, w), slices.Index(s.line, w)+1)
+		m.held[w.resource] = true
+		m.line = slices.Delete(m.line, slices.Index(m.line, w), slices.Index(m.line, w)+1)
 		w.turn <- struct{}{}
 	}
 }

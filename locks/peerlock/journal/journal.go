@@ -227,7 +227,7 @@ func decode(b []byte, owner string, record func([]byte) error) error {
 	for len(rest) > 0 {
 		at := len(b) - len(rest)
 		var body []byte
-		if body, rest, short, err = cutFrame(rest); err != nil {
+		if body, rest, _, err = cutFrame(rest); err != nil {
 			return fmt.Errorf("at byte %d of %d: %w", at, len(b), err)
 		}
 		for len(body) > 0 {

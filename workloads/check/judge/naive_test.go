@@ -332,8 +332,15 @@ func TestShares(t *testing.T) {
 		outcome, error string
 		count          uint64
 	}{
-		{999, "failed", "", 0}, {1000, "ok", "", 0}, {2999, "ok", "", 0}, {3000, "failed", "", 0}, {6999, "ok", "", 0},
-		{7000, "ok", "", 0}, {8000, "failed", "canceled", 0}, {9000, "failed", "", 4}, {10_000, "failed", "", 0},
+		{999, "failed", "", 0},
+		{1000, "ok", "", 0},
+		{2999, "ok", "", 0},
+		{3000, "failed", "", 0},
+		{6999, "ok", "", 0},
+		{7000, "ok", "", 0},
+		{8000, "failed", "canceled", 0},
+		{9000, "failed", "", 4},
+		{10_000, "failed", "", 0},
 	} {
 		e := acquire("m1", "x", fmt.Sprint("h", q.from), q.from, q.from+1, 0)
 		e.Kind, e.Outcome, e.Error, e.Count = history.KindMatch, q.outcome, q.error, q.count

@@ -182,10 +182,10 @@ const (
 	RoomClosed
 )
 
-// Begun is when it came to be, and Over when no seat was free any more.
+// Begun is when it came to be.
 func (r *Room) Begun() int64 { return slices.Min(r.At[:]) }
 
-// Over: see Begun.
+// Over is when no seat was free any more.
 func (r *Room) Over() int64 { return min(r.At[RoomFull], r.At[RoomClosed]) }
 
 // Fault is one entry of the ledger, with its times; those that did not come are [Never]. Began is then

@@ -85,7 +85,7 @@ func (r resources) check(name string) error {
 	if r.count > 1 {
 		all = fmt.Sprintf("%s to %s%d", all, r.prefix, r.count)
 	}
-	return otherRun{fmt.Errorf("want one of the workload's resources, %s (%s)", all, r.said)}
+	return otherRunError{fmt.Errorf("want one of the workload's resources, %s (%s)", all, r.said)}
 }
 
 var _ fault.Resolver = anyNode{}

@@ -43,7 +43,7 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		return o
 	}
 	if c.Duration < s.MinDuration {
-		o.unfit = otherRun{fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)}
+		o.unfit = otherRunError{fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)}
 		return o
 	}
 	if o.unfit = s.CheckLease(c.Duration, lock.Lease, lock.String()); o.unfit != nil {
@@ -60,8 +60,8 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 	return o
 }
 
-// otherRun is why a scenario fits no lock in this run, although it would with other flags.
-type otherRun struct{ error }
+// otherRunError is why a scenario fits no lock in this run, although it would with other flags.
+type otherRunError struct{ error }
 
 // checkScenarios sees that the scenarios can be run as the user wants them. A lock to which one does not
 // apply is left out of it, if it applies to another lock.
@@ -79,7 +79,7 @@ func (c *Config) checkScenarios() error {
 		}
 		for _, lock := range c.Locks {
 			err := c.outlook(lock, s).unfit
-			_, elsewhere := errors.AsType[otherRun](err)
+			_, elsewhere := errors.AsType[otherRunError](err)
 			switch {
 			case err == nil:
 			case applies, c.Suite, elsewhere && len(c.Scenarios) > 1:
