@@ -7,7 +7,7 @@ import (
 
 	"locklab/internal/signals"
 	"locklab/locks"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // claim is one call of Acquire until its end at the service is known: first a wait, then
@@ -101,11 +101,11 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	switch r.outcome {
-	case pb.Outcome_RELEASED, pb.Outcome_WITHDRAWN:
+	case wire.Released, wire.Withdrawn:
 		return nil
-	case pb.Outcome_NOT_HELD:
+	case wire.NotHeld:
 		return locks.ErrNotHeld
-	case pb.Outcome_OUTCOME_UNSPECIFIED: // no answer
+	case "": // no answer
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, why)
 	default:
 		return fmt.Errorf("%w: the service answered %s", locks.ErrUnknown, r.outcome)

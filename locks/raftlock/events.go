@@ -6,26 +6,26 @@ import (
 
 	"locklab/internal/signals"
 	"locklab/locks"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // attach takes over what the leader says of the session, and lets everything that
 // was not answered be sent again.
-func (l *Locker) attach(st *stream, a *pb.Attached, sentAt time.Time) {
+func (l *Locker) attach(st *stream, a *wire.Attached, sentAt time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.session
-	s.id, s.lease = a.GetSession(), time.Duration(a.GetLeaseMs())*time.Millisecond
+	s.id, s.lease = a.Session, time.Duration(a.LeaseMS)*time.Millisecond
 	s.sent, s.renewalAt = 0, time.Time{}
 	s.extend(sentAt)
 	st.heard = l.clock.Now()
 	l.stream = st
 
-	known := make(map[uint64]uint64, len(a.GetClaims()))
-	for _, c := range a.GetClaims() {
-		known[c.GetSeq()] = c.GetToken()
-		if s.claims[c.GetSeq()] == nil {
-			s.release(c.GetSeq()) // nobody here wants it any more
+	known := make(map[uint64]uint64, len(a.Claims))
+	for _, c := range a.Claims {
+		known[c.Seq] = c.Token
+		if s.claims[c.Seq] == nil {
+			s.release(c.Seq) // nobody here wants it any more
 		}
 	}
 	for _, c := range s.inOrder() {
@@ -47,16 +47,16 @@ func (l *Locker) attach(st *stream, a *pb.Attached, sentAt time.Time) {
 }
 
 // receive takes one frame from the leader.
-func (l *Locker) receive(st *stream, frame *pb.ServerFrame) {
+func (l *Locker) receive(st *stream, frame *wire.ServerFrame) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	st.heard = l.clock.Now()
-	l.messages.Add(uint64(len(frame.GetAnswers())))
+	l.messages.Add(uint64(len(frame.Answers)))
 	s := l.session
-	for _, a := range frame.GetAnswers() {
-		if a.GetOutcome() == pb.Outcome_RENEWED {
+	for _, a := range frame.Answers {
+		if a.Outcome == wire.Renewed {
 			l.messages.Add(^uint64(0)) // renewals are not counted
-			if a.GetSeq() == s.renewal && !s.renewalAt.IsZero() {
+			if a.Seq == s.renewal && !s.renewalAt.IsZero() {
 				s.extend(s.renewalAt)
 				s.renewalAt = time.Time{}
 			}
@@ -76,25 +76,25 @@ func (l *Locker) receive(st *stream, frame *pb.ServerFrame) {
 	}
 }
 
-func (l *Locker) answer(a *pb.Answer) {
+func (l *Locker) answer(a wire.Answer) {
 	s := l.session
-	c := s.claims[a.GetSeq()]
-	if r := s.find(a.GetSeq()); r != nil {
+	c := s.claims[a.Seq]
+	if r := s.find(a.Seq); r != nil {
 		s.extend(r.sentAt)
-		r.settle(a.GetOutcome())
-		if r.message.GetKind() == pb.Kind_RELEASE {
-			delete(s.claims, r.message.GetClaim())
+		r.settle(a.Outcome)
+		if r.message.Kind == wire.Release {
+			delete(s.claims, r.message.Claim)
 			return
 		}
 	}
 	if c == nil {
 		return
 	}
-	switch a.GetOutcome() {
-	case pb.Outcome_GRANTED:
-		l.grant(c, a.GetToken())
-	case pb.Outcome_QUEUED:
-	case pb.Outcome_REFUSED:
+	switch a.Outcome {
+	case wire.Granted:
+		l.grant(c, a.Token)
+	case wire.Queued:
+	case wire.Refused:
 		delete(s.claims, c.seq)
 		c.fail(fmt.Errorf("%w: the service refused the request", locks.ErrNotAcquired))
 	default: // it has ended
@@ -170,14 +170,14 @@ func (l *Locker) giveBack(s *session, lost []*claim) {
 
 // ending reacts to the reason for which the named server ended the stream, and
 // says which server to try next.
-func (l *Locker) ending(end *pb.End, name string) (hint string, err error) {
+func (l *Locker) ending(end *wire.End, name string) (hint string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	hint = end.GetLeader()
-	switch end.GetReason() {
-	case pb.End_REASON_CLOSED:
+	hint = end.Leader
+	switch end.Reason {
+	case wire.ReasonClosed:
 		l.endOnce()
-	case pb.End_REASON_SESSION_ENDED:
+	case wire.ReasonSessionEnded:
 		hint = name // it leads: a new session can begin there
 		l.session = l.session.succeed()
 		if l.closing {
@@ -185,7 +185,7 @@ func (l *Locker) ending(end *pb.End, name string) (hint string, err error) {
 		}
 	default:
 	}
-	return hint, fmt.Errorf("%w: %s %s", errEndOfStream, end.GetReason(), end.GetDetail())
+	return hint, fmt.Errorf("%w: %s %s", errEndOfStream, end.Reason, end.Detail)
 }
 
 func (l *Locker) endOnce() {

@@ -30,7 +30,6 @@ type Locker struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	once    sync.Once
-	err     error
 	nodes   *dialer
 }
 
@@ -54,15 +53,11 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	nodes, err := newDialer(cfg.Servers, cfg.Seed.Child("raftlock "+cfg.Client))
-	if err != nil {
-		return nil, fmt.Errorf("raft: %w", err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Locker{
 		options: cfg.Options, client: cfg.Client, clock: cfg.Clock, log: cfg.Log,
 		session: newSession(), ended: make(chan struct{}), closed: make(chan struct{}),
-		cancel: cancel, nodes: nodes,
+		cancel: cancel, nodes: newDialer(cfg.Servers, cfg.Seed.Child("raftlock "+cfg.Client)),
 	}
 	l.running.Go(func() { l.connect(ctx) })
 	l.running.Go(func() { l.maintain(ctx) })
@@ -132,7 +127,7 @@ func (l *Locker) abandon(c *claim) {
 	defer l.mu.Unlock()
 	switch {
 	case c.isDecided():
-	case r.outcome == 0:
+	case r.outcome == "":
 		c.fail(fmt.Errorf("%w: the service has not confirmed in %s that the wait was cancelled: %w", locks.ErrUnknown, cancelWait, locks.ErrUnavailable))
 	default:
 		c.fail(locks.ErrNotAcquired)
@@ -151,7 +146,7 @@ const closeWait = 300 * time.Millisecond
 // reached, that happens when the lease has run out.
 func (l *Locker) Close() error {
 	l.once.Do(l.close)
-	return l.err
+	return nil
 }
 
 func (l *Locker) close() {
@@ -174,5 +169,4 @@ func (l *Locker) close() {
 	close(l.closed)
 	l.cancel()
 	l.running.Wait()
-	l.err = l.nodes.close()
 }

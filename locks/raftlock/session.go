@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"locklab/locks/raftlock/fsm"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // session is the client's side of one session. The Locker's mutex guards it.
@@ -32,15 +32,15 @@ func newSession() *session { return &session{next: 1, claims: map[uint64]*claim{
 
 // request is a request until it is answered. It gets its number when it is first sent.
 type request struct {
-	message  *pb.Request
+	message  *wire.Request
 	claim    *claim    // of an acquire
 	sentAt   time.Time // first sent; zero before
 	answered chan struct{}
-	outcome  pb.Outcome // 0 until answered
+	outcome  wire.Outcome // "" until answered
 }
 
 func (s *session) acquire(c *claim) {
-	c.request = s.ask(&pb.Request{Kind: pb.Kind_ACQUIRE, Resource: c.resource}, nil)
+	c.request = s.ask(&wire.Request{Kind: wire.Acquire, Resource: c.resource}, nil)
 	c.request.claim = c
 }
 
@@ -49,18 +49,18 @@ func (s *session) release(seq uint64) *request {
 	if c := s.claims[seq]; c != nil {
 		c.ending = true
 	}
-	return s.ask(&pb.Request{Kind: pb.Kind_RELEASE, Claim: seq}, make(chan struct{}))
+	return s.ask(&wire.Request{Kind: wire.Release, Claim: seq}, make(chan struct{}))
 }
 
-func (s *session) ask(message *pb.Request, answered chan struct{}) *request {
+func (s *session) ask(message *wire.Request, answered chan struct{}) *request {
 	r := &request{message: message, answered: answered}
 	s.unsent = append(s.unsent, r)
 	return r
 }
 
 // settle marks a request as answered.
-func (r *request) settle(outcome pb.Outcome) {
-	if r.outcome == 0 {
+func (r *request) settle(outcome wire.Outcome) {
+	if r.outcome == "" {
 		r.outcome = outcome
 		if r.answered != nil {
 			close(r.answered)
@@ -79,7 +79,7 @@ func (s *session) floor() uint64 {
 // find returns the unanswered request with the number, or nil.
 func (s *session) find(seq uint64) *request {
 	i := seq - s.floor()
-	if seq < s.floor() || i >= uint64(len(s.requests)) || s.requests[i].outcome != 0 {
+	if seq < s.floor() || i >= uint64(len(s.requests)) || s.requests[i].outcome != "" {
 		return nil
 	}
 	return s.requests[i]
@@ -88,7 +88,7 @@ func (s *session) find(seq uint64) *request {
 // trim drops the answered requests at the front, which raises the floor.
 func (s *session) trim() {
 	n := 0
-	for n < len(s.requests) && s.requests[n].outcome != 0 {
+	for n < len(s.requests) && s.requests[n].outcome != "" {
 		s.requests[n] = nil
 		n++
 	}
@@ -111,11 +111,11 @@ func (s *session) forgetUnsent(c *claim) bool {
 }
 
 // toSend takes the requests that the stream has not been given yet.
-func (s *session) toSend(now time.Time) []*pb.Request {
-	var messages []*pb.Request
+func (s *session) toSend(now time.Time) []wire.Request {
+	var messages []wire.Request
 	for ; s.sent < len(s.requests); s.sent++ {
-		if r := s.requests[s.sent]; r.outcome == 0 { // not answered over an earlier stream
-			messages = append(messages, r.message)
+		if r := s.requests[s.sent]; r.outcome == "" { // not answered over an earlier stream
+			messages = append(messages, *r.message)
 		}
 	}
 	for len(s.unsent) > 0 && s.next < s.floor()+fsm.Window {
@@ -132,7 +132,7 @@ func (s *session) toSend(now time.Time) []*pb.Request {
 		s.next++
 		s.requests = append(s.requests, r)
 		s.sent++
-		messages = append(messages, r.message)
+		messages = append(messages, *r.message)
 	}
 	return messages
 }
@@ -169,14 +169,14 @@ func (s *session) inOrder() []*claim {
 }
 
 // settleReleases answers all releases at once: those that were sent, and those that never were.
-func (s *session) settleReleases(sent, unsent pb.Outcome) {
+func (s *session) settleReleases(sent, unsent wire.Outcome) {
 	for _, r := range s.requests {
-		if r.message.GetKind() == pb.Kind_RELEASE {
+		if r.message.Kind == wire.Release {
 			r.settle(sent)
 		}
 	}
 	for _, r := range s.unsent {
-		if r.message.GetKind() == pb.Kind_RELEASE {
+		if r.message.Kind == wire.Release {
 			r.settle(unsent)
 		}
 	}
@@ -190,7 +190,7 @@ func (s *session) abort(why error, confirmed bool) {
 		c.lose()
 	}
 	if confirmed {
-		s.settleReleases(pb.Outcome_RELEASED, pb.Outcome_RELEASED)
+		s.settleReleases(wire.Released, wire.Released)
 	}
 }
 
@@ -199,7 +199,7 @@ func (s *session) abort(why error, confirmed bool) {
 // came too late; one that was sent may be what freed the resource.
 func (s *session) succeed() *session {
 	next := newSession()
-	s.settleReleases(pb.Outcome_NO_SESSION, pb.Outcome_NOT_HELD)
+	s.settleReleases(wire.NoSession, wire.NotHeld)
 	for _, c := range s.inOrder() {
 		c.lose()
 		if !c.isDecided() && !c.abandoned {

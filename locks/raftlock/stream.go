@@ -10,7 +10,7 @@ import (
 
 	"locklab/internal/signals"
 	"locklab/locks/clock"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // stream is the connection to a server that leads.
@@ -34,13 +34,13 @@ func (o Options) stallTimeout() time.Duration  { return min(time.Second, o.Lease
 // connect keeps the client attached to the leader until ctx ends.
 func (l *Locker) connect(ctx context.Context) {
 	for ctx.Err() == nil {
-		name, service := l.nodes.service()
-		hint, err := l.talk(ctx, name, service)
+		server := l.nodes.servers[l.nodes.at]
+		hint, err := l.talk(ctx, server)
 		if ctx.Err() != nil {
 			return
 		}
 		wait := l.nodes.failed(hint)
-		l.log.Debug("left a raft server", "server", name, "hint", hint, "reason", err, "wait", wait)
+		l.log.Debug("left a raft server", "server", server.Name, "hint", hint, "reason", err, "wait", wait)
 		if wait > 0 {
 			clock.Await(l.clock, wait, ctx.Done())
 		}
@@ -49,59 +49,60 @@ func (l *Locker) connect(ctx context.Context) {
 
 // talk attaches the session to one server and serves the stream to its end. The
 // hint names the server that leads, as far as this one knows.
-func (l *Locker) talk(ctx context.Context, name string, service pb.LockServiceClient) (hint string, err error) {
+func (l *Locker) talk(ctx context.Context, server Server) (hint string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	giveUp := l.clock.AfterFunc(l.options.attachTimeout(), cancel)
 	defer giveUp.Stop()
 
-	wire, err := service.Session(ctx)
+	conn, err := wire.Dial(ctx, server.Addr)
 	if err != nil {
-		return "", fmt.Errorf("open stream: %w", err)
+		return "", fmt.Errorf("dial: %w", err)
 	}
 	l.mu.Lock()
-	hello := &pb.Hello{Client: l.client, LeaseMs: uint64(l.options.Lease / time.Millisecond), Session: l.session.id}
+	hello := &wire.Hello{Client: l.client, LeaseMS: uint64(l.options.Lease / time.Millisecond), Session: l.session.id}
 	sentAt := l.clock.Now()
 	l.mu.Unlock()
-	if err := wire.Send(&pb.ClientFrame{Hello: hello}); err != nil {
-		return "", fmt.Errorf("send hello: %w", err)
+	if err := conn.Send(wire.ClientFrame{Hello: hello}); err != nil {
+		return "", err
 	}
-	frame, err := wire.Recv()
-	if err != nil {
+	var frame wire.ServerFrame
+	if err := conn.Receive(&frame); err != nil {
 		return "", fmt.Errorf("wait to be attached: %w", err)
 	}
 	if !giveUp.Stop() {
 		return "", context.DeadlineExceeded
 	}
-	if end := frame.GetEnd(); end != nil {
-		return l.ending(end, name)
+	if end := frame.End; end != nil {
+		return l.ending(end, server.Name)
 	}
-	if frame.GetAttached() == nil {
+	if frame.Attached == nil {
 		return "", errors.New("the server did not attach the session")
 	}
 	l.nodes.succeeded()
-	l.log.Debug("attached to a raft server", "server", name, "session", frame.GetAttached().GetSession())
+	l.log.Debug("attached to a raft server", "server", server.Name, "session", frame.Attached.Session)
 
 	s := &stream{cancel: cancel, wake: make(chan struct{}, 1)}
-	l.attach(s, frame.GetAttached(), sentAt)
+	l.attach(s, frame.Attached, sentAt)
 	var sender sync.WaitGroup
-	sender.Go(func() { l.send(ctx, s, wire) })
+	sender.Go(func() { l.send(ctx, s, conn) })
 	defer sender.Wait()
 	defer cancel()
 	defer l.detach()
 	for {
-		if end := frame.GetEnd(); end != nil {
-			return l.ending(end, name)
+		if end := frame.End; end != nil {
+			return l.ending(end, server.Name)
 		}
-		l.receive(s, frame)
-		if frame, err = wire.Recv(); err != nil {
-			return "", fmt.Errorf("receive: %w", err)
+		l.receive(s, &frame)
+		frame = wire.ServerFrame{}
+		if err := conn.Receive(&frame); err != nil {
+			return "", err
 		}
 	}
 }
 
 // send sends what there is to send, all of it in one frame, whenever it is woken.
-func (l *Locker) send(ctx context.Context, s *stream, wire pb.LockService_SessionClient) {
+func (l *Locker) send(ctx context.Context, s *stream, conn *wire.Conn) {
 	defer s.cancel()
 	for {
 		select {
@@ -114,31 +115,31 @@ func (l *Locker) send(ctx context.Context, s *stream, wire pb.LockService_Sessio
 		// it.
 		runtime.Gosched()
 		frame := l.frame(s)
-		if len(frame.GetRequests()) == 0 {
+		if len(frame.Requests) == 0 {
 			continue
 		}
-		if err := wire.Send(frame); err != nil {
+		if err := conn.Send(frame); err != nil {
 			return // receiving says why
 		}
 	}
 }
 
-func (l *Locker) frame(s *stream) *pb.ClientFrame {
+func (l *Locker) frame(s *stream) wire.ClientFrame {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	frame := &pb.ClientFrame{Floor: l.session.floor(), Requests: l.session.toSend(now)}
-	l.messages.Add(uint64(len(frame.GetRequests())))
+	frame := wire.ClientFrame{Floor: l.session.floor(), Requests: l.session.toSend(now)}
+	l.messages.Add(uint64(len(frame.Requests)))
 	if l.renewalDue(now) {
 		l.session.renewal++
 		l.session.renewalAt = now
-		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Kind_RENEW, Seq: l.session.renewal})
+		frame.Requests = append(frame.Requests, wire.Request{Kind: wire.Renew, Seq: l.session.renewal})
 	}
 	if l.closing && !s.closeSent {
 		s.closeSent = true
-		frame.Requests = append(frame.Requests, &pb.Request{Kind: pb.Kind_CLOSE})
+		frame.Requests = append(frame.Requests, wire.Request{Kind: wire.Close})
 	}
-	if len(frame.GetRequests()) > 0 && s.asked.IsZero() {
+	if len(frame.Requests) > 0 && s.asked.IsZero() {
 		s.asked = now
 	}
 	return frame

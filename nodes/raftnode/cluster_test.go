@@ -19,12 +19,9 @@ import (
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 	"locklab/nodes/process"
 	"locklab/nodes/raftnode"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // TestMain lets the test binary be its own locklab: node raft --config FILE.
@@ -188,23 +185,20 @@ func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raft
 	return l
 }
 
-// status asks one server; nil if it does not answer.
-func (c *cluster) status(name string) *pb.StatusResponse {
+// status asks one server; it is empty if that does not answer.
+func (c *cluster) status(name string) wire.Status {
 	return statusAt(c.tb, c.client[name])
 }
 
-func statusAt(tb testing.TB, addr string) *pb.StatusResponse {
+func statusAt(tb testing.TB, addr string) wire.Status {
 	tb.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must.Do(tb, err)
-	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	status, err := pb.NewLockServiceClient(conn).Status(ctx, &pb.StatusRequest{})
+	status, err := wire.Ask(ctx, addr)
 	if err != nil {
-		return nil
+		return wire.Status{}
 	}
-	return status
+	return *status
 }
 
 // leader waits until one server other than the given ones serves, and names it.
@@ -213,7 +207,7 @@ func (c *cluster) leader(but ...string) string {
 	found := ""
 	locktest.Eventually(c.tb, "a leader", func() bool {
 		i := slices.IndexFunc(c.names, func(name string) bool {
-			return c.servers[name] != nil && !slices.Contains(but, name) && c.status(name).GetServing()
+			return c.servers[name] != nil && !slices.Contains(but, name) && c.status(name).Serving
 		})
 		if i >= 0 {
 			found = c.names[i]

@@ -5,7 +5,7 @@ import (
 
 	"locklab/internal/signals"
 	"locklab/locks/raftlock/fsm"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // conn is one client's stream. The hub puts frames together in it, and the
@@ -19,20 +19,20 @@ type conn struct {
 	marked bool // listed in hub.marked
 
 	mu   sync.Mutex
-	next *pb.ServerFrame
+	next *wire.ServerFrame
 	wake chan struct{} // has a token while the stream's goroutine is to send what has come together
 }
 
-func newConn() *conn { return &conn{next: &pb.ServerFrame{}, wake: make(chan struct{}, 1)} }
+func newConn() *conn { return &conn{next: &wire.ServerFrame{}, wake: make(chan struct{}, 1)} }
 
-func (c *conn) attach(a *pb.Attached) {
+func (c *conn) attach(a *wire.Attached) {
 	c.mu.Lock()
 	c.next.Attached = a
 	c.mu.Unlock()
 }
 
 func (c *conn) answer(out *fsm.Output) {
-	a := &pb.Answer{Seq: out.Seq, Outcome: out.Outcome, Token: out.Token}
+	a := wire.Answer{Seq: out.Seq, Outcome: out.Outcome, Token: out.Token}
 	c.mu.Lock()
 	c.next.Answers = append(c.next.Answers, a)
 	c.mu.Unlock()
@@ -40,7 +40,7 @@ func (c *conn) answer(out *fsm.Output) {
 
 // end lets the stream end once everything before was sent. A nil reason ends a
 // stream that is gone anyway.
-func (c *conn) end(reason *pb.End) {
+func (c *conn) end(reason *wire.End) {
 	if c.ended {
 		return
 	}
@@ -54,13 +54,13 @@ func (c *conn) end(reason *pb.End) {
 }
 
 // take returns what is to be sent now, nil if there is nothing.
-func (c *conn) take() *pb.ServerFrame {
+func (c *conn) take() *wire.ServerFrame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next.Attached == nil && len(c.next.Answers) == 0 && c.next.End == nil {
 		return nil
 	}
 	frame := c.next
-	c.next = &pb.ServerFrame{}
+	c.next = &wire.ServerFrame{}
 	return frame
 }

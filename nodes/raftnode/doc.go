@@ -1,5 +1,5 @@
 // Package raftnode is one server of the raft lock service: the state machine of
-// locks/raftlock/fsm on hashicorp/raft, with clients served over gRPC.
+// locks/raftlock/fsm on hashicorp/raft, with clients served over locks/raftlock/wire.
 //
 //	client streams          hub                     raft                    disk
 //	  requests ──────▶ queue ──▶ one entry ──▶ leader ──▶ followers ──▶ log, fsync

@@ -108,7 +108,7 @@ func (p *processes) first(name string) bool {
 func (p *processes) state(name string) string {
 	p.t.Helper()
 	i := slices.Index(p.names, name)
-	return statusAt(p.t, p.clients[i].Addr).GetState()
+	return statusAt(p.t, p.clients[i].Addr).State
 }
 
 // TestAServiceIsFoundedOnce: a server that was cut off since its first boot, and one that loses its

@@ -10,7 +10,7 @@ import (
 	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 	"locklab/workloads/history"
 )
 
@@ -47,7 +47,7 @@ type hub struct {
 // item is a request on its way into the log. conn waits for the answer; it is nil
 // for requests of the server itself.
 type item struct {
-	request *pb.Request
+	request wire.Request
 	conn    *conn
 	attach  bool
 }
@@ -86,7 +86,7 @@ func (h *hub) stopServing() {
 	}
 	h.serving = false
 	for c := range h.conns {
-		c.end(&pb.End{Reason: pb.End_REASON_NOT_LEADER, Leader: h.leader})
+		c.end(&wire.End{Reason: wire.ReasonNotLeader, Leader: h.leader})
 	}
 	clear(h.routes)
 	clear(h.newest)
@@ -97,22 +97,22 @@ func (h *hub) stopServing() {
 
 // attach asks to carry a session, a new one or the one that hello names, over the
 // stream. A server that does not serve ends the stream with a hint.
-func (h *hub) attach(c *conn, hello *pb.Hello) {
+func (h *hub) attach(c *conn, hello *wire.Hello) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.serving {
-		c.end(&pb.End{Reason: pb.End_REASON_NOT_LEADER, Leader: h.leader})
+		c.end(&wire.End{Reason: wire.ReasonNotLeader, Leader: h.leader})
 		return
 	}
 	h.conns[c] = struct{}{}
-	request := &pb.Request{Kind: pb.Kind_RENEW, Session: hello.GetSession()}
-	if hello.GetSession() == 0 {
-		request = &pb.Request{Kind: pb.Kind_OPEN, Client: hello.GetClient(), LeaseMs: hello.GetLeaseMs()}
+	request := wire.Request{Kind: wire.Renew, Session: hello.Session}
+	if hello.Session == 0 {
+		request = wire.Request{Kind: wire.Open, Client: hello.Client, LeaseMS: hello.LeaseMS}
 	} else {
-		if before := h.newest[hello.GetSession()]; before != nil {
-			before.end(&pb.End{Reason: pb.End_REASON_SUPERSEDED})
+		if before := h.newest[hello.Session]; before != nil {
+			before.end(&wire.End{Reason: wire.ReasonSuperseded})
 		}
-		h.newest[hello.GetSession()] = c
+		h.newest[hello.Session] = c
 	}
 	h.queue = append(h.queue, item{request: request, conn: c, attach: true})
 	h.proposeQueued()
@@ -134,27 +134,25 @@ func (h *hub) detach(c *conn) {
 
 // receive queues the requests of one frame. What a stream still delivers after
 // another one was opened for its session is dropped: it will be sent again there.
-func (h *hub) receive(c *conn, frame *pb.ClientFrame) {
+func (h *hub) receive(c *conn, frame *wire.ClientFrame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.serving || c.ended || h.newest[c.session] != c {
 		return
 	}
-	for _, r := range frame.GetRequests() {
-		switch r.GetKind() {
-		case pb.Kind_ACQUIRE, pb.Kind_RELEASE, pb.Kind_RENEW, pb.Kind_CLOSE:
-		case pb.Kind_KIND_UNSPECIFIED, pb.Kind_OPEN, pb.Kind_EXPIRE:
-			fallthrough
-		default:
-			c.end(&pb.End{Reason: pb.End_REASON_PROTOCOL, Detail: "unknown kind of request"})
+	for _, r := range frame.Requests {
+		switch r.Kind {
+		case wire.Acquire, wire.Release, wire.Renew, wire.Close:
+		default: // none of a client's
+			c.end(&wire.End{Reason: wire.ReasonProtocol, Detail: "unknown kind of request"})
 			return
 		}
 		c.waiting++
-		if c.waiting > 2*fsm.Window || len(r.GetResource()) > fsm.MaxName {
-			c.end(&pb.End{Reason: pb.End_REASON_PROTOCOL, Detail: "too many requests at once, or too long a name"})
+		if c.waiting > 2*fsm.Window || len(r.Resource) > fsm.MaxName {
+			c.end(&wire.End{Reason: wire.ReasonProtocol, Detail: "too many requests at once, or too long a name"})
 			return
 		}
-		r.Session, r.Floor = c.session, frame.GetFloor()
+		r.Session, r.Floor = c.session, frame.Floor
 		h.queue = append(h.queue, item{request: r, conn: c})
 	}
 	h.proposeQueued()
@@ -169,12 +167,12 @@ func (h *hub) proposeQueued() {
 			h.queue = nil // the batch owns the array now
 		}
 		h.number++
-		entry := &pb.Entry{Origin: h.origin, Number: h.number}
+		entry := fsm.Entry{Origin: h.origin, Number: h.number}
 		for _, i := range batch {
 			entry.Requests = append(entry.Requests, i.request)
 		}
 		data, err := fsm.EncodeEntry(entry)
-		if err != nil { // cannot happen: gRPC has decoded what is in it
+		if err != nil { // cannot happen: what is in it was decoded
 			h.log.Error("cannot encode an entry", "error", err)
 			continue
 		}
@@ -192,11 +190,11 @@ func (h *hub) apply(index uint64, data []byte) error {
 	if err != nil {
 		return err
 	}
-	outputs := h.state.Apply(index, entry.GetRequests())
+	outputs := h.state.Apply(index, entry.Requests)
 	var batch []item
-	if entry.GetOrigin() == h.origin {
-		batch = h.inFlight[entry.GetNumber()]
-		delete(h.inFlight, entry.GetNumber())
+	if entry.Origin == h.origin {
+		batch = h.inFlight[entry.Number]
+		delete(h.inFlight, entry.Number)
 	}
 	if h.serving || batch != nil {
 		for i := range outputs {
@@ -226,10 +224,10 @@ func (h *hub) deliver(out *fsm.Output, batch []item) {
 		return
 	}
 	switch out.Outcome {
-	case pb.Outcome_CLOSED:
-		c.end(&pb.End{Reason: pb.End_REASON_CLOSED})
-	case pb.Outcome_EXPIRED, pb.Outcome_NO_SESSION:
-		c.end(&pb.End{Reason: pb.End_REASON_SESSION_ENDED})
+	case wire.Closed:
+		c.end(&wire.End{Reason: wire.ReasonClosed})
+	case wire.Expired, wire.NoSession:
+		c.end(&wire.End{Reason: wire.ReasonSessionEnded})
 	default:
 		c.answer(out)
 		h.mark(c)
@@ -255,15 +253,15 @@ func (h *hub) wakeMarked() {
 }
 
 func (h *hub) attached(out *fsm.Output, c *conn) {
-	if out.Outcome != pb.Outcome_OPENED && out.Outcome != pb.Outcome_RENEWED {
-		reason, detail := pb.End_REASON_SESSION_ENDED, ""
-		if out.Outcome == pb.Outcome_REFUSED {
-			reason, detail = pb.End_REASON_PROTOCOL, "the lease or the client's name is out of bounds"
+	if out.Outcome != wire.Opened && out.Outcome != wire.Renewed {
+		reason, detail := wire.ReasonSessionEnded, ""
+		if out.Outcome == wire.Refused {
+			reason, detail = wire.ReasonProtocol, "the lease or the client's name is out of bounds"
 		}
-		c.end(&pb.End{Reason: reason, Detail: detail})
+		c.end(&wire.End{Reason: reason, Detail: detail})
 		return
 	}
-	if out.Outcome == pb.Outcome_OPENED {
+	if out.Outcome == wire.Opened {
 		if !c.ended {
 			h.newest[out.Session] = c
 		}
@@ -275,8 +273,8 @@ func (h *hub) attached(out *fsm.Output, c *conn) {
 	}
 	session, _ := h.state.Session(out.Session)
 	h.routes[session.ID] = c
-	c.attach(&pb.Attached{
-		Session: session.ID, LeaseMs: uint64(session.Lease / time.Millisecond), Claims: h.state.Claims(session.ID),
+	c.attach(&wire.Attached{
+		Session: session.ID, LeaseMS: uint64(session.Lease / time.Millisecond), Claims: h.state.Claims(session.ID),
 	})
 	h.mark(c)
 }
@@ -289,7 +287,7 @@ func (h *hub) record(outputs []fsm.Output) {
 	now := clock.Mono()
 	for i := range outputs {
 		out := &outputs[i]
-		if out.Outcome != pb.Outcome_GRANTED {
+		if out.Outcome != wire.Granted {
 			continue
 		}
 		h.granted.Add(1)
@@ -321,7 +319,7 @@ func (h *hub) watch() {
 			h.lifetime[s.ID] = lifetime{touched: s.Touched, deadline: now.Add(s.Lease)}
 		case now.After(l.deadline):
 			h.log.Info("proposed to expire a session", "session", s.ID, "client", s.Client, "lease", s.Lease)
-			h.queue = append(h.queue, item{request: &pb.Request{Kind: pb.Kind_EXPIRE, Session: s.ID, Seen: s.Touched}})
+			h.queue = append(h.queue, item{request: wire.Request{Kind: wire.Expire, Session: s.ID, Seen: s.Touched}})
 			// Should the proposal get lost, it is made again a lease later.
 			h.lifetime[s.ID] = lifetime{touched: s.Touched, deadline: now.Add(s.Lease)}
 		}

@@ -8,7 +8,7 @@ import (
 	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // stalledClock lets a renewal be applied, and time pass, between a reading of the clock
@@ -34,11 +34,11 @@ func TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease(t *testing.T) {
 	clk := &stalledClock{Clock: clock.System(), now: time.Unix(1_000, 0)}
 	h := newHub("a", 1, 1, clk, nil, slog.New(slog.DiscardHandler))
 	clk.hub = h
-	var proposed []*pb.Request
+	var proposed []wire.Request
 	h.propose = func(data []byte) {
 		entry, err := fsm.DecodeEntry(data)
 		must.Do(t, err)
-		proposed = append(proposed, entry.GetRequests()...)
+		proposed = append(proposed, entry.Requests...)
 	}
 	must.Do(t, h.apply(1, openCommand(1).Data))
 	session := h.state.Sessions()[0].ID
@@ -46,7 +46,7 @@ func TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease(t *testing.T) {
 
 	renewed := func() {
 		clk.now = clk.now.Add(10 * lease)
-		h.state.Apply(2, []*pb.Request{{Kind: pb.Kind_RENEW, Session: session}})
+		h.state.Apply(2, []wire.Request{{Kind: wire.Renew, Session: session}})
 	}
 	clk.during = renewed
 	h.tick("a")
@@ -57,13 +57,13 @@ func TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease(t *testing.T) {
 	clk.now = clk.now.Add(lease / 2)
 	h.tick("a")
 	for _, c := range proposed {
-		if c.GetKind() == pb.Kind_EXPIRE {
+		if c.Kind == wire.Expire {
 			t.Error("proposed to expire a session half a lease after it was renewed")
 		}
 	}
 	clk.now = clk.now.Add(lease)
 	h.tick("a")
-	if len(proposed) == 0 || proposed[len(proposed)-1].GetKind() != pb.Kind_EXPIRE {
+	if len(proposed) == 0 || proposed[len(proposed)-1].Kind != wire.Expire {
 		t.Errorf("proposed %+v for a session whose lease is over, want that it expires", proposed)
 	}
 }

@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
 
 // The ports of a server.
 const (
-	PortClient = "client" // gRPC, for lock clients
+	PortClient = "client" // for lock clients
 	PortRaft   = "raft"   // the other servers
 )
 
@@ -59,12 +56,8 @@ func Role() role.Role {
 
 // leads asks a server whether it leads the service.
 func leads(ctx context.Context, addr string) (bool, error) {
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return false, err
-	}
-	status, err := pb.NewLockServiceClient(conn).Status(ctx, &pb.StatusRequest{})
-	return status.GetState() == "leader", errors.Join(err, conn.Close())
+	status, err := wire.Ask(ctx, addr)
+	return err == nil && status.State == "leader", err
 }
 
 func command(n role.Node) (role.Command, error) {

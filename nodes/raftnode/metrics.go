@@ -17,12 +17,12 @@ func (s *Server) figures() []figure {
 	streams := len(s.hub.conns)
 	s.hub.mu.Unlock()
 	return []figure{
-		{gauge, "locklab_raft_leader", "Whether this server leads the service.", yes[status.GetState() == "leader"]},
-		{gauge, "locklab_raft_serving", "Whether this server serves clients: it leads, and has applied all of the terms before.", yes[status.GetServing()]},
-		{gauge, "locklab_raft_term", "The term that this server is in.", status.GetTerm()},
-		{gauge, "locklab_raft_last_index", "The newest entry of this server's log.", status.GetLastIndex()},
-		{gauge, "locklab_raft_commit_index", "The newest entry that this server knows to be committed.", status.GetCommitIndex()},
-		{gauge, "locklab_raft_applied_index", "The newest entry that this server has applied.", status.GetAppliedIndex()},
+		{gauge, "locklab_raft_leader", "Whether this server leads the service.", yes[status.State == "leader"]},
+		{gauge, "locklab_raft_serving", "Whether this server serves clients: it leads, and has applied all of the terms before.", yes[status.Serving]},
+		{gauge, "locklab_raft_term", "The term that this server is in.", status.Term},
+		{gauge, "locklab_raft_last_index", "The newest entry of this server's log.", status.LastIndex},
+		{gauge, "locklab_raft_commit_index", "The newest entry that this server knows to be committed.", status.CommitIndex},
+		{gauge, "locklab_raft_applied_index", "The newest entry that this server has applied.", status.AppliedIndex},
 		{gauge, "locklab_raft_streams", "Streams of clients that this server serves.", uint64(streams)},
 		{counter, "locklab_raft_grants_total", "Leases that were granted while this server served.", s.hub.granted.Load()},
 		{counter, "locklab_raft_leaderships_total", "How often this server began to lead.", s.hub.led.Load()},

@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // slowDisk is a log whose writes wait until the test lets them go, or fails them.
@@ -155,7 +156,7 @@ func TestAServerEndsAtAnEntryThatItCannotRead(t *testing.T) {
 	failed := make(chan error, 1)
 	m := &machine{hub: hub, fail: func(err error) { failed <- err }}
 	newer := openCommand(1)
-	newer.Data[1]++ // the version
+	newer.Data = bytes.Replace(newer.Data, []byte(`"version":1`), []byte(`"version":2`), 1)
 	m.Apply(newer)
 	if err := <-failed; !errors.Is(err, fsm.ErrUnreadable) || !strings.Contains(err.Error(), "entry 1") {
 		t.Errorf("got %v, want one that names the entry", err)
@@ -169,8 +170,8 @@ func TestAServerEndsAtAnEntryThatItCannotRead(t *testing.T) {
 // openCommand is an entry that opens a session.
 func openCommand(index uint64) *raft.Log {
 	l := logCommand(index)
-	l.Data, _ = fsm.EncodeEntry(&pb.Entry{Origin: 9, Number: index, Requests: []*pb.Request{ // what is encoded here can be
-		{Kind: pb.Kind_OPEN, Client: "client", LeaseMs: 1000},
+	l.Data, _ = fsm.EncodeEntry(fsm.Entry{Origin: 9, Number: index, Requests: []wire.Request{ // what is encoded here can be
+		{Kind: wire.Open, Client: "client", LeaseMS: 1000},
 	}})
 	return l
 }

@@ -1,76 +1,59 @@
 package raftnode_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"locklab/internal/must"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // raw is a client that does what a test says, and nothing else.
 type raw struct {
-	t      *testing.T
-	stream pb.LockService_SessionClient
+	t    *testing.T
+	conn *wire.Conn
 }
 
 func dialRaw(t *testing.T, c *cluster, lease time.Duration) *raw {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+c.client[c.leader()], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := wire.Dial(t.Context(), c.client[c.leader()])
 	must.Do(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	stream, err := pb.NewLockServiceClient(conn).Session(ctx)
-	must.Do(t, err)
-	t.Cleanup(func() {
-		cancel()
-		_ = conn.Close()
-	})
-	r := &raw{t, stream}
-	r.send(&pb.ClientFrame{Hello: &pb.Hello{Client: "raw", LeaseMs: uint64(lease.Milliseconds())}})
-	if r.recv().GetAttached() == nil {
+	t.Cleanup(func() { _ = conn.Close() })
+	r := &raw{t, conn}
+	r.send(wire.ClientFrame{Hello: &wire.Hello{Client: "raw", LeaseMS: uint64(lease.Milliseconds())}})
+	if r.recv().Attached == nil {
 		t.Fatal("not attached")
 	}
 	return r
 }
 
-func (r *raw) send(f *pb.ClientFrame) {
+func (r *raw) send(f wire.ClientFrame) {
 	r.t.Helper()
-	must.Do(r.t, r.stream.Send(f))
+	must.Do(r.t, r.conn.Send(f))
 }
 
-func (r *raw) recv() *pb.ServerFrame {
+func (r *raw) recv() (f wire.ServerFrame) {
 	r.t.Helper()
-	f, err := r.stream.Recv()
-	must.Do(r.t, err)
+	must.Do(r.t, r.conn.Receive(&f))
 	return f
 }
 
 func (r *raw) acquire(seq uint64, resource string) {
 	r.t.Helper()
-	r.send(&pb.ClientFrame{Floor: 1, Requests: []*pb.Request{{Kind: pb.Kind_ACQUIRE, Seq: seq, Resource: resource}}})
+	r.send(wire.ClientFrame{Floor: 1, Requests: []wire.Request{{Kind: wire.Acquire, Seq: seq, Resource: resource}}})
 }
 
 func (r *raw) release(seq, claim uint64) {
 	r.t.Helper()
-	r.send(&pb.ClientFrame{Floor: 1, Requests: []*pb.Request{{Kind: pb.Kind_RELEASE, Seq: seq, Claim: claim}}})
+	r.send(wire.ClientFrame{Floor: 1, Requests: []wire.Request{{Kind: wire.Release, Seq: seq, Claim: claim}}})
 }
 
 // answer waits for the one answer that is due.
-func (r *raw) answer(seq uint64) *pb.Answer {
+func (r *raw) answer(seq uint64) wire.Answer {
 	r.t.Helper()
-	answers := r.recv().GetAnswers()
-	if len(answers) != 1 || answers[0].GetSeq() != seq {
+	answers := r.recv().Answers
+	if len(answers) != 1 || answers[0].Seq != seq {
 		r.t.Fatalf("answers %v, want one to %d", answers, seq)
 	}
 	return answers[0]
 }
-
-func (r *raw) granted(seq uint64) uint64 { r.t.Helper(); return r.answer(seq).GetToken() }
-
-func (r *raw) outcome(seq uint64) string { r.t.Helper(); return r.answer(seq).GetOutcome().String() }
-
-func (r *raw) end() string { r.t.Helper(); return r.recv().GetEnd().GetReason().String() }

@@ -14,11 +14,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	"google.golang.org/grpc"
 
 	"locklab/internal/seed"
 	"locklab/locks/clock"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 	"locklab/workloads/history"
 )
 
@@ -56,7 +55,7 @@ type Server struct {
 	stores  *stores
 	votes   *votes
 	trans   *raft.NetworkTransport
-	grpc    *grpc.Server
+	clients *streams
 	service *service
 	log     *slog.Logger
 
@@ -141,9 +140,12 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 		}
 	}
 	s.service = &service{hub: s.hub, status: s.status}
-	s.grpc = grpc.NewServer(grpc.WaitForHandlers(true))
-	pb.RegisterLockServiceServer(s.grpc, s.service)
-	s.wg.Go(func() { _ = s.grpc.Serve(s.clientLis) }) // ends with Stop
+	s.clients = newStreams(s.clientLis, cfg.Name, nil)
+	s.wg.Go(func() {
+		if err := s.service.accept(s.clients); err != nil {
+			s.fail(err)
+		}
+	})
 	s.wg.Go(s.watch)
 	if recovers {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the start
@@ -331,8 +333,8 @@ func (s *Server) ClientAddr() string { return s.clientLis.Addr().String() }
 func (s *Server) RaftAddr() string { return s.raftLis.Addr().String() }
 
 // status is what the server believes.
-func (s *Server) status() *pb.StatusResponse {
-	status := &pb.StatusResponse{Name: s.name, State: "recovering", Leader: s.leader()}
+func (s *Server) status() *wire.Status {
+	status := &wire.Status{State: "recovering", Leader: s.leader()}
 	r := s.raft.Load()
 	if r == nil {
 		return status
@@ -364,11 +366,13 @@ func (s *Server) close() error {
 	if r := s.raft.Load(); r != nil {
 		errs = append(errs, r.Shutdown().Error())
 	}
-	if s.grpc != nil {
-		s.grpc.Stop()
-		s.service.receivers.Wait()
+	if s.clients != nil {
+		_ = s.clients.Close() // once more below
 	}
 	s.wg.Wait()
+	if s.service != nil {
+		s.service.running.Wait()
+	}
 	if s.trans != nil {
 		errs = append(errs, s.trans.Close())
 		s.trans.CloseStreams()

@@ -14,6 +14,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
+	"locklab/locks/raftlock/wire"
 	"locklab/nodes/raftnode"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -102,7 +103,7 @@ func TestMinorityAnswersNobody(t *testing.T) {
 	c.cut(old, false)
 	locktest.Eventually(t, "the old leader to follow", func() bool {
 		status := c.status(old)
-		return status.GetState() == "follower" && status.GetLeader() != "" && status.GetAppliedIndex() >= uint64(token(t, after))
+		return status.State == "follower" && status.Leader != "" && status.AppliedIndex >= uint64(token(t, after))
 	})
 	locktest.Release(t, after)
 }
@@ -160,7 +161,7 @@ func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
 	locktest.Release(t, free)
 	locktest.Release(t, held)
 	last := locktest.Acquire(t, holder, "r")
-	locktest.Eventually(t, forgets+" to catch up", func() bool { return c.status(forgets).GetAppliedIndex() >= uint64(token(t, last)) })
+	locktest.Eventually(t, forgets+" to catch up", func() bool { return c.status(forgets).AppliedIndex >= uint64(token(t, last)) })
 	c.stop(behind)
 	locktest.Release(t, last)
 }
@@ -185,7 +186,7 @@ func TestSnapshotsCarryTheState(t *testing.T) {
 	// The one that was away is so far behind that it needs a snapshot; then it must
 	// carry on, with another one of which the log was cut short.
 	c.start(behind)
-	locktest.Eventually(t, behind+" to catch up", func() bool { return c.status(behind).GetAppliedIndex() >= uint64(last) })
+	locktest.Eventually(t, behind+" to catch up", func() bool { return c.status(behind).AppliedIndex >= uint64(last) })
 	locktest.Eventually(t, "a snapshot", func() bool {
 		kept, err := c.servers[leader].Snapshots()
 		return kept > 0 && err == nil
@@ -203,13 +204,13 @@ func TestADeadClientIsExpired(t *testing.T) {
 	c := newCluster(t, 3, raftnode.Config{})
 	raw := dialRaw(t, c, 500*time.Millisecond)
 	raw.acquire(1, "r")
-	if raw.granted(1) == 0 {
+	if raw.answer(1).Token == 0 {
 		t.Fatal("not granted")
 	}
 	// It never renews. Whoever waits gets the lock when the lease has run out.
 	next := locktest.Acquire(t, c.locker(long), "r")
-	if end := raw.end(); end != "REASON_SESSION_ENDED" {
-		t.Errorf("the dead client's stream ended with %s", end)
+	if end := raw.recv().End; end == nil || end.Reason != wire.ReasonSessionEnded {
+		t.Errorf("the dead client's stream ended with %+v", end)
 	}
 	locktest.Release(t, next)
 }
@@ -293,19 +294,19 @@ func TestRepeatedRequestsAreAnsweredAlike(t *testing.T) {
 	c := newCluster(t, 3, raftnode.Config{})
 	raw := dialRaw(t, c, long)
 	raw.acquire(1, "r")
-	first := raw.granted(1)
+	first := raw.answer(1).Token
 	raw.acquire(1, "r")
-	if again := raw.granted(1); first == 0 || again != first {
+	if again := raw.answer(1).Token; first == 0 || again != first {
 		t.Errorf("granted with token %d, repeated with %d", first, again)
 	}
 	for range 2 {
 		raw.release(2, 1)
-		if outcome := raw.outcome(2); outcome != "RELEASED" {
+		if outcome := raw.answer(2).Outcome; outcome != wire.Released {
 			t.Errorf("the release was answered %s", outcome)
 		}
 	}
 	raw.acquire(1, "r") // a straggler must not take the lock again
-	if outcome := raw.outcome(1); outcome != "ENDED" {
+	if outcome := raw.answer(1).Outcome; outcome != wire.Ended {
 		t.Errorf("the straggler was answered %s", outcome)
 	}
 }

@@ -1,66 +1,80 @@
 package raftnode
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"net"
 	"sync"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
-// service is the gRPC face of the hub.
+// service is the hub's face to clients.
 type service struct {
-	pb.UnimplementedLockServiceServer
-
-	hub       *hub
-	status    func() *pb.StatusResponse
-	receivers sync.WaitGroup
+	hub     *hub
+	status  func() *wire.Status
+	running sync.WaitGroup
 }
 
-// Session implements the service's stream: one goroutine receives, this one sends.
-func (s *service) Session(stream pb.LockService_SessionServer) error {
-	first, err := stream.Recv()
-	if err != nil {
-		return err
+// accept serves every connection until the listener is closed.
+func (s *service) accept(listener net.Listener) error {
+	for {
+		conn, err := listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			return fmt.Errorf("raftnode: accept a client: %w", err)
+		}
+		s.running.Go(func() { s.serve(wire.NewConn(conn)) })
 	}
-	if first.GetHello() == nil {
-		return status.Error(codes.InvalidArgument, "the first frame of a session must be a hello")
+}
+
+// serve carries one session: another goroutine receives, this one sends.
+func (s *service) serve(client *wire.Conn) {
+	defer func() { _ = client.Close() }()
+	var first wire.ClientFrame
+	if client.Receive(&first) != nil {
+		return
+	}
+	if first.Hello == nil {
+		answer := wire.ServerFrame{End: &wire.End{Reason: wire.ReasonProtocol, Detail: "the first frame of a session must be a hello"}}
+		if first.Status {
+			answer = wire.ServerFrame{Status: s.status()}
+		}
+		_ = client.Send(answer) // or it is gone
+		return
 	}
 	c := newConn()
-	s.hub.attach(c, first.GetHello())
+	s.hub.attach(c, first.Hello)
 	defer s.hub.detach(c)
-	s.receivers.Go(func() {
+	gone := make(chan struct{})
+	s.running.Go(func() {
+		defer close(gone)
 		for {
-			frame, err := stream.Recv() // ends with the stream
-			if err != nil {
+			var frame wire.ClientFrame
+			if client.Receive(&frame) != nil {
 				return
 			}
-			s.hub.receive(c, frame)
+			s.hub.receive(c, &frame)
 		}
 	})
 	for {
 		select {
-		case <-stream.Context().Done():
-			return stream.Context().Err()
+		case <-gone:
+			return
 		case <-c.wake:
 		}
 		frame := c.take()
 		if frame == nil {
 			continue
 		}
-		if err := stream.Send(frame); err != nil {
-			return fmt.Errorf("send frame: %w", err)
+		if client.Send(frame) != nil {
+			return
 		}
-		if frame.GetEnd() != nil {
-			return nil
+		if frame.End != nil { // the client hangs up: a server that did would lose what it has not read, and the end with it
+			<-gone
+			return
 		}
 	}
-}
-
-// Status implements the service's unary call.
-func (s *service) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return s.status(), nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// streams carries raft's connections. A server's raft address is its name, which
+// streams carries connections, raft's or those of clients. A server's raft address is its name, which
 // is the same everywhere; each host dials names at addresses of its own, so that
 // every connection goes through the proxy of its link.
 type streams struct {

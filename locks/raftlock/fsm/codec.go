@@ -7,95 +7,134 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
+	"github.com/go-json-experiment/json"
 
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // ErrUnreadable says that bytes are not an entry or a snapshot that this program knows.
 var ErrUnreadable = errors.New("raftlock: cannot be read")
 
-// version is that of entries and snapshots.
+// version is that of entries and snapshots. A server stops at another one.
 const version = 1
 
+// Entry is one batch of requests in the log.
+type Entry struct {
+	Version int `json:"version"`
+	// By these the server that proposed the entry recognises it when it is applied.
+	Origin   uint64         `json:"origin"`
+	Number   uint64         `json:"number"`
+	Requests []wire.Request `json:"requests"`
+}
+
+// snapshot is the whole state between two entries. All lists are in ascending order, but for
+// the claims of a resource: its holder, then those who wait, in order of arrival.
+type snapshot struct {
+	Version     int             `json:"version"`
+	Index       uint64          `json:"index"`
+	LastSession uint64          `json:"last_session"`
+	Sessions    []sessionState  `json:"sessions"`
+	Resources   []resourceState `json:"resources"`
+}
+
+type sessionState struct {
+	ID      uint64     `json:"id"`
+	Client  string     `json:"client"`
+	LeaseMS uint64     `json:"lease_ms"`
+	Floor   uint64     `json:"floor"`
+	Touched uint64     `json:"touched"`
+	Answers []answered `json:"answers"`
+}
+
+type answered struct {
+	Seq     uint64       `json:"seq"`
+	Outcome wire.Outcome `json:"outcome,omitzero"` // of a release
+}
+
+type resourceState struct {
+	Name   string     `json:"name"`
+	Token  uint64     `json:"token"`
+	Claims []claimant `json:"claims"`
+}
+
+type claimant struct {
+	Session uint64 `json:"session"`
+	Seq     uint64 `json:"seq"`
+}
+
 // EncodeEntry is what the log keeps of an entry.
-func EncodeEntry(e *pb.Entry) ([]byte, error) {
+func EncodeEntry(e Entry) ([]byte, error) {
 	e.Version = version
-	return proto.Marshal(e)
+	return json.Marshal(e)
 }
 
 // DecodeEntry reads what EncodeEntry wrote.
-func DecodeEntry(b []byte) (*pb.Entry, error) {
-	e := &pb.Entry{}
-	if err := decode(b, e); err != nil {
-		return nil, fmt.Errorf("entry: %w", err)
+func DecodeEntry(b []byte) (e Entry, err error) {
+	if err := decode(b, &e, &e.Version); err != nil {
+		return e, fmt.Errorf("entry: %w", err)
 	}
 	return e, nil
 }
 
-// decode reads a message of a version that this program knows.
-func decode(b []byte, m interface {
-	proto.Message
-	GetVersion() uint32
-},
-) error {
-	if err := proto.Unmarshal(b, m); err != nil {
+// decode reads what has a version that this program knows.
+func decode(b []byte, into any, has *int) error {
+	if err := json.Unmarshal(b, into); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	if v := m.GetVersion(); v != version {
-		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrUnreadable, v, version)
+	if *has != version {
+		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrUnreadable, *has, version)
 	}
 	return nil
 }
 
 // EncodeSnapshot is the whole state. The same state gives the same bytes.
 func (s *State) EncodeSnapshot() ([]byte, error) {
-	snapshot := &pb.Snapshot{Version: version, Index: s.index, LastSession: s.lastSession}
+	all := snapshot{Version: version, Index: s.index, LastSession: s.lastSession}
 	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
-		snapshot.Sessions = append(snapshot.Sessions, s.sessions[id].write())
+		sess := s.sessions[id]
+		state := sessionState{
+			ID: id, Client: sess.client, LeaseMS: uint64(sess.lease / time.Millisecond), //nolint:gosec // positive
+			Floor: sess.floor, Touched: sess.touched,
+		}
+		for _, seq := range slices.Sorted(maps.Keys(sess.answers)) {
+			state.Answers = append(state.Answers, answered{seq, sess.answers[seq]})
+		}
+		all.Sessions = append(all.Sessions, state)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.resources)) {
-		snapshot.Resources = append(snapshot.Resources, s.resources[name].write())
+		r := s.resources[name]
+		state := resourceState{Name: name, Token: r.holder.token, Claims: []claimant{{r.holder.session.id, r.holder.seq}}}
+		for e := r.queue.Front(); e != nil; e = e.Next() {
+			waits := e.Value.(*claim)
+			state.Claims = append(state.Claims, claimant{waits.session.id, waits.seq})
+		}
+		all.Resources = append(all.Resources, state)
 	}
-	return proto.Marshal(snapshot)
+	return json.Marshal(all)
 }
-
-func (sess *session) write() *pb.SessionState {
-	state := &pb.SessionState{
-		Id: sess.id, Client: sess.client, LeaseMs: uint64(sess.lease / time.Millisecond), //nolint:gosec // positive
-		Floor: sess.floor, Touched: sess.touched,
-	}
-	for _, seq := range slices.Sorted(maps.Keys(sess.answers)) {
-		state.Answers = append(state.Answers, &pb.Answered{Seq: seq, Outcome: sess.answers[seq]})
-	}
-	return state
-}
-
-func (r *resource) write() *pb.ResourceState {
-	state := &pb.ResourceState{Name: r.name, Token: r.holder.token, Claims: []*pb.Claimant{r.holder.write()}}
-	for e := r.queue.Front(); e != nil; e = e.Next() {
-		state.Claims = append(state.Claims, e.Value.(*claim).write())
-	}
-	return state
-}
-
-func (cl *claim) write() *pb.Claimant { return &pb.Claimant{Session: cl.session.id, Seq: cl.seq} }
 
 // DecodeSnapshot reads what EncodeSnapshot wrote.
 func DecodeSnapshot(b []byte) (*State, error) {
-	var snapshot pb.Snapshot
-	if err := decode(b, &snapshot); err != nil {
+	var all snapshot
+	if err := decode(b, &all, &all.Version); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	s := New()
-	s.index, s.lastSession = snapshot.GetIndex(), snapshot.GetLastSession()
-	for _, state := range snapshot.GetSessions() {
-		if s.sessions[state.GetId()] != nil || state.GetId() > s.lastSession || state.GetLeaseMs() > leaseMost {
-			return nil, fmt.Errorf("snapshot: session %d is out of place: %w", state.GetId(), ErrUnreadable)
+	s.index, s.lastSession = all.Index, all.LastSession
+	for _, state := range all.Sessions {
+		if s.sessions[state.ID] != nil || state.ID > s.lastSession || state.LeaseMS > leaseMost {
+			return nil, fmt.Errorf("snapshot: session %d is out of place: %w", state.ID, ErrUnreadable)
 		}
-		s.readSession(state)
+		sess := &session{
+			id: state.ID, client: state.Client, lease: time.Duration(state.LeaseMS) * time.Millisecond, //nolint:gosec // checked
+			floor: state.Floor, touched: state.Touched, answers: map[uint64]wire.Outcome{}, claims: map[uint64]*claim{},
+		}
+		for _, a := range state.Answers {
+			sess.answers[a.Seq] = a.Outcome
+		}
+		s.sessions[sess.id] = sess
 	}
-	for _, state := range snapshot.GetResources() {
+	for _, state := range all.Resources {
 		if err := s.readResource(state); err != nil {
 			return nil, fmt.Errorf("snapshot: %w", err)
 		}
@@ -103,31 +142,20 @@ func DecodeSnapshot(b []byte) (*State, error) {
 	return s, nil
 }
 
-func (s *State) readSession(state *pb.SessionState) {
-	sess := &session{
-		id: state.GetId(), client: state.GetClient(), lease: time.Duration(state.GetLeaseMs()) * time.Millisecond, //nolint:gosec // checked
-		floor: state.GetFloor(), touched: state.GetTouched(), answers: map[uint64]pb.Outcome{}, claims: map[uint64]*claim{},
-	}
-	for _, a := range state.GetAnswers() {
-		sess.answers[a.GetSeq()] = a.GetOutcome()
-	}
-	s.sessions[sess.id] = sess
-}
-
-func (s *State) readResource(state *pb.ResourceState) error {
-	res := &resource{name: state.GetName()}
-	if s.resources[res.name] != nil || state.GetToken() == 0 || len(state.GetClaims()) == 0 {
+func (s *State) readResource(state resourceState) error {
+	res := &resource{name: state.Name}
+	if s.resources[res.name] != nil || state.Token == 0 || len(state.Claims) == 0 {
 		return fmt.Errorf("resource %q is out of place: %w", res.name, ErrUnreadable)
 	}
 	s.resources[res.name] = res
-	for i, c := range state.GetClaims() {
-		cl := &claim{session: s.sessions[c.GetSession()], seq: c.GetSeq(), resource: res}
+	for i, c := range state.Claims {
+		cl := &claim{session: s.sessions[c.Session], seq: c.Seq, resource: res}
 		if cl.session == nil || cl.session.claims[cl.seq] != nil {
-			return fmt.Errorf("claim %d of session %d is out of place: %w", cl.seq, c.GetSession(), ErrUnreadable)
+			return fmt.Errorf("claim %d of session %d is out of place: %w", cl.seq, c.Session, ErrUnreadable)
 		}
 		cl.session.claims[cl.seq] = cl
 		if i == 0 {
-			res.holder, cl.token = cl, state.GetToken()
+			res.holder, cl.token = cl, state.Token
 		} else {
 			res.push(cl)
 		}

@@ -3,7 +3,7 @@ package fsm_test
 import (
 	"slices"
 
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // model is the state machine as one would explain it: lists and no bounds on
@@ -17,8 +17,8 @@ type model struct {
 type modelSession struct {
 	floor   uint64
 	touched uint64
-	done    map[uint64]pb.Outcome  // releases ever answered
-	claims  map[uint64]*modelClaim // acquires ever seen, ended ones included
+	done    map[uint64]wire.Outcome // releases ever answered
+	claims  map[uint64]*modelClaim  // acquires ever seen, ended ones included
 }
 
 type modelClaim struct {
@@ -33,48 +33,48 @@ func newModel() *model {
 
 type modelOutput struct {
 	session, seq uint64
-	outcome      pb.Outcome
+	outcome      wire.Outcome
 	token        uint64
 }
 
 // apply returns the answers in the order of the commands, and the pushed grants by
 // session and number.
-func (m *model) apply(index uint64, commands []*pb.Request) (answers []modelOutput, pushed map[[2]uint64]uint64) {
+func (m *model) apply(index uint64, commands []wire.Request) (answers []modelOutput, pushed map[[2]uint64]uint64) {
 	asked := map[int]*modelClaim{}
 	for _, c := range commands {
 		out := modelOutput{session: c.Session, seq: c.Seq}
 		s := m.sessions[c.Session]
 		switch {
-		case c.Kind == pb.Kind_OPEN:
+		case c.Kind == wire.Open:
 			m.lastSession++
 			m.sessions[m.lastSession] = &modelSession{
-				floor: 1, touched: index, done: map[uint64]pb.Outcome{}, claims: map[uint64]*modelClaim{},
+				floor: 1, touched: index, done: map[uint64]wire.Outcome{}, claims: map[uint64]*modelClaim{},
 			}
-			out.session, out.outcome = m.lastSession, pb.Outcome_OPENED
+			out.session, out.outcome = m.lastSession, wire.Opened
 		case s == nil:
-			out.outcome = pb.Outcome_NO_SESSION
-		case c.Kind == pb.Kind_RENEW:
+			out.outcome = wire.NoSession
+		case c.Kind == wire.Renew:
 			s.touched = index
-			out.outcome = pb.Outcome_RENEWED
-		case c.Kind == pb.Kind_CLOSE, c.Kind == pb.Kind_EXPIRE:
-			if c.Kind == pb.Kind_EXPIRE && s.touched > c.Seen {
+			out.outcome = wire.Renewed
+		case c.Kind == wire.Close, c.Kind == wire.Expire:
+			if c.Kind == wire.Expire && s.touched > c.Seen {
 				continue
 			}
 			for _, cl := range s.claims {
 				m.endClaim(cl)
 			}
 			delete(m.sessions, c.Session)
-			out.outcome = pb.Outcome_CLOSED
-			if c.Kind == pb.Kind_EXPIRE {
-				out.outcome = pb.Outcome_EXPIRED
+			out.outcome = wire.Closed
+			if c.Kind == wire.Expire {
+				out.outcome = wire.Expired
 			}
 		default:
 			s.touched = index
 			s.floor = max(s.floor, c.Floor)
 			switch {
 			case c.Seq < s.floor:
-				out.outcome = pb.Outcome_STALE
-			case c.Kind == pb.Kind_ACQUIRE:
+				out.outcome = wire.Stale
+			case c.Kind == wire.Acquire:
 				if s.claims[c.Seq] == nil {
 					cl := &modelClaim{session: c.Session, seq: c.Seq, resource: c.Resource}
 					s.claims[c.Seq] = cl
@@ -97,30 +97,30 @@ func (m *model) apply(index uint64, commands []*pb.Request) (answers []modelOutp
 	for i, cl := range asked {
 		switch {
 		case cl.ended:
-			answers[i].outcome = pb.Outcome_ENDED
+			answers[i].outcome = wire.Ended
 		case cl.token == 0:
-			answers[i].outcome = pb.Outcome_QUEUED
+			answers[i].outcome = wire.Queued
 		default:
-			answers[i].outcome, answers[i].token = pb.Outcome_GRANTED, cl.token
+			answers[i].outcome, answers[i].token = wire.Granted, cl.token
 			delete(pushed, [2]uint64{cl.session, cl.seq}) // the answer says it
 		}
 	}
 	return answers, pushed
 }
 
-func (m *model) release(s *modelSession, c *pb.Request) pb.Outcome {
+func (m *model) release(s *modelSession, c wire.Request) wire.Outcome {
 	if before, ok := s.done[c.Seq]; ok {
 		return before
 	}
 	cl := s.claims[c.Claim]
-	outcome := pb.Outcome_NOT_HELD
+	outcome := wire.NotHeld
 	switch {
 	case cl != nil && !cl.ended && cl.token != 0:
-		outcome = pb.Outcome_RELEASED
+		outcome = wire.Released
 	case cl != nil && !cl.ended:
-		outcome = pb.Outcome_WITHDRAWN
+		outcome = wire.Withdrawn
 	case cl == nil && c.Claim >= s.floor:
-		outcome = pb.Outcome_WITHDRAWN
+		outcome = wire.Withdrawn
 		s.claims[c.Claim] = &modelClaim{ended: true}
 	}
 	if cl != nil {

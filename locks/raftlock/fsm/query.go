@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // Session is what a leader must know of a session to keep its lease.
@@ -39,14 +39,14 @@ func (sess *session) public() Session {
 }
 
 // Claims lists the claims of a session in the order in which they were made.
-func (s *State) Claims(id uint64) []*pb.Claim {
+func (s *State) Claims(id uint64) []wire.Claim {
 	sess := s.sessions[id]
 	if sess == nil {
 		return nil
 	}
-	claims := make([]*pb.Claim, 0, len(sess.claims))
+	claims := make([]wire.Claim, 0, len(sess.claims))
 	for _, seq := range slices.Sorted(maps.Keys(sess.claims)) {
-		claims = append(claims, &pb.Claim{Seq: seq, Token: sess.claims[seq].token})
+		claims = append(claims, wire.Claim{Seq: seq, Token: sess.claims[seq].token})
 	}
 	return claims
 }

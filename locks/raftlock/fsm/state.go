@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // The limits of the state machine, the same on every server.
@@ -27,7 +27,7 @@ type Output struct {
 	Request  int // position in the entry, or Pushed
 	Session  uint64
 	Seq      uint64 // the request's; for a pushed grant, the claim's
-	Outcome  pb.Outcome
+	Outcome  wire.Outcome
 	Token    uint64 // GRANTED: the index of the log entry that granted it
 	Resource string // GRANTED
 }
@@ -61,9 +61,9 @@ type session struct {
 	touched uint64            // index of the last command of this session
 	claims  map[uint64]*claim // by number
 	// answers are what repeated requests are answered with, by number, at or above the
-	// floor: the outcome of a release, OUTCOME_UNSPECIFIED for an acquire, which is
+	// floor: the outcome of a release, "" for an acquire, which is
 	// answered from its claim.
-	answers map[uint64]pb.Outcome
+	answers map[uint64]wire.Outcome
 }
 
 type claim struct {
@@ -90,11 +90,11 @@ type lateAnswer struct {
 
 // Apply applies the entry with the given log index, which must be above every
 // index applied before. The outputs are valid until the next call.
-func (s *State) Apply(index uint64, requests []*pb.Request) []Output {
+func (s *State) Apply(index uint64, requests []wire.Request) []Output {
 	s.index = index
 	s.outputs, s.late = s.outputs[:0], s.late[:0]
-	for i, r := range requests {
-		s.apply(i, r)
+	for i := range requests {
+		s.apply(i, &requests[i])
 	}
 	s.grant()
 	for _, l := range s.late {
@@ -102,151 +102,151 @@ func (s *State) Apply(index uint64, requests []*pb.Request) []Output {
 		out := &s.outputs[l.output]
 		switch {
 		case l.claim.resource == nil:
-			out.Outcome = pb.Outcome_ENDED
+			out.Outcome = wire.Ended
 		case l.claim.token != 0:
-			out.Outcome, out.Token, out.Resource = pb.Outcome_GRANTED, l.claim.token, l.claim.resource.name
+			out.Outcome, out.Token, out.Resource = wire.Granted, l.claim.token, l.claim.resource.name
 		default:
-			out.Outcome = pb.Outcome_QUEUED
+			out.Outcome = wire.Queued
 		}
 	}
 	return s.outputs
 }
 
-func (s *State) apply(i int, r *pb.Request) {
-	out := Output{Request: i, Session: r.GetSession(), Seq: r.GetSeq()}
-	if r.GetKind() == pb.Kind_OPEN {
+func (s *State) apply(i int, r *wire.Request) {
+	out := Output{Request: i, Session: r.Session, Seq: r.Seq}
+	if r.Kind == wire.Open {
 		out.Session, out.Outcome = s.open(r)
 		s.outputs = append(s.outputs, out)
 		return
 	}
-	sess := s.sessions[r.GetSession()]
+	sess := s.sessions[r.Session]
 	if sess == nil {
-		out.Outcome = pb.Outcome_NO_SESSION
+		out.Outcome = wire.NoSession
 		s.outputs = append(s.outputs, out)
 		return
 	}
-	switch r.GetKind() {
-	case pb.Kind_RENEW:
+	switch r.Kind {
+	case wire.Renew:
 		sess.touched = s.index
-		out.Outcome = pb.Outcome_RENEWED
-	case pb.Kind_ACQUIRE:
+		out.Outcome = wire.Renewed
+	case wire.Acquire:
 		var cl *claim
 		if cl, out.Outcome = s.acquire(sess, r); cl != nil {
 			cl.asked = true
 			s.late = append(s.late, lateAnswer{len(s.outputs), cl})
 		}
-	case pb.Kind_RELEASE:
+	case wire.Release:
 		out.Outcome = s.release(sess, r)
-	case pb.Kind_CLOSE:
+	case wire.Close:
 		s.end(sess)
-		out.Outcome = pb.Outcome_CLOSED
-	case pb.Kind_EXPIRE:
-		if sess.touched > r.GetSeen() {
+		out.Outcome = wire.Closed
+	case wire.Expire:
+		if sess.touched > r.Seen {
 			return // renewed since the leader looked
 		}
 		s.end(sess)
-		out.Outcome = pb.Outcome_EXPIRED
+		out.Outcome = wire.Expired
 	default:
-		out.Outcome = pb.Outcome_REFUSED
+		out.Outcome = wire.Refused
 	}
 	s.outputs = append(s.outputs, out)
 }
 
-func (s *State) open(r *pb.Request) (uint64, pb.Outcome) {
-	if r.GetLeaseMs() == 0 || r.GetLeaseMs() > leaseMost || len(r.GetClient()) > MaxName {
-		return 0, pb.Outcome_REFUSED
+func (s *State) open(r *wire.Request) (uint64, wire.Outcome) {
+	if r.LeaseMS == 0 || r.LeaseMS > leaseMost || len(r.Client) > MaxName {
+		return 0, wire.Refused
 	}
 	s.lastSession++
 	s.sessions[s.lastSession] = &session{
-		id: s.lastSession, client: r.GetClient(), lease: time.Duration(r.GetLeaseMs()) * time.Millisecond, //nolint:gosec // bounded above
+		id: s.lastSession, client: r.Client, lease: time.Duration(r.LeaseMS) * time.Millisecond, //nolint:gosec // bounded above
 		floor: 1, touched: s.index,
-		answers: map[uint64]pb.Outcome{}, claims: map[uint64]*claim{},
+		answers: map[uint64]wire.Outcome{}, claims: map[uint64]*claim{},
 	}
-	return s.lastSession, pb.Outcome_OPENED
+	return s.lastSession, wire.Opened
 }
 
 // admit checks a numbered request. known says that it was answered before, with
 // the answer that was given; outcome is set if the request must not be done.
-func (s *State) admit(sess *session, r *pb.Request) (before pb.Outcome, known bool, outcome pb.Outcome) {
+func (s *State) admit(sess *session, r *wire.Request) (before wire.Outcome, known bool, outcome wire.Outcome) {
 	sess.touched = s.index
-	if r.GetFloor() > r.GetSeq() || r.GetSeq() == 0 {
-		return 0, false, pb.Outcome_REFUSED
+	if r.Floor > r.Seq || r.Seq == 0 {
+		return "", false, wire.Refused
 	}
-	sess.raiseFloor(r.GetFloor())
-	if r.GetSeq() < sess.floor {
-		return 0, false, pb.Outcome_STALE
+	sess.raiseFloor(r.Floor)
+	if r.Seq < sess.floor {
+		return "", false, wire.Stale
 	}
-	if r.GetSeq()-sess.floor >= Window {
-		return 0, false, pb.Outcome_REFUSED
+	if r.Seq-sess.floor >= Window {
+		return "", false, wire.Refused
 	}
-	before, known = sess.answers[r.GetSeq()]
-	if known && (before == 0) != (r.GetKind() == pb.Kind_ACQUIRE) {
-		return 0, false, pb.Outcome_REFUSED
+	before, known = sess.answers[r.Seq]
+	if known && (before == "") != (r.Kind == wire.Acquire) {
+		return "", false, wire.Refused
 	}
-	return before, known, 0
+	return before, known, ""
 }
 
 func (sess *session) raiseFloor(floor uint64) {
 	if floor <= sess.floor {
 		return
 	}
-	maps.DeleteFunc(sess.answers, func(seq uint64, _ pb.Outcome) bool { return seq < floor })
+	maps.DeleteFunc(sess.answers, func(seq uint64, _ wire.Outcome) bool { return seq < floor })
 	sess.floor = floor
 }
 
 // acquire returns the claim whose fate at the end of the entry is the answer, or
 // the answer itself.
-func (s *State) acquire(sess *session, r *pb.Request) (*claim, pb.Outcome) {
+func (s *State) acquire(sess *session, r *wire.Request) (*claim, wire.Outcome) {
 	_, known, outcome := s.admit(sess, r)
-	if outcome != 0 {
+	if outcome != "" {
 		return nil, outcome
 	}
 	if known {
-		if cl := sess.claims[r.GetSeq()]; cl != nil {
-			return cl, 0
+		if cl := sess.claims[r.Seq]; cl != nil {
+			return cl, ""
 		}
-		return nil, pb.Outcome_ENDED
+		return nil, wire.Ended
 	}
-	if r.GetResource() == "" || len(r.GetResource()) > MaxName || len(sess.claims) >= MaxClaims {
-		return nil, pb.Outcome_REFUSED
+	if r.Resource == "" || len(r.Resource) > MaxName || len(sess.claims) >= MaxClaims {
+		return nil, wire.Refused
 	}
-	res := s.resources[r.GetResource()]
+	res := s.resources[r.Resource]
 	if res == nil {
-		res = &resource{name: r.GetResource()}
-		s.resources[r.GetResource()] = res
+		res = &resource{name: r.Resource}
+		s.resources[r.Resource] = res
 	}
-	cl := &claim{session: sess, seq: r.GetSeq(), resource: res}
+	cl := &claim{session: sess, seq: r.Seq, resource: res}
 	res.push(cl)
 	s.change(res)
-	sess.claims[r.GetSeq()] = cl
-	sess.answers[r.GetSeq()] = 0
-	return cl, 0
+	sess.claims[r.Seq] = cl
+	sess.answers[r.Seq] = ""
+	return cl, ""
 }
 
-func (s *State) release(sess *session, r *pb.Request) pb.Outcome {
+func (s *State) release(sess *session, r *wire.Request) wire.Outcome {
 	before, known, outcome := s.admit(sess, r)
-	if outcome != 0 {
+	if outcome != "" {
 		return outcome
 	}
 	if known {
 		return before
 	}
-	cl := sess.claims[r.GetClaim()]
+	cl := sess.claims[r.Claim]
 	switch {
 	case cl != nil && cl.token != 0:
-		outcome = pb.Outcome_RELEASED
+		outcome = wire.Released
 		s.remove(cl)
 	case cl != nil:
-		outcome = pb.Outcome_WITHDRAWN
+		outcome = wire.Withdrawn
 		s.remove(cl)
-	case r.GetClaim() >= sess.floor && !sess.answered(r.GetClaim()) && r.GetClaim()-sess.floor < Window:
+	case r.Claim >= sess.floor && !sess.answered(r.Claim) && r.Claim-sess.floor < Window:
 		// The acquire has not arrived. Should it still do so, it finds itself ended.
-		sess.answers[r.GetClaim()] = 0
-		outcome = pb.Outcome_WITHDRAWN
+		sess.answers[r.Claim] = ""
+		outcome = wire.Withdrawn
 	default:
-		outcome = pb.Outcome_NOT_HELD
+		outcome = wire.NotHeld
 	}
-	sess.answers[r.GetSeq()] = outcome
+	sess.answers[r.Seq] = outcome
 	return outcome
 }
 
@@ -297,7 +297,7 @@ func (s *State) grant() {
 			if !cl.asked {
 				s.outputs = append(s.outputs, Output{
 					Request: Pushed, Session: cl.session.id, Seq: cl.seq,
-					Outcome: pb.Outcome_GRANTED, Token: cl.token, Resource: res.name,
+					Outcome: wire.Granted, Token: cl.token, Resource: res.name,
 				})
 			}
 		default:

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"locklab/locks/raftlock/fsm"
-	pb "locklab/locks/raftlock/raftlockpb"
+	"locklab/locks/raftlock/wire"
 )
 
 // caller is a client as the state machine may meet it: it repeats requests, late
@@ -20,21 +19,21 @@ type caller struct {
 	id    uint64
 	next  uint64
 	floor uint64
-	sent  []*pb.Request
+	sent  []wire.Request
 }
 
-func (c *caller) draw(t *rapid.T) *pb.Request {
+func (c *caller) draw(t *rapid.T) wire.Request {
 	if len(c.sent) > 0 && rapid.IntRange(0, 3).Draw(t, "repeat") == 0 {
 		return rapid.SampledFrom(c.sent).Draw(t, "which")
 	}
 	c.next++
 	c.floor = rapid.Uint64Range(c.floor, min(c.next, c.floor+4)).Draw(t, "floor")
-	command := &pb.Request{Kind: pb.Kind_ACQUIRE, Session: c.id, Seq: c.next, Floor: c.floor}
+	command := wire.Request{Kind: wire.Acquire, Session: c.id, Seq: c.next, Floor: c.floor}
 	if rapid.Bool().Draw(t, "release") {
-		command.Kind = pb.Kind_RELEASE
+		command.Kind = wire.Release
 		claims := []uint64{c.next + 1, c.next + 2} // cancelled before they come
 		for _, s := range c.sent {
-			if s.Kind == pb.Kind_ACQUIRE {
+			if s.Kind == wire.Acquire {
 				claims = append(claims, s.Seq)
 			}
 		}
@@ -50,33 +49,33 @@ func (c *caller) draw(t *rapid.T) *pb.Request {
 // with it, and nothing else.
 func (c *caller) reserved(seq uint64) bool {
 	for _, s := range c.sent {
-		if s.Kind == pb.Kind_RELEASE && s.Claim == seq {
+		if s.Kind == wire.Release && s.Claim == seq {
 			return true
 		}
 	}
 	return false
 }
 
-func drawCommand(t *rapid.T, callers []*caller, index uint64) *pb.Request {
+func drawCommand(t *rapid.T, callers []*caller, index uint64) wire.Request {
 	kind := rapid.IntRange(0, 11).Draw(t, "what")
 	if kind == 0 || len(callers) == 0 {
-		return &pb.Request{Kind: pb.Kind_OPEN, Client: "client", LeaseMs: 1000}
+		return wire.Request{Kind: wire.Open, Client: "client", LeaseMS: 1000}
 	}
 	c := rapid.SampledFrom(callers).Draw(t, "caller")
 	switch kind {
 	case 1:
-		return &pb.Request{Kind: pb.Kind_RENEW, Session: c.id, Seq: 9}
+		return wire.Request{Kind: wire.Renew, Session: c.id, Seq: 9}
 	case 2:
-		return &pb.Request{Kind: pb.Kind_EXPIRE, Session: c.id, Seen: rapid.Uint64Range(index-min(index, 3), index).Draw(t, "seen")}
+		return wire.Request{Kind: wire.Expire, Session: c.id, Seen: rapid.Uint64Range(index-min(index, 3), index).Draw(t, "seen")}
 	case 3:
 		if rapid.Bool().Draw(t, "close") {
-			return &pb.Request{Kind: pb.Kind_CLOSE, Session: c.id}
+			return wire.Request{Kind: wire.Close, Session: c.id}
 		}
 	}
 	for c.reserved(c.next + 1) {
 		c.next++ // a cancelled number is never used for something else
 		if rapid.Bool().Draw(t, "late acquire") {
-			late := &pb.Request{Kind: pb.Kind_ACQUIRE, Session: c.id, Seq: c.next, Floor: c.floor, Resource: "a"}
+			late := wire.Request{Kind: wire.Acquire, Session: c.id, Seq: c.next, Floor: c.floor, Resource: "a"}
 			c.sent = append(c.sent, late)
 			return late
 		}
@@ -92,7 +91,7 @@ func TestStateAgainstModel(t *testing.T) {
 		index := uint64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "entries") {
 			index += rapid.Uint64Range(1, 3).Draw(t, "gap")
-			commands := make([]*pb.Request, rapid.IntRange(1, 6).Draw(t, "batch"))
+			commands := make([]wire.Request, rapid.IntRange(1, 6).Draw(t, "batch"))
 			for i := range commands {
 				commands[i] = drawCommand(t, callers, index)
 			}
@@ -101,10 +100,10 @@ func TestStateAgainstModel(t *testing.T) {
 			answers, pushed := plain.apply(index, commands)
 			compare(t, outputs, answers, pushed)
 			for _, out := range outputs {
-				if out.Outcome == pb.Outcome_OPENED {
+				if out.Outcome == wire.Opened {
 					callers = append(callers, &caller{id: out.Session, floor: 1})
 				}
-				if out.Outcome == pb.Outcome_GRANTED && out.Token == index {
+				if out.Outcome == wire.Granted && out.Token == index {
 					if before := lastToken[out.Resource]; before > index {
 						t.Fatalf("token %d after %d", index, before)
 					}
@@ -124,7 +123,7 @@ func compare(t *rapid.T, outputs []fsm.Output, answers []modelOutput, pushed map
 	for _, out := range outputs {
 		if out.Request == fsm.Pushed {
 			key := [2]uint64{out.Session, out.Seq}
-			if pushed[key] != out.Token || out.Outcome != pb.Outcome_GRANTED {
+			if pushed[key] != out.Token || out.Outcome != wire.Granted {
 				t.Fatalf("pushed %+v, want token %d", out, pushed[key])
 			}
 			delete(pushed, key)
@@ -172,7 +171,7 @@ func throughSnapshot(t interface{ Fatal(...any) }, state *fsm.State) *fsm.State 
 		t.Fatal(err)
 	}
 	if again := snapshot(t, restored); !bytes.Equal(again, data) {
-		t.Fatal(fmt.Sprintf("a restored state has another snapshot:\n%x\n%x", data, again))
+		t.Fatal(fmt.Sprintf("a restored state has another snapshot:\n%s\n%s", data, again))
 	}
 	return restored
 }
@@ -185,8 +184,8 @@ func snapshot(t interface{ Fatal(...any) }, state *fsm.State) []byte {
 	return data
 }
 
-func throughLog(t interface{ Fatal(...any) }, requests []*pb.Request) []*pb.Request {
-	data, err := fsm.EncodeEntry(&pb.Entry{Origin: 7, Number: 8, Requests: requests})
+func throughLog(t interface{ Fatal(...any) }, requests []wire.Request) []wire.Request {
+	data, err := fsm.EncodeEntry(fsm.Entry{Origin: 7, Number: 8, Requests: requests})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,34 +193,34 @@ func throughLog(t interface{ Fatal(...any) }, requests []*pb.Request) []*pb.Requ
 	if err != nil {
 		t.Fatal(err)
 	}
-	return entry.GetRequests()
+	return entry.Requests
 }
 
 // open returns a state with n sessions, numbered from 1.
 func open(n int) *fsm.State {
 	s := fsm.New()
 	for i := range n {
-		s.Apply(uint64(i+1), []*pb.Request{{Kind: pb.Kind_OPEN, Client: fmt.Sprint("c", i+1), LeaseMs: 1000}})
+		s.Apply(uint64(i+1), []wire.Request{{Kind: wire.Open, Client: fmt.Sprint("c", i+1), LeaseMS: 1000}})
 	}
 	return s
 }
 
-func acquire(session, seq uint64, resource string) *pb.Request {
-	return &pb.Request{Kind: pb.Kind_ACQUIRE, Session: session, Seq: seq, Floor: 1, Resource: resource}
+func acquire(session, seq uint64, resource string) wire.Request {
+	return wire.Request{Kind: wire.Acquire, Session: session, Seq: seq, Floor: 1, Resource: resource}
 }
 
 func TestOneGrantPerResourceAndEntry(t *testing.T) {
 	s := open(3)
-	s.Apply(10, []*pb.Request{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(3, 1, "r")})
+	s.Apply(10, []wire.Request{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(3, 1, "r")})
 	// The holder releases and the next in the queue expires in one entry: session 3
 	// is granted, and session 2 never was.
-	outputs := s.Apply(11, []*pb.Request{
-		{Kind: pb.Kind_RELEASE, Session: 1, Seq: 2, Floor: 2, Claim: 1},
-		{Kind: pb.Kind_EXPIRE, Session: 2, Seen: 11},
+	outputs := s.Apply(11, []wire.Request{
+		{Kind: wire.Release, Session: 1, Seq: 2, Floor: 2, Claim: 1},
+		{Kind: wire.Expire, Session: 2, Seen: 11},
 	})
 	grants := 0
 	for _, out := range outputs {
-		if out.Outcome == pb.Outcome_GRANTED {
+		if out.Outcome == wire.Granted {
 			grants++
 			if out.Session != 3 || out.Token != 11 {
 				t.Errorf("granted %+v, want session 3 with token 11", out)
@@ -236,23 +235,23 @@ func TestOneGrantPerResourceAndEntry(t *testing.T) {
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		name    string
-		command *pb.Request
-		want    pb.Outcome
+		command wire.Request
+		want    wire.Outcome
 	}{
-		{"number beyond the window", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: fsm.Window + 1, Floor: 1, Resource: "r"}, pb.Outcome_REFUSED},
-		{"last number of the window", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: fsm.Window, Floor: 1, Resource: "r"}, pb.Outcome_GRANTED},
-		{"floor above the number", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: 1, Floor: 2, Resource: "r"}, pb.Outcome_REFUSED},
-		{"number zero", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Resource: "r"}, pb.Outcome_REFUSED},
-		{"no resource", &pb.Request{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: 1, Floor: 1}, pb.Outcome_REFUSED},
-		{"no such session", &pb.Request{Kind: pb.Kind_RENEW, Session: 9}, pb.Outcome_NO_SESSION},
-		{"no lease", &pb.Request{Kind: pb.Kind_OPEN}, pb.Outcome_REFUSED},
-		{"unknown kind", &pb.Request{Kind: 99, Session: 1}, pb.Outcome_REFUSED},
+		{"number beyond the window", wire.Request{Kind: wire.Acquire, Session: 1, Seq: fsm.Window + 1, Floor: 1, Resource: "r"}, wire.Refused},
+		{"last number of the window", wire.Request{Kind: wire.Acquire, Session: 1, Seq: fsm.Window, Floor: 1, Resource: "r"}, wire.Granted},
+		{"floor above the number", wire.Request{Kind: wire.Acquire, Session: 1, Seq: 1, Floor: 2, Resource: "r"}, wire.Refused},
+		{"number zero", wire.Request{Kind: wire.Acquire, Session: 1, Resource: "r"}, wire.Refused},
+		{"no resource", wire.Request{Kind: wire.Acquire, Session: 1, Seq: 1, Floor: 1}, wire.Refused},
+		{"no such session", wire.Request{Kind: wire.Renew, Session: 9}, wire.NoSession},
+		{"no lease", wire.Request{Kind: wire.Open}, wire.Refused},
+		{"unknown kind", wire.Request{Kind: "steal", Session: 1}, wire.Refused},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			outputs := open(1).Apply(10, []*pb.Request{tt.command})
+			outputs := open(1).Apply(10, []wire.Request{tt.command})
 			if len(outputs) != 1 || outputs[0].Outcome != tt.want {
-				t.Errorf("got %+v, want outcome %d", outputs, tt.want)
+				t.Errorf("got %+v, want outcome %s", outputs, tt.want)
 			}
 		})
 	}
@@ -264,8 +263,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	s := open(1)
 	size := 0
 	for i := range uint64(1000) {
-		s.Apply(10+2*i, []*pb.Request{{Kind: pb.Kind_ACQUIRE, Session: 1, Seq: 2*i + 1, Floor: 2*i + 1, Resource: "r"}})
-		s.Apply(11+2*i, []*pb.Request{{Kind: pb.Kind_RELEASE, Session: 1, Seq: 2*i + 2, Floor: 2*i + 2, Claim: 2*i + 1}})
+		s.Apply(10+2*i, []wire.Request{{Kind: wire.Acquire, Session: 1, Seq: 2*i + 1, Floor: 2*i + 1, Resource: "r"}})
+		s.Apply(11+2*i, []wire.Request{{Kind: wire.Release, Session: 1, Seq: 2*i + 2, Floor: 2*i + 2, Claim: 2*i + 1}})
 		if n := len(snapshot(t, s)); i == 0 {
 			size = n
 		} else if n > size+16 {
@@ -277,25 +276,25 @@ func TestAnswersAreBounded(t *testing.T) {
 // FuzzDecode applies whatever decodes as an entry, or begins with whatever decodes as a
 // snapshot.
 func FuzzDecode(f *testing.F) {
-	entry, err := fsm.EncodeEntry(&pb.Entry{Origin: 1, Number: 2, Requests: []*pb.Request{
-		{Kind: pb.Kind_OPEN, Client: "c", LeaseMs: 1000},
+	entry, err := fsm.EncodeEntry(fsm.Entry{Origin: 1, Number: 2, Requests: []wire.Request{
+		{Kind: wire.Open, Client: "c", LeaseMS: 1000},
 		acquire(1, 1, "r"),
-		{Kind: pb.Kind_RELEASE, Session: 1, Seq: 2, Floor: 1, Claim: 1},
-		{Kind: pb.Kind_RENEW, Session: 1, Seq: 1},
-		{Kind: pb.Kind_EXPIRE, Session: 1, Seen: 3},
-		{Kind: pb.Kind_CLOSE, Session: 1},
+		{Kind: wire.Release, Session: 1, Seq: 2, Floor: 1, Claim: 1},
+		{Kind: wire.Renew, Session: 1, Seq: 1},
+		{Kind: wire.Expire, Session: 1, Seen: 3},
+		{Kind: wire.Close, Session: 1},
 	}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(entry)
 	s := open(2)
-	s.Apply(10, []*pb.Request{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(2, 2, "q")})
+	s.Apply(10, []wire.Request{acquire(1, 1, "r"), acquire(2, 1, "r"), acquire(2, 2, "q")})
 	f.Add(snapshot(f, s))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if entry, err := fsm.DecodeEntry(data); err == nil {
 			state := open(2)
-			state.Apply(10, entry.GetRequests())
+			state.Apply(10, entry.Requests)
 			throughSnapshot(t, state)
 		}
 		if state, err := fsm.DecodeSnapshot(data); err == nil {
@@ -306,10 +305,7 @@ func FuzzDecode(f *testing.F) {
 
 // TestOtherVersionsAreRefused: what a newer program has kept is not guessed at.
 func TestOtherVersionsAreRefused(t *testing.T) {
-	newer, err := proto.Marshal(&pb.Entry{Version: 2}) // a snapshot has its version at the same place
-	if err != nil {
-		t.Fatal(err)
-	}
+	newer := []byte(`{"version":2}`)
 	_, asEntry := fsm.DecodeEntry(newer)
 	_, asSnapshot := fsm.DecodeSnapshot(newer)
 	for _, err := range []error{asEntry, asSnapshot} {
