@@ -150,11 +150,6 @@ var regressions = map[string][]regression{
 
 	"raft": {
 		{
-			wrong: "a server that closed while its disk was slow left out an entry and applied the next one",
-			shows: "close a leader with two entries pending, of which the disk takes both after the first was refused",
-			test:  "nodes/raftnode.TestAServerThatClosesAppliesNothingAfterAnEntryThatItLeftOut",
-		},
-		{
 			wrong: "a session that was renewed while the leader's watcher waited for the mutex lost its lease early",
 			shows: "read the clock, let a renewal be applied much later, look at the sessions with the time that was read",
 			test:  "nodes/raftnode.TestASessionRenewedWhileItsWatcherWaitedKeepsAFullLease",

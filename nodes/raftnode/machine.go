@@ -13,21 +13,20 @@ import (
 // machine lets raft drive the hub's state machine. Raft calls it from one goroutine.
 type machine struct {
 	hub  *hub
-	log  *parallelLog    // nil if the log is in memory
 	fail func(err error) // says that the server cannot go on
-	left bool            // an entry was left out, so none after it may be applied
+	left bool            // an entry could not be read, so none after it may be applied
 }
 
 var _ raft.FSM = (*machine)(nil)
 
-// errLeftOut says that the state lacks entries.
-var errLeftOut = errors.New("raftnode: entries of the log were left out")
+// errLeftOut says that the state lacks an entry.
+var errLeftOut = errors.New("raftnode: an entry of the log was left out")
 
 // Apply applies one committed entry. The outputs go to the clients from here, so
-// there is nothing to return. An entry that this server's disk does not take, or that it
-// cannot read, is never applied, nor any after it: the server is about to end.
+// there is nothing to return. An entry that cannot be read is never applied, nor any after it:
+// the server is about to end.
 func (m *machine) Apply(entry *raft.Log) any {
-	if m.left = m.left || m.log != nil && !m.log.awaitDurable(entry.Index); m.left {
+	if m.left {
 		return nil
 	}
 	if err := m.hub.apply(entry.Index, entry.Data); err != nil {

@@ -174,21 +174,14 @@ func (s *Server) beginLate(ctx context.Context, cfg Config, logger hclog.Logger)
 
 // begin lets the raft library work.
 func (s *Server) begin(cfg Config, logger hclog.Logger) (*raft.Raft, error) {
-	var trans raft.Transport = s.trans
-	if s.stores.parallel != nil {
-		trans = &durableTransport{s.trans, s.stores.parallel}
-	}
 	leadership := make(chan bool, 64)
 	conf := raftConfig(cfg)
 	conf.Logger, conf.NotifyCh = logger, leadership
-	r, err := newRaft(conf, &machine{hub: s.hub, log: s.stores.parallel, fail: s.fail}, s.stores.log, s.votes, s.stores.snapshots, trans)
+	r, err := newRaft(conf, &machine{hub: s.hub, fail: s.fail}, s.stores.log, s.votes, s.stores.snapshots, s.trans)
 	if err != nil {
 		return nil, fmt.Errorf("start raft: %w", err)
 	}
 	s.raft.Store(r)
-	if s.stores.parallel != nil {
-		s.stores.parallel.setLeading(func() bool { return r.State() == raft.Leader })
-	}
 	s.hub.setPropose(func(entry []byte) { r.Apply(entry, 0) })
 	s.wg.Go(func() { s.followLeadership(r, leadership) })
 	return r, nil
@@ -359,9 +352,6 @@ func (s *Server) Close() error {
 func (s *Server) close() error {
 	close(s.stop)
 	var errs []error
-	if s.stores != nil && s.stores.parallel != nil {
-		s.stores.parallel.abandonWaits()
-	}
 	s.beginning.Wait()
 	if r := s.raft.Load(); r != nil {
 		errs = append(errs, r.Shutdown().Error())

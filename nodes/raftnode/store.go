@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -15,12 +16,12 @@ import (
 const (
 	segmentBytes  = 16 << 20 // of one file of the log, allocated ahead
 	keepSnapshots = 2
+	cachedEntries = 1024 // stay in memory, so that followers are fed without reading the disk
 )
 
 // stores is where a server keeps what must survive it.
 type stores struct {
 	log       raft.LogStore
-	parallel  *parallelLog // the log, unless it is in memory
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	close     func() error
@@ -48,15 +49,40 @@ func openStores(kind, dir string, log hclog.Logger, fail func(error)) (*stores, 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open raft snapshots in %s: %w", dir, err), closeAll())
 	}
-	parallel, err := newParallelLog(w, fail)
+	cached, err := raft.NewLogCache(cachedEntries, &diskLog{LogStore: w, fail: fail})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read raft log %s: %w", walDir, err), closeAll())
+		return nil, errors.Join(fmt.Errorf("cache the raft log: %w", err), closeAll())
 	}
-	return &stores{
-		log: parallel, parallel: parallel, stable: w, snapshots: snapshots,
-		close: func() error {
-			parallel.close()
-			return closeAll()
-		},
-	}, nil
+	return &stores{log: cached, stable: w, snapshots: snapshots, close: closeAll}, nil
 }
+
+// diskLog has the server end when its disk fails. A follower that went on without its log would
+// keep the leader, which asks it only after ever longer waits, up to ten seconds, to store anything
+// again; and how much of a failed write is on the disk, nobody knows.
+type diskLog struct {
+	raft.LogStore
+	fail func(error)
+
+	mu     sync.Mutex
+	failed error // nothing is written after it
+}
+
+var _ raft.MonotonicLogStore = (*diskLog)(nil)
+
+// StoreLogs implements raft.LogStore.
+func (d *diskLog) StoreLogs(logs []*raft.Log) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed == nil {
+		if d.failed = d.LogStore.StoreLogs(logs); d.failed != nil {
+			d.fail(fmt.Errorf("raftnode: the log cannot be written: %w", d.failed))
+		}
+	}
+	return d.failed
+}
+
+// StoreLog implements raft.LogStore.
+func (d *diskLog) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
+
+// IsMonotonic implements raft.MonotonicLogStore: the log has no gaps.
+func (d *diskLog) IsMonotonic() bool { return true }
