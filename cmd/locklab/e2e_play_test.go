@@ -83,6 +83,8 @@ func TestE2EPlay(t *testing.T) {
 	shows("another load", `(() => { const load = document.getElementById("load"); load.value = 300; load.dispatchEvent(new Event("input")); load.dispatchEvent(new Event("change")); return true; })()`)
 	shows("that load", `document.querySelector("[data-per-s]").dataset.perS === "300"`)
 
+	click(next) // a change by hand ended the tour
+	shows("the first stop again", `document.querySelector("#tour .evidence.ok")?.textContent.includes("At this stop")`)
 	click(next) // local is not among the locks: the next stop is the multiphase lock
 	shows("no duplicates", `document.getElementById("tour").textContent.includes("Masters that ask each other") && document.querySelector("#tour .evidence.ok")?.textContent.includes("duplicates 0,")`)
 	shot("tour-2")
