@@ -57,7 +57,7 @@ type Change struct {
 	Applied int64   // when it was in force everywhere
 
 	back   map[Pair]int64    // when a pair's traffic was first seen to be back
-	seen   map[leg][]passage // what was seen of each leg since
+	seen   map[leg][]passage // probes that each leg carried since
 	newest map[leg]uint64    // the number of the last of these
 }
 

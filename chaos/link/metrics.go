@@ -74,7 +74,7 @@ type Traffic struct {
 	Up, Down int64
 }
 
-// Traffic lists what went to and from each node, by name.
+// Traffic lists the bytes to and from each node, by name.
 func (h *Host) Traffic() []Traffic {
 	h.mu.Lock()
 	defer h.mu.Unlock()

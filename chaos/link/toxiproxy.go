@@ -177,7 +177,7 @@ func (p proxy) show(i Impairment, way Direction) error {
 	return err
 }
 
-// serve answers a request for /proxies/{proxy}/toxics/{toxic}, or for what is above it.
+// serve answers a request for /proxies/{proxy}/toxics/{toxic}, or for a path above it.
 func (m *model) serve(w http.ResponseWriter, r *http.Request) error {
 	path := append(strings.Split(strings.Trim(r.URL.Path, "/"), "/"), "", "", "")
 	p, known := m.proxies[path[1]]

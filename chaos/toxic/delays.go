@@ -75,7 +75,7 @@ func (t *Flaky) Pipe(stub *toxics.ToxicStub) {
 	})
 }
 
-// Bandwidth lets BytesPerS bytes pass in a second; what comes faster queues up.
+// Bandwidth lets BytesPerS bytes pass in a second; the rest queues up.
 type Bandwidth struct {
 	delays
 	BytesPerS int64 `json:"bytes_per_s"`

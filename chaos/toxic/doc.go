@@ -12,6 +12,6 @@
 //	locklab-drop       bytes vanish while the connection stays open
 //	locklab-reset      connections are reset; the link does it
 //
-// What is on its way is in the stub's state ([State]). So adding, changing or removing any
+// The stub's state ([State]) has the bytes on their way. So adding, changing or removing any
 // toxic of a connection neither loses nor reorders a byte (locklab-drop excepted).
 package toxic

@@ -90,7 +90,7 @@ type Hold struct {
 // Kind is hold.
 func (*Hold) Kind() string { return "hold" }
 
-// Pipe keeps what comes until it is interrupted.
+// Pipe keeps all bytes until it is interrupted.
 func (*Hold) Pipe(stub *toxics.ToxicStub) {
 	lineOf(stub).run(stub, func(int64, int) int64 { return math.MaxInt64 })
 }

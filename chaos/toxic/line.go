@@ -62,8 +62,8 @@ func (delays) Cleanup(stub *toxics.ToxicStub) {
 
 func lineOf(stub *toxics.ToxicStub) *line { return stub.State.(*line) }
 
-// run delays until it is interrupted, or the end was passed on. due says when what has
-// arrived is to leave; it is called in order.
+// run delays chunks until it is interrupted, or has passed on the end. due is the time at which
+// a chunk leaves; run calls it in order.
 func (l *line) run(stub *toxics.ToxicStub, due func(arrived int64, size int) int64) {
 	var woken <-chan struct{}
 	cancel := func() {}

@@ -167,7 +167,7 @@ func TestDropSwallows(t *testing.T) {
 	}
 }
 
-// TestDelaysAreAsAsked looks at when what waits is to leave.
+// TestDelaysAreAsAsked looks at the times at which chunks leave.
 func TestDelaysAreAsAsked(t *testing.T) {
 	timer := newTimer(t)
 	dues := func(t *testing.T, toxic Effect) (all []time.Duration) {

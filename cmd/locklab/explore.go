@@ -242,8 +242,7 @@ type tale struct {
 	cohort  bool // of the lock, which is not explored
 }
 
-// write prints the result for people. The first lines say what is certain, the last ones depend on the
-// machine.
+// write prints the result for people. The first lines are the same on every machine.
 func (t tale) write(w io.Writer) {
 	var b strings.Builder
 	rate := sentence.Group(int64(float64(t.States) / max(t.elapsed.Seconds(), 1e-9)))
@@ -333,12 +332,14 @@ func (t tale) conclusion() string {
 		return fmt.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.Explored())
 	case explore.Violated:
 		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
-	case explore.StatesBound, explore.Interrupted:
+	case explore.Interrupted:
+		return t.undecided("interrupted")
+	default:
+		return t.undecided("--states-max ended the search")
 	}
-	why := "--states-max ended the search"
-	if t.Ended == explore.Interrupted {
-		why = "interrupted"
-	}
+}
+
+func (t tale) undecided(why string) string {
 	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s",
 		why, t.Depth, t.Explored())
 }

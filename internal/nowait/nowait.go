@@ -1,7 +1,7 @@
 // Package nowait reads from sockets and writes to them in system calls that the runtime is
 // not told of. They never block, so it need not be: telling it has it wake, in a process
 // that was idle, a thread that watches over system calls. Where many idle processes hear
-// of each other now and then, that is a quarter of the cost. The mesh of peers and the links use it.
+// of each other now and then, that is a quarter of the cost. The mesh of peers and precise timers use it.
 package nowait
 
 import (

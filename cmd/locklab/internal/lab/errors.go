@@ -41,8 +41,7 @@ func lackedTime(err error) bool {
 // log carry no more than those. [Config.CheckFiles] has seen to it that the limit suffices for the lab.
 func lackedFiles(err error) bool { return strings.Contains(err.Error(), syscall.EMFILE.Error()) }
 
-// firstLine is the error for a sentence: what comes after is said of the clean-up, or
-// the end of a log.
+// firstLine is the error for a sentence, without the clean-up or the end of a log below it.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), errGivenUp.Error()+": "), "\n")
 	return line
