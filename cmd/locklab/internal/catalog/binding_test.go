@@ -55,8 +55,8 @@ func (e Entry) travels(spec locks.Spec) error {
 		return err
 	}
 	got, err := e.decode(settings.Options)
-	if err == nil && !reflect.DeepEqual(got, l.options) {
-		err = fmt.Errorf("%+v was read, %s written, and %+v read again", l.options, settings.Options, got)
+	if err == nil && !reflect.DeepEqual(got.options, l.options) {
+		err = fmt.Errorf("%+v was read, %s written, and %+v read again", l.options, settings.Options, got.options)
 	}
 	return err
 }

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,10 +34,9 @@ type Entry struct {
 	// Describe gives the options of the lock with a variant, "" for none, and its variants.
 	Describe func(variant string) (options []locks.Option, variants []locks.Variant) `json:"-"`
 
-	bind    func(locks.Spec) (Lock, error)
-	decode  func(jsontext.Value) (options any, err error)
-	client  func(options any, env Env) (locks.Locker, error)
-	servers []role.Role // of all variants
+	bind   func(locks.Spec) (Lock, error)
+	decode func(jsontext.Value) (Lock, error) // of the options as a controller has read them
+	roles  []role.Role                        // of the servers of all variants
 }
 
 // Lock is an entry with the options that the user asked for, read.
@@ -53,14 +53,57 @@ type Lock struct {
 	// Caveat is what a reader of the figures must be told, if anything.
 	Caveat string
 	Core   *Core // of a peer-to-peer lock
-	// Disks are the roles whose nodes keep on a disk what the lock's answers wait for.
-	Disks []string
+	// OnDisk says that those that give the lock keep on a disk what their answers wait for.
+	OnDisk bool
 	// Program says that the lock is one that the user brings.
 	Program bool
 
 	options any // as the lock's package has read them
-	// far gives the options where a second is as long: see topology.Second. Nil if they are the same.
+	client  func(Env) (locks.Locker, error)
+	// far gives the options where a second is as long (see topology.Second), unless the user
+	// sets the option timeout. Nil if they are the same.
 	far func(second time.Duration) any
+}
+
+// entry makes the entry of a lock whose package reads its options with parse; of makes the rest of them.
+func entry[O any](e Entry, parse func(locks.Spec) (O, error), of func(O) Lock) Entry {
+	e.Needs = []string{}
+	e.Describe = func(variant string) ([]locks.Option, []locks.Variant) {
+		options, variants, _ := locks.Describe(locks.Spec{Name: e.Name, Variant: variant}, parse)
+		return options, variants
+	}
+	e.Options = optionsText(e.Describe)
+	e.decode = func(text jsontext.Value) (Lock, error) {
+		var o O
+		if err := process.DecodeSettings(text, &o); err != nil {
+			return Lock{}, err
+		}
+		l := of(o)
+		l.options = o
+		return l, nil
+	}
+	e.bind = func(spec locks.Spec) (Lock, error) {
+		o, err := parse(spec)
+		if err != nil {
+			return Lock{}, err
+		}
+		l := of(o)
+		l.Entry, l.Spec, l.options, l.Away = e, spec, o, cmp.Or(l.Away, l.Lease)
+		return l, nil
+	}
+	_, variants := e.Describe("")
+	for _, v := range append([]locks.Variant{{}}, variants...) {
+		l, _ := e.bind(locks.Spec{Name: e.Name, Variant: v.Name}) // without an option nothing can be wrong
+		if v.Name == "" {
+			e.Traits, e.Peers, e.Needs = l.Traits, l.Core != nil, append(e.Needs, l.Roles()[2:]...)
+		}
+		for _, s := range l.Servers {
+			if !slices.ContainsFunc(e.roles, func(r role.Role) bool { return r.Name == s.Name }) {
+				e.roles = append(e.roles, s.Role)
+			}
+		}
+	}
+	return e
 }
 
 // String is the lock's spec.
@@ -121,104 +164,6 @@ type Server struct {
 	Settings func(others []Member, second time.Duration) any
 }
 
-// binding is all that there is to say of one lock. O is its options.
-type binding[O any] struct {
-	name, summary, source string
-	control               bool
-	traits                func(O) locks.Traits
-	parse                 func(locks.Spec) (O, error)
-	// timeout is the option of that name and the longest it may be: unless it is given, it
-	// follows the topology's second. Nil if there is none that does.
-	timeout func(*O) (*time.Duration, time.Duration)
-	client  func(O, Env) (locks.Locker, error)
-	servers []server[O]
-	lease   func(O) time.Duration // see Lock; nil if there is none
-	away    func(O) time.Duration // see Lock; nil if it is the lease
-	caveat  func(O) string        // see Lock
-	disk    func(O) bool          // see Lock; nil if it has none
-	core    func(O) Core          // of peer-to-peer locks
-}
-
-type server[O any] struct {
-	role     role.Role
-	settings func(o O, others []Member, second time.Duration) any
-	nodes    func(O) int      // how many of the topology's: see Server; less than 0 are none; nil is all
-	dials    func(O) []string // see Server; nil is nobody
-}
-
-func (b binding[O]) entry() Entry {
-	e := Entry{Name: b.name, Summary: b.summary, Source: b.source, Control: b.control, Peers: b.core != nil, Needs: []string{}}
-	for _, s := range b.servers {
-		e.servers = append(e.servers, s.role)
-	}
-	e.Describe = func(variant string) ([]locks.Option, []locks.Variant) {
-		options, variants, _ := locks.Describe(locks.Spec{Name: b.name, Variant: variant}, b.parse)
-		return options, variants
-	}
-	e.Options = optionsText(e.Describe)
-	e.decode = func(text jsontext.Value) (any, error) {
-		var o O
-		err := process.DecodeSettings(text, &o)
-		return o, err
-	}
-	e.client = func(options any, env Env) (locks.Locker, error) { return b.client(options.(O), env) }
-	e.bind = func(spec locks.Spec) (Lock, error) {
-		o, err := b.parse(spec)
-		if err != nil {
-			return Lock{}, err
-		}
-		l := Lock{Entry: e, Spec: spec, Traits: locks.Traits{Agree: locks.AgreeUnknown}, options: o}
-		if b.traits != nil {
-			l.Traits = b.traits(o)
-		}
-		for _, s := range b.servers {
-			nodes := 0
-			if s.nodes != nil {
-				nodes = s.nodes(o)
-			}
-			if nodes < 0 {
-				continue
-			}
-			var dials []string
-			if s.dials != nil {
-				dials = s.dials(o)
-			}
-			l.Servers = append(l.Servers, Server{s.role, nodes, dials, func(others []Member, second time.Duration) any { return s.settings(o, others, second) }})
-		}
-		if _, given := spec.Options["timeout"]; b.timeout != nil && !given {
-			l.far = func(second time.Duration) any {
-				far := o
-				limit, longest := b.timeout(&far)
-				*limit = max(*limit, min(longest, time.Duration(float64(*limit)*second.Seconds())))
-				return far
-			}
-		}
-		if b.lease != nil {
-			l.Lease = b.lease(o)
-		}
-		if l.Away = l.Lease; b.away != nil {
-			l.Away = b.away(o)
-		}
-		if b.caveat != nil {
-			l.Caveat = b.caveat(o)
-		}
-		if b.disk != nil && b.disk(o) {
-			l.Disks = l.Deciders()
-		}
-		if b.core != nil {
-			l.Core = new(b.core(o))
-		}
-		return l, nil
-	}
-	if plain, err := e.bind(locks.Spec{Name: b.name}); err == nil {
-		e.Traits = plain.Traits
-		for _, s := range plain.Servers {
-			e.Needs = append(e.Needs, s.Name)
-		}
-	}
-	return e
-}
-
 // optionsText lists the options of a lock and of its variants.
 func optionsText(describe func(variant string) ([]locks.Option, []locks.Variant)) string {
 	line := func(options []locks.Option) string {
@@ -240,7 +185,7 @@ func optionsText(describe func(variant string) ([]locks.Option, []locks.Variant)
 // Missing says which server of the lock is not installed on this machine, and how to install it; nil if
 // all are.
 func (e Entry) Missing() (err error) {
-	for _, s := range e.servers {
+	for _, s := range e.roles {
 		if s.Missing != nil && err == nil {
 			err = s.Missing()
 		}
@@ -281,7 +226,7 @@ func PeerNames() (names []string) {
 // ServerRoles are the kinds of nodes that any of the locks needs.
 func ServerRoles() (roles []role.Role) {
 	for _, e := range Entries() {
-		for _, r := range e.servers {
+		for _, r := range e.roles {
 			if !slices.ContainsFunc(roles, func(o role.Role) bool { return o.Name == r.Name }) {
 				roles = append(roles, r)
 			}
@@ -306,90 +251,4 @@ func find(name string) (Entry, bool) {
 		}
 	}
 	return Entry{}, false
-}
-
-// ParsePeers reads the spec of a peer-to-peer lock, which has a Core.
-func ParsePeers(text string) (Lock, error) {
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		return Lock{}, err
-	}
-	l, err := Bind(spec)
-	if err != nil {
-		return Lock{}, err
-	}
-	return l, l.CheckCore()
-}
-
-// CheckCore refuses locks without a core.
-func (l Lock) CheckCore() error {
-	if l.Core == nil {
-		return fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, strings.Join(PeerNames(), ", "))
-	}
-	return nil
-}
-
-// ParseList reads the values of a flag. A value holds one spec or several behind
-// each other: "redlock:order=sequential,retry=fixed,raft" are two, because what
-// reads key=value belongs to the spec before it. It may name those that the user brings.
-func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error) {
-	for _, value := range values {
-		for _, text := range splitSpecs(value) {
-			spec, err := locks.ParseSpec(text)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", flag, err)
-			}
-			i := slices.IndexFunc(own, func(o Lock) bool { return o.String() == spec.String() })
-			var l Lock
-			if i >= 0 {
-				l = own[i]
-			} else if l, err = Bind(spec); err != nil {
-				return nil, fmt.Errorf("%s: %w%s", flag, err, meant(all, spec))
-			}
-			if slices.ContainsFunc(all, func(o Lock) bool { return o.String() == l.String() }) {
-				return nil, fmt.Errorf("%s: %q is named twice", flag, spec)
-			}
-			all = append(all, l)
-		}
-	}
-	return all, nil
-}
-
-// meant says, of a name that is no lock's, that the lock before it has a variant or an option of
-// that name.
-func meant(before []Lock, spec locks.Spec) string {
-	if _, known := find(spec.Name); known || len(before) == 0 {
-		return ""
-	}
-	last := before[len(before)-1]
-	if last.Describe == nil { // one of the user's
-		return ""
-	}
-	options, variants := last.Describe(last.Spec.Variant)
-	switch {
-	case slices.ContainsFunc(variants, func(v locks.Variant) bool { return v.Name == spec.Name }):
-		return fmt.Sprintf("; a variant stands behind a colon: %s:%s", last.Name, spec.Name)
-	case slices.ContainsFunc(options, func(o locks.Option) bool { return o.Key == spec.Name }):
-		return fmt.Sprintf("; an option has a value: %s:%s=VALUE", last.Name, spec.Name)
-	}
-	return ""
-}
-
-// splitSpecs cuts a list where a new spec begins. Blanks behind a comma count for nothing.
-func splitSpecs(list string) (texts []string) {
-	for field := range strings.SplitSeq(list, ",") {
-		field = strings.TrimSpace(field)
-		key, _, isPair := strings.Cut(field, "=")
-		if !isPair || strings.Contains(key, ":") || len(texts) == 0 {
-			texts = append(texts, field)
-			continue
-		}
-		last := &texts[len(texts)-1]
-		if strings.Contains(*last, ":") {
-			*last += "," + field
-		} else {
-			*last += ":" + field
-		}
-	}
-	return texts
 }

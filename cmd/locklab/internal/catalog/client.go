@@ -16,7 +16,10 @@ import (
 	"locklab/locks/clock"
 	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/mesh"
+	"locklab/locks/peerlock/peercore"
 	"locklab/locks/program"
+	"locklab/verify/explore"
+	"locklab/verify/sim"
 )
 
 // Member is a node as another one reaches it: with the address of the link.
@@ -56,7 +59,7 @@ type Settings struct {
 // Settings tell a master which lock it is. A second is the topology's.
 func (l Lock) Settings(second time.Duration) (Settings, error) {
 	options := l.options
-	if l.far != nil {
+	if _, given := l.Spec.Options["timeout"]; l.far != nil && !given {
 		options = l.far(second)
 	}
 	text, err := json.Marshal(options)
@@ -85,11 +88,11 @@ func Client(env Env) (locks.Locker, error) {
 	if !known {
 		return nil, fmt.Errorf("unknown lock %q", env.Settings.Lock)
 	}
-	options, err := e.decode(env.Settings.Options)
+	l, err := e.decode(env.Settings.Options)
 	if err != nil {
 		return nil, err
 	}
-	return e.client(options, env)
+	return l.client(env)
 }
 
 // serverAddrs are where to dial the lock's servers.
@@ -103,8 +106,8 @@ func (e Env) serverAddrs() (addrs []string) {
 func (e Env) seed() seed.Seed { return seed.Seed(e.Settings.Seed).Child(e.Name) }
 
 // peer makes the client of a lock on the common shell of peers.
-func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error)) func(O, Env) (locks.Locker, error) {
-	return func(options O, env Env) (locks.Locker, error) {
+func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error), options O) func(Env) (locks.Locker, error) {
+	return func(env Env) (locks.Locker, error) {
 		var peers []mesh.Peer
 		for _, p := range env.Settings.Peers {
 			peers = append(peers, mesh.Peer{ID: p.Name, Rank: p.Rank, Addr: p.Addr})
@@ -120,5 +123,24 @@ func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error)) func
 			// restarted without its folder has lost something.
 			StateFile: filepath.Join(env.Dir, "votes"), Founding: env.First,
 		})
+	}
+}
+
+// Core is the pure core of a peer-to-peer lock, for what runs it without a network. The
+// types of its states and messages are hidden.
+type Core struct {
+	Simulator sim.Simulator
+	Subject   explore.Subject
+	// Cohort says that one acquisition among the peers serves several clients of a peer: what is
+	// explored, with one client at each, shows nothing of that.
+	Cohort bool
+}
+
+// core hides the types of an algorithm. phase is how far a peer is, in the words of its core.
+func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](alg peercore.Algorithm[S, M], phase func(P) F, shell sim.Shell) *Core {
+	return &Core{
+		Simulator: sim.New[S, M, P](alg, shell),
+		Subject:   explore.Of(alg, func(p P) string { return phase(p).String() }),
+		Cohort:    shell.Cohort.Size > 0,
 	}
 }

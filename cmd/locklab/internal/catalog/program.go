@@ -44,6 +44,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		Traits:  locks.Traits{Agree: locks.AgreeUnknown, Tokens: hello.Tokens},
 		Lease:   hello.Lease,
 		Away:    hello.Lease,
+		OnDisk:  true, // as far as the lab knows
 		Program: true,
 		options: hello,
 		Caveat: fmt.Sprintf("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of the requests outside of faults, "+
@@ -56,10 +57,9 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		}
 		s.Nodes = need.Nodes
 		l.Servers = append(l.Servers, s)
-		l.servers = append(l.servers, s.Role)
+		l.roles = append(l.roles, s.Role)
 		l.Needs = append(l.Needs, need.Role)
 	}
-	l.Disks = l.Deciders() // as far as anybody knows
 	return l, nil
 }
 

@@ -36,14 +36,11 @@ type Workload struct {
 	// Flags adds the flags of `locklab run` that are of this workload alone.
 	Flags func(*pflag.FlagSet) Load
 	// Serve is what masters do for it, below Path, with the token; nil if they need not.
-	Serve func(Site) Service
+	Serve func(Site) worker.Service
 	Path  string
 	// Mount is what workers serve for it; nil if they need not.
 	Mount *worker.Mount
 }
-
-// Service is what masters serve.
-type Service = worker.Service
 
 // Site is where a workload's clients are: in a master, with its lock, and the workers as it
 // reaches them.
@@ -70,17 +67,13 @@ type Load interface {
 	Fitting(usual float64, w scenario.Wants) float64
 	// Instead says what clients do because a scenario wants it, in place of what is usual.
 	Instead(scenario.Wants) []sentence.Text
-	// Heeds says whether there is all that a scenario wants something of.
-	Heeds(scenario.Wants) bool
-	// Worker changes what workers are told.
-	Worker(*worker.Settings)
 	// Begin prepares one run.
 	Begin(Run) (Clients, error)
 }
 
 // Run is what a load is put on.
 type Run struct {
-	Masters          []Master
+	Masters          []mutex.Master
 	Repeat           int // 1 is the first
 	Rate             float64
 	Warmup, Duration time.Duration
@@ -96,9 +89,6 @@ type Run struct {
 	// Tracer follows some of the players; nil follows none.
 	Tracer *tracing.Tracer
 }
-
-// Master is a master as players and the controller reach it.
-type Master struct{ Name, Zone, URL, Token string }
 
 // Clients are a load under way.
 type Clients struct {
@@ -121,9 +111,9 @@ func Workloads() []Workload {
 			Resource: "g",
 			Rate:     300,
 			Flags: func(fl *pflag.FlagSet) Load {
-				var l matchmakingLoad
+				var l Matches
 				fl.IntVar(&l.groups, "groups", 20, "matchmaking: groups that players belong to")
-				fl.IntVar(&l.seats, "seats", 8, "matchmaking: seats of a room")
+				fl.IntVar(&l.Seats, "seats", 8, "matchmaking: seats of a room")
 				return &l
 			},
 		},
@@ -131,25 +121,21 @@ func Workloads() []Workload {
 			Name:     history.Mutex,
 			Summary:  "clients in every master contend for few or many resources; holds must not overlap",
 			Resource: "r",
-			Flags: func(fl *pflag.FlagSet) Load {
-				l := clientsFlags(fl, mutex.Prefix)
-				resourcesFlag(fl, l)
-				return l
-			},
-			Serve: func(s Site) Service { return mutex.Handler(s.at(mutex.Prefix)) },
-			Path:  mutex.Prefix,
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, mutex.Prefix) },
+			Serve:    func(s Site) worker.Service { return mutex.Handler(s.at(mutex.Prefix)) },
+			Path:     mutex.Prefix,
 		},
 		{
-			Name:     history.FencedWrite,
-			Summary:  "holders read, work and write to a store that checks fencing tokens; stale writes and lost updates are counted",
+			Name: history.FencedWrite,
+			Summary: "holders read, work and write to a store that checks fencing tokens; " +
+				"stale writes and lost updates are counted",
 			Resource: "r",
 			Flags: func(fl *pflag.FlagSet) Load {
 				l := clientsFlags(fl, fencedwrite.Path)
-				resourcesFlag(fl, l)
 				fl.StringVar(&l.fencing, "fencing", "on", "fenced-write: holders show their tokens")
 				return l
 			},
-			Serve: func(s Site) Service {
+			Serve: func(s Site) worker.Service {
 				c := fencedwrite.Config{Config: s.at(fencedwrite.Path), StoreToken: s.WorkerToken, Second: s.Second}
 				for _, w := range s.Workers {
 					c.Stores = append(c.Stores, fencedwrite.Address{Name: w.Name, URL: "http://" + w.Addr})
@@ -158,15 +144,18 @@ func Workloads() []Workload {
 			},
 			Path: fencedwrite.Path,
 			Mount: &worker.Mount{Path: fencedwrite.StorePath, New: func(node *process.Node, token string) (worker.Service, error) {
-				return fencedwrite.NewStore(fencedwrite.StoreConfig{Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder})
+				return fencedwrite.NewStore(fencedwrite.StoreConfig{
+					Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder,
+				})
 			}},
 		},
 		{
-			Name:     history.Handoff,
-			Summary:  "clients in every master all wait for one resource; from release to the next grant, wake-ups and messages per handoff",
+			Name: history.Handoff,
+			Summary: "clients in every master all wait for one resource; " +
+				"from release to the next grant, wake-ups and messages per handoff",
 			Resource: "r",
 			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, handoff.Path) },
-			Serve:    func(s Site) Service { return mutex.Handler(s.at(handoff.Path)) },
+			Serve:    func(s Site) worker.Service { return mutex.Handler(s.at(handoff.Path)) },
 			Path:     handoff.Path,
 		},
 	}
@@ -198,32 +187,6 @@ func Within[T int | time.Duration](flag string, value, low, high T) error {
 	return nil
 }
 
-type matchmakingLoad struct{ groups, seats int }
-
-func (l *matchmakingLoad) Check() error {
-	return errors.Join(Within("--groups", l.groups, 1, 100_000), Within("--seats", l.seats, 1, 10_000))
-}
-
-func (l *matchmakingLoad) Resources(scenario.Wants) (int, string) {
-	return l.groups, fmt.Sprintf("--groups %d", l.groups)
-}
-
-// Fitting is a third of what the rooms of the groups take where one is made after the other: more,
-// and players wait for rooms in vain though nothing is broken.
-func (l *matchmakingLoad) Fitting(usual float64, w scenario.Wants) float64 {
-	if w.Hold <= 0 {
-		return usual
-	}
-	return min(usual, max(1, math.Floor(float64(l.groups*l.seats)/w.Hold.Seconds()/3)))
-}
-
-func (l *matchmakingLoad) Instead(w scenario.Wants) []sentence.Text {
-	return Wanted(scenario.Wants{Hold: w.Hold})
-}
-
-// Heeds implements [Load]: players are no clients, and groups no resources.
-func (*matchmakingLoad) Heeds(w scenario.Wants) bool { return w.Clients == 0 && w.Resources == 0 }
-
 // Wanted says in words what a scenario wants of clients.
 func Wanted(w scenario.Wants) (said []sentence.Text) {
 	if w.Hold > 0 {
@@ -238,9 +201,40 @@ func Wanted(w scenario.Wants) (said []sentence.Text) {
 	return said
 }
 
-func (l *matchmakingLoad) Worker(s *worker.Settings) { s.Capacity = l.seats }
+// Matches is the load of players. Nothing of it follows the clients and resources that a scenario wants.
+type Matches struct {
+	groups int
+	Seats  int // of a room
+}
 
-func (l *matchmakingLoad) Begin(r Run) (Clients, error) {
+var _ Load = (*Matches)(nil)
+
+// Check implements [Load].
+func (l *Matches) Check() error {
+	return errors.Join(Within("--groups", l.groups, 1, 100_000), Within("--seats", l.Seats, 1, 10_000))
+}
+
+// Resources implements [Load].
+func (l *Matches) Resources(scenario.Wants) (int, string) {
+	return l.groups, fmt.Sprintf("--groups %d", l.groups)
+}
+
+// Fitting is a third of what the rooms of the groups take where one is made after the other: more,
+// and players wait for rooms in vain though nothing is broken.
+func (l *Matches) Fitting(usual float64, w scenario.Wants) float64 {
+	if w.Hold <= 0 {
+		return usual
+	}
+	return min(usual, max(1, math.Floor(float64(l.groups*l.Seats)/w.Hold.Seconds()/3)))
+}
+
+// Instead implements [Load].
+func (l *Matches) Instead(w scenario.Wants) []sentence.Text {
+	return Wanted(scenario.Wants{Hold: w.Hold})
+}
+
+// Begin implements [Load].
+func (l *Matches) Begin(r Run) (Clients, error) {
 	o := matchmaking.DefaultOptions()
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
@@ -275,82 +269,80 @@ type clientsLoad struct {
 	fencing            string                 // on or off; "" is on
 }
 
+var _ Load = (*clientsLoad)(nil)
+
 // clientsFlags are those that all workloads of clients inside the masters have.
 func clientsFlags(fl *pflag.FlagSet, path string) *clientsLoad {
 	l := clientsLoad{path: path, resources: 1, set: fl.Changed}
 	fl.IntVar(&l.clients, "clients", 4, "the others: clients in each master")
 	fl.DurationVar(&l.hold, "hold", time.Millisecond, "the others: how long each client holds")
+	if path != handoff.Path {
+		fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
+	}
 	return &l
-}
-
-func resourcesFlag(fl *pflag.FlagSet, l *clientsLoad) {
-	fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
 }
 
 func (l *clientsLoad) Check() error {
 	if !slices.Contains([]string{"", "on", "off"}, l.fencing) {
 		return fmt.Errorf("--fencing %s: want on or off", l.fencing)
 	}
-	return errors.Join(Within("--clients", l.clients, 1, mutex.MaxClients), Within("--resources", l.resources, 1, mutex.MaxResources),
-		Within("--hold", l.hold, 0, time.Hour))
+	return errors.Join(
+		Within("--clients", l.clients, 1, mutex.MaxClients),
+		Within("--resources", l.resources, 1, mutex.MaxResources),
+		Within("--hold", l.hold, 0, time.Hour),
+	)
 }
 
-// Fitting is usual: these clients wait for each other.
-func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
-
-// Instead is what [clientsLoad.Begin] takes of them.
-func (l *clientsLoad) Instead(w scenario.Wants) []sentence.Text {
-	hold, clients := l.hold, l.clients
-	if wants(l, "hold", &hold, w.Hold); hold == l.hold {
-		w.Hold = 0
+// under is the load with what the scenario wants, where the user does not say.
+func (l clientsLoad) under(w scenario.Wants) clientsLoad {
+	if w.Hold > 0 && !l.set("hold") {
+		l.hold = w.Hold
 	}
-	if wants(l, "clients", &clients, w.Clients); clients == l.clients {
-		w.Clients = 0
+	if w.Clients > 0 && !l.set("clients") {
+		l.clients = w.Clients
 	}
-	if n, _ := l.Resources(w); n == l.resources || l.path == handoff.Path {
-		w.Resources = 0
+	if w.Resources > 0 && !l.set("resources") && l.path != handoff.Path {
+		l.resources = w.Resources
 	}
-	return Wanted(w)
+	return l
 }
-
-// Heeds implements [Load].
-func (*clientsLoad) Heeds(scenario.Wants) bool { return true }
-
-func (*clientsLoad) Worker(*worker.Settings) {}
 
 func (l *clientsLoad) Resources(w scenario.Wants) (n int, said string) {
-	if l.path == handoff.Path {
-		return 1, "a handoff has one"
-	}
-	n = l.resources
-	if wants(l, "resources", &n, w.Resources); n != l.resources {
+	n = l.under(w).resources
+	switch {
+	case l.path == handoff.Path:
+		return n, "a handoff has one"
+	case n != l.resources:
 		return n, fmt.Sprintf("resources: %d in the scenario", n)
 	}
 	return n, fmt.Sprintf("--resources %d", n)
 }
 
-// wants takes what the scenario wants, if that is anything and the user does not say.
-func wants[T comparable](l *clientsLoad, flag string, value *T, wanted T) {
-	var nothing T
-	if wanted != nothing && !l.set(flag) {
-		*value = wanted
+// Fitting is usual: these clients wait for each other.
+func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
+
+func (l *clientsLoad) Instead(w scenario.Wants) []sentence.Text {
+	now := l.under(w)
+	if now.hold == l.hold {
+		w.Hold = 0
 	}
+	if now.clients == l.clients {
+		w.Clients = 0
+	}
+	if now.resources == l.resources {
+		w.Resources = 0
+	}
+	return Wanted(w)
 }
 
 func (l *clientsLoad) Begin(r Run) (Clients, error) {
+	now := l.under(r.Wants)
 	plan := mutex.DefaultPlan()
 	plan.ID = fmt.Sprintf("run-%d", r.Repeat)
-	plan.Clients, plan.Hold, plan.Unfenced = l.clients, l.hold, l.fencing == "off"
-	wants(l, "hold", &plan.Hold, r.Wants.Hold)
-	wants(l, "clients", &plan.Clients, r.Wants.Clients)
-	plan.Resources, _ = l.Resources(r.Wants)
+	plan.Clients, plan.Hold, plan.Resources, plan.Unfenced = now.clients, now.hold, now.resources, l.fencing == "off"
 	plan.Warmup, plan.Duration, plan.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
 	plan.Rate, plan.Timeout, plan.Second = r.Rate/float64(len(r.Masters)), r.Patience, r.Second
-	var masters []mutex.Master
-	for _, m := range r.Masters {
-		masters = append(masters, mutex.Master{Name: m.Name, URL: m.URL, Token: m.Token})
-	}
-	client, err := mutex.NewClient(l.path, masters, plan, r.Recorder)
+	client, err := mutex.NewClient(l.path, r.Masters, plan, r.Recorder)
 	if err != nil {
 		return Clients{}, err
 	}

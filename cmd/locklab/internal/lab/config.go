@@ -214,6 +214,14 @@ func (c *Config) rateUnder(s scenario.Scenario) float64 {
 	return c.Load.Fitting(c.Rate, s.Wants)
 }
 
+// seats are those of a room, 0 where players get none.
+func (c *Config) seats() int {
+	if players, are := c.Load.(*catalog.Matches); are {
+		return players.Seats
+	}
+	return 0
+}
+
 // loads is the load of each part, for comparisons; of several parts each by its number.
 func loads(parts []Config) string {
 	if len(parts) == 1 {

@@ -84,11 +84,12 @@ func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond)
 // warnOfLoads says under which scenarios something else than usual is asked of the locks.
 func (c *Config) warnOfLoads(run *result.Run) {
 	var unheeded []string
+	_, players := c.Load.(*catalog.Matches)
 	for _, s := range c.Scenarios {
 		if !slices.ContainsFunc(c.Locks, func(lock catalog.Lock) bool { return c.fits(lock, s) }) {
 			continue // nothing runs under it
 		}
-		if !c.Load.Heeds(s.Wants) {
+		if players && s.Wants.Clients+s.Wants.Resources > 0 {
 			unheeded = append(unheeded, s.Name)
 		}
 		said := c.Load.Instead(s.Wants)

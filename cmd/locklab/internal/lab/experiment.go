@@ -20,8 +20,8 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
-	"locklab/nodes/worker"
 	"locklab/workloads/history"
+	"locklab/workloads/mutex"
 	"locklab/workloads/result"
 )
 
@@ -165,15 +165,13 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 	if longer := x.config.Topology.Second(); longer > time.Second {
 		second = int64(longer)
 	}
-	var w worker.Settings
-	x.config.Load.Worker(&w)
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
 		Expect: expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect), Planned: planned(x.scenario, x.config.Duration),
 		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), SecondNS: second, LeaseNS: int64(x.lock.Lease),
-		Program: programOf(x.lock, topo), Seats: w.Capacity,
+		Program: programOf(x.lock, topo), Seats: x.config.seats(),
 	}}
 }
 
@@ -269,7 +267,7 @@ func (x *experiment) load(c *cluster, rec history.Recorder, start int64) catalog
 		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
 	}
 	for _, m := range c.topo.NodesOf(role.Master) {
-		run.Masters = append(run.Masters, catalog.Master{Name: m.Name, Zone: m.Zone, URL: c.masterURL(m.Name), Token: c.plan.token})
+		run.Masters = append(run.Masters, mutex.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.plan.token})
 	}
 	return run
 }

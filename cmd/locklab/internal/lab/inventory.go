@@ -28,7 +28,7 @@ func inventoryOf(t *topology.Topology, lock catalog.Lock) (inv fault.Inventory) 
 		}
 	}
 	for _, r := range lock.Roles() {
-		if !slices.Contains(lock.Disks, r) {
+		if !lock.OnDisk || !slices.Contains(lock.Deciders(), r) {
 			inv.Diskless = append(inv.Diskless, r)
 		}
 	}

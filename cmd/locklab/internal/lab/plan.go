@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -50,7 +51,7 @@ type plan struct {
 	topo             *topology.Topology // only what the lock needs
 	cluster          string
 	seed             uint64
-	load             catalog.Load
+	seats            int                        // of a room
 	hold             time.Duration              // how long masters hold at least
 	patience, second time.Duration              // of players; and what is a second on the whole topology
 	clocks           bool                       // the scenario sets clocks
@@ -73,7 +74,7 @@ type wireWays struct {
 // newPlan lays out the run of a lock on the part of the topology that it needs.
 func newPlan(c *Config, lock catalog.Lock, cluster string, seed uint64) plan {
 	p := plan{
-		lock: lock, topo: lock.Part(c.Topology), otlp: c.OTLP, cluster: cluster, seed: seed, load: c.Load, patience: c.patience(), second: c.Topology.Second(), token: httpapi.NewToken(), orders: httpapi.NewToken(),
+		lock: lock, topo: lock.Part(c.Topology), otlp: c.OTLP, cluster: cluster, seed: seed, seats: c.seats(), patience: c.patience(), second: c.Topology.Second(), token: httpapi.NewToken(), orders: httpapi.NewToken(),
 		ways: &wireWays{way: map[wire]catalog.Way{}},
 	}
 	p.aliases = aliasesOf(lock, p.topo)
@@ -205,7 +206,7 @@ func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
 func (p plan) workerSettings(n topology.Placed) (any, error) {
 	s := worker.DefaultSettings()
 	s.Name, s.Token, s.OTLP = n.Name, p.orders, p.otlp
-	p.load.Worker(&s)
+	s.Capacity = cmp.Or(p.seats, s.Capacity)
 	return s, nil
 }
 
