@@ -9,16 +9,16 @@
 //	workers ──room (the oracle)──────────────┤
 //	agents  ──node, fault────────────────────┼──▶ Writer ──▶ history.jsonl
 //	load generator ──match, phase────────────┘                    │
-//	                                    checkers, reports ◀── Reader
+//	                                    checkers, reports ◀── Read
 //
 // A [Writer] takes events from any number of goroutines and flushes them every
-// 100 ms. A [Reader] gives them back one by one, in the order of the file, which
-// is not the order of time: whoever needs that sorts by AtNS. It reads gzipped
+// 100 ms. [Read] gives them back one by one, in the order of the file, which
+// is not the order of time: sort by AtNS for that. It reads gzipped
 // files too, and forgives exactly one damage, the torn last line of a killed
 // writer; everything else is an error that names file and line.
 //
 // The codec ([AppendJSON], [Decoder]) is hand-written for the lines that the lab
 // itself writes, field by field in their order, and leaves all others to
-// encoding/json, so the two agree on every input; it reads a million events in
-// about half a second.
+// encoding/json, so the two agree on every input; [Read] has two goroutines
+// decode, and reads a million events in about 0.4 s.
 package history

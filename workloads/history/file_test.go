@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -169,29 +168,15 @@ func TestTornGzip(t *testing.T) {
 		fmt.Fprintf(&text, `{"kind":"match","at_ns":%d,"room":"%x"}`+"\n", i+1, i*i*i)
 	}
 	zipped := gzipped(t, text.Bytes())
-	r, err := history.NewReader(t.Context(), "torn.gz", bytes.NewReader(zipped[:len(zipped)/2]))
-	if err != nil {
-		t.Fatal(err)
-	}
 	n := int64(0)
-	for {
-		var e history.Event
-		err := r.Next(&e)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	torn, err := history.ReadFrom(t.Context(), "torn.gz", bytes.NewReader(zipped[:len(zipped)/2]), func(e *history.Event) error {
 		if n++; e.AtNS != n {
-			t.Fatalf("event %d is %+v", n, e)
+			t.Errorf("event %d is %+v", n, e)
 		}
-	}
-	if !r.Torn() || n == 0 {
-		t.Errorf("%d events, torn %v", n, r.Torn())
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
+		return nil
+	})
+	if err != nil || !torn || n == 0 {
+		t.Errorf("%d events, torn %v, %v", n, torn, err)
 	}
 }
 
@@ -209,12 +194,8 @@ func gzipped(t *testing.T, text []byte) []byte {
 }
 
 func TestReaderBoundsLines(t *testing.T) {
-	r, err := history.NewReader(t.Context(), "long", io.LimitReader(endless{}, 64<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var e history.Event
-	if err := r.Next(&e); err == nil || errors.Is(err, io.EOF) {
+	_, err := history.ReadFrom(t.Context(), "long", endless{}, func(*history.Event) error { return nil })
+	if err == nil || !strings.HasPrefix(err.Error(), "long:1: a line of more than") {
 		t.Errorf("an endless line gave %v", err)
 	}
 }
@@ -247,48 +228,56 @@ func TestFiguresThatCannotBeCountedWith(t *testing.T) {
 		`{"kind":"run","run":{"schema":"locklab/history/v1","offered_per_s":-1}}`:       "run.offered_per_s: have -1",
 		`{"kind":"run","run":{"schema":"locklab/history/v1","planned":[{"at_ns":-5}]}}`: "run.planned[0].at_ns: have -5",
 	} {
-		r, err := history.NewReader(t.Context(), "h.jsonl", strings.NewReader(`{"kind":"phase","at_ns":1}`+"\n"+line+"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var e history.Event
-		if err := r.Next(&e); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Next(&e); err == nil || !strings.HasPrefix(err.Error(), "h.jsonl:2: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngot  %v\nwant %s", line, err, want)
+		n, text := 0, `{"kind":"phase","at_ns":1}`+"\n"+line+"\n"
+		_, err := history.ReadFrom(t.Context(), "h.jsonl", strings.NewReader(text), func(*history.Event) error { n++; return nil })
+		if n != 1 || err == nil || !strings.HasPrefix(err.Error(), "h.jsonl:2: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\n%d events, %v\nwant %s", line, n, err, want)
 		}
 	}
 }
 
-// TestOpenSaysWhatThereIs: gzipped or not, where the other one was named.
-func TestOpenSaysWhatThereIs(t *testing.T) {
+// TestTakesInOrder: whatever the size of the blocks, events come in the order of the file, up to the first
+// that the caller refuses, whose line is named.
+func TestTakesInOrder(t *testing.T) {
+	const all, last = 20_000, 12_345
+	text := strings.Repeat(`{"kind":"match","at_ns":1}`+"\n\n", all)
+	full, n := errors.New("full"), 0
+	torn, err := history.ReadFrom(t.Context(), "h.jsonl", strings.NewReader(text), func(*history.Event) error {
+		if n++; n > last {
+			return full
+		}
+		return nil
+	})
+	if want := fmt.Sprintf("h.jsonl:%d: full", 2*last+1); torn || !errors.Is(err, full) || err.Error() != want || n != last+1 {
+		t.Errorf("%d events, torn %v, %v, want %s", n, torn, err, want)
+	}
+}
+
+// TestReadSaysWhatThereIs: gzipped or not, where the other one was named.
+func TestReadSaysWhatThereIs(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "a.jsonl.gz")
 	testfile.Write(t, there, "")
 	for path, want := range map[string]string{strings.TrimSuffix(there, ".gz"): "(there is " + there + ")", there + "x": "DIR/histories/"} {
-		if _, err := history.Open(t.Context(), path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
+		if _, _, err := historytest.ReadFile(t.Context(), path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
 }
 
-func TestOpenWantsARegularFileAndEndsWithItsContext(t *testing.T) {
+func TestReadWantsARegularFileAndEndsWithItsContext(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := posix.MakePipe(pipe); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, t.TempDir(), "/dev/zero"} {
-		if _, err := history.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+" is not a regular file") {
+		if _, _, err := historytest.ReadFile(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+" is not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := history.NewReader(ctx, "endless", blank{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	time.AfterFunc(time.Millisecond, cancel)
-	if err := r.Next(new(history.Event)); !errors.Is(err, context.Canceled) {
+	_, err := history.ReadFrom(ctx, "endless", blank{}, func(*history.Event) error { return nil })
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

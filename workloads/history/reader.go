@@ -9,41 +9,37 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 )
 
-// maxLine bounds the memory that a damaged file can ask for. The longest real
-// line is the run's description, a few kilobytes.
-const maxLine = 4 << 20
+const (
+	// maxLine bounds the memory that a damaged file can ask for. The longest real
+	// line is the run's description, a few kilobytes.
+	maxLine = 4 << 20
+	// blockSize is about how much text is decoded at once.
+	blockSize = 64 << 10
+	// decoders is how many goroutines decode: more would wait for the one that takes the events.
+	decoders = 2
+)
 
-// Reader reads a history event by event. It is not safe for concurrent use.
-type Reader struct {
-	name    string
-	in      *bufio.Reader
-	decoder *Decoder
-	file    io.Closer // nil if it is the caller's
-	long    []byte    // a line longer than the buffer
-	line    int
-	torn    bool
-}
-
-// Open opens a history file, gzipped or not (its first bytes tell). Reading ends with
-// the context's error when that is done.
-func Open(ctx context.Context, path string) (*Reader, error) {
+// Read passes the events of a history file, gzipped or not, to take, in the order of the file. An event
+// is overwritten after take returns; its strings and lists may be kept. Read ends with the context's error
+// when that is done, and at the first error of take, which it tells with the file and the line.
+//
+// Torn says that the last line, or the end of a gzipped file, was missing: the writer was killed.
+func Read(ctx context.Context, path string, take func(*Event) error) (torn bool, err error) {
 	// Opening a pipe would wait for a writer.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("open history: %s is not a regular file: want a history that locklab wrote", path)
+		return false, fmt.Errorf("open history: %s is not a regular file: want a history that locklab wrote", path)
 	}
 	f, err := os.Open(path) //nolint:gosec // the user names the file to read
 	if err != nil {
-		return nil, fmt.Errorf("open history: %w%s", err, instead(path))
+		return false, fmt.Errorf("open history: %w%s", err, instead(path))
 	}
-	r, err := NewReader(ctx, path, f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	r.file = f
-	return r, nil
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return ReadFrom(ctx, path, f, take)
 }
 
 // instead says what would be right where there is no such history.
@@ -58,106 +54,146 @@ func instead(path string) string {
 	return "; the histories of a run are in its directory, such as DIR/histories/LOCK/SCENARIO.WORKLOAD.1.jsonl"
 }
 
-// NewReader reads a history from in, gzipped or not. The name is for errors.
-func NewReader(ctx context.Context, name string, in io.Reader) (*Reader, error) {
-	const size = 256 << 10
-	r := &Reader{name: name, in: bufio.NewReaderSize(until(ctx, in), size), decoder: NewDecoder()}
-	magic, err := r.in.Peek(2)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read history %s: %w", name, err)
-	}
-	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return r, nil
-	}
-	zip, err := gzip.NewReader(r.in)
-	if err != nil {
-		return nil, fmt.Errorf("read history %s: %w", name, err)
-	}
-	r.in = bufio.NewReaderSize(until(ctx, zip), size) // zip has nothing to close
-	return r, nil
-}
-
-// until reads from in as long as the context lasts: once a buffer is soon enough, and
-// costs nothing.
-func until(ctx context.Context, in io.Reader) io.Reader {
-	return readFunc(func(b []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
+// ReadFrom reads a history as [Read] does. The name is for errors.
+func ReadFrom(ctx context.Context, name string, in io.Reader, take func(*Event) error) (torn bool, err error) {
+	buffered := bufio.NewReader(in)
+	in = buffered
+	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		if in, err = gzip.NewReader(buffered); err != nil {
+			return false, fmt.Errorf("read history %s: %w", name, err)
 		}
-		return in.Read(b)
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	empty := make(chan *block, 2*decoders+1)
+	for range cap(empty) {
+		empty <- &block{}
+	}
+	var filled, decoded [decoders]chan *block // block n goes to decoder n%decoders
+	for i := range decoders {
+		filled[i], decoded[i] = make(chan *block, 1), make(chan *block, 1)
+		running.Go(func() {
+			decoder := NewDecoder()
+			for b := range filled[i] {
+				b.decode(decoder)
+				decoded[i] <- b
+			}
+			close(decoded[i])
+		})
+	}
+	running.Go(func() {
+		r := textReader{name: name, in: in}
+		for n, more := 0, true; more; n++ {
+			b := <-empty
+			more = r.fill(ctx, b)
+			filled[n%decoders] <- b
+		}
+		for _, c := range filled {
+			close(c)
+		}
 	})
+	for n := 0; ; n++ {
+		b, more := <-decoded[n%decoders]
+		if !more {
+			return torn, err
+		}
+		for i := 0; i < len(b.events) && err == nil; i++ {
+			if err = take(&b.events[i]); err != nil {
+				err = fmt.Errorf("%s:%d: %w", name, b.lines[i], err)
+			}
+		}
+		torn = torn || b.torn
+		if err == nil && b.err != nil {
+			err = b.err
+		}
+		if err != nil {
+			cancel() // the blocks under way come nevertheless
+		}
+		empty <- b
+	}
 }
 
-type readFunc func(b []byte) (int, error)
+// block is some whole lines, and their events.
+type block struct {
+	name   string
+	first  int // line, from 1
+	text   []byte
+	events []Event
+	lines  []int // of the events
+	torn   bool
+	err    error // which follows the text, or the events
+}
 
-func (f readFunc) Read(b []byte) (int, error) { return f(b) }
+// textReader cuts a text into blocks.
+type textReader struct {
+	name string
+	in   io.Reader
+	rest []byte // of a line that goes on in the next block
+	line int    // lines read
+}
 
-// Next reads the next event into e, whose strings and lists may be kept. It
-// returns io.EOF at the end, also when the last line was torn: see [Reader.Torn].
-func (r *Reader) Next(e *Event) error {
+// fill reads the next block and says whether one more may follow. Only the last may lack its line break.
+func (r *textReader) fill(ctx context.Context, b *block) (more bool) {
+	b.name, b.first, b.text, b.torn, b.err = r.name, r.line+1, append(b.text[:0], r.rest...), false, nil
 	for {
-		line, whole, err := r.read()
-		if err != nil {
-			return err
+		n, size := 0, len(b.text)
+		err := ctx.Err()
+		if err == nil {
+			b.text = slices.Grow(b.text, blockSize)[:size+blockSize]
+			n, err = io.ReadAtLeast(r.in, b.text[size:], 1)
+			b.text = b.text[:size+n]
 		}
-		r.line++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
+		end := bytes.LastIndexByte(b.text[size:], '\n')
+		switch {
+		case err == nil && end >= 0:
+			end += size + 1
+			r.rest = append(r.rest[:0], b.text[end:]...)
+			b.text = b.text[:end]
+			r.line += bytes.Count(b.text, []byte{'\n'})
+			return true
+		case err == nil && len(b.text) > maxLine:
+			b.text, b.err = nil, fmt.Errorf("%s:%d: a line of more than %d bytes is no event", r.name, b.first, maxLine)
+			return false
+		case err == nil:
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			b.torn = errors.Is(err, io.ErrUnexpectedEOF) // a gzip stream without its end
+			return false
+		default:
+			b.text, b.err = nil, fmt.Errorf("read history %s: %w", r.name, err)
+			return false
+		}
+	}
+}
+
+// decode makes events of the lines, up to the first that is none.
+func (b *block) decode(d *Decoder) {
+	b.events, b.lines = b.events[:0], b.lines[:0]
+	for line, rest := b.first, b.text; len(rest) > 0; line++ {
+		text, after, whole := bytes.Cut(rest, []byte{'\n'})
+		if rest, text = after, bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}
-		if err = r.decoder.Decode(line, e); err == nil {
+		n := len(b.events)
+		b.events, b.lines = slices.Grow(b.events, 1)[:n+1], append(b.lines, line)
+		e := &b.events[n]
+		err := d.Decode(text, e)
+		if err == nil {
 			err = e.validate()
 		}
+		if err == nil {
+			continue
+		}
+		b.events = b.events[:n]
 		switch {
-		case err == nil:
-			return nil
 		case !whole:
-			r.torn = true
-			return io.EOF
-		case r.line == 1: // of another file, such as result.json
-			return fmt.Errorf("%s:1: want a history that locklab wrote: %w", r.name, err)
+			b.torn = true
+		case line == 1: // of another file, such as result.json
+			b.err = fmt.Errorf("%s:1: want a history that locklab wrote: %w", b.name, err)
 		default:
-			return fmt.Errorf("%s:%d: %w", r.name, r.line, err)
+			b.err = fmt.Errorf("%s:%d: %w", b.name, line, err)
 		}
-	}
-}
-
-// Torn says, after the end, that the last line (or the end of a gzipped file) was
-// missing: the writer was killed. What came before is whole.
-func (r *Reader) Torn() bool { return r.torn }
-
-// Close closes the file that [Open] opened.
-func (r *Reader) Close() error {
-	if r.file == nil {
-		return nil
-	}
-	return r.file.Close()
-}
-
-// read returns the next line and whether its line break was there.
-func (r *Reader) read() (line []byte, whole bool, err error) {
-	r.long = r.long[:0]
-	for {
-		part, err := r.in.ReadSlice('\n')
-		switch {
-		case err == nil && len(r.long) == 0:
-			return part, true, nil
-		case err == nil:
-			r.long = append(r.long, part...)
-			return r.long, true, nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			if r.long = append(r.long, part...); len(r.long) > maxLine {
-				return nil, false, fmt.Errorf("%s:%d: a line of more than %d bytes is no event", r.name, r.line+1, maxLine)
-			}
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				r.torn = true // a gzip stream without its end
-			}
-			if r.long = append(r.long, part...); len(r.long) == 0 {
-				return nil, false, io.EOF
-			}
-			return r.long, false, nil
-		default:
-			return nil, false, fmt.Errorf("read history %s: %w", r.name, err)
-		}
+		return
 	}
 }

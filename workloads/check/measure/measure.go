@@ -17,9 +17,9 @@ import (
 	"locklab/workloads/result"
 )
 
-// Of puts them into the row of the run.
-func Of(r *record.Run, row *result.Row) {
-	m := measures{Run: r, row: row}
+// Of is a row with them, and with the errors, the peers and the nodes of the run.
+func Of(r *record.Run) result.Row {
+	m := measures{Run: r, row: result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}}
 	m.requests()
 	m.acquires()
 	// Canaries send messages as well, so they count on both sides.
@@ -33,11 +33,12 @@ func Of(r *record.Run, row *result.Row) {
 	m.capacity()
 	m.throughput()
 	m.usage()
+	return m.row
 }
 
 type measures struct {
 	*record.Run
-	row *result.Row
+	row result.Row
 }
 
 // set adds a ratio if it has a denominator.

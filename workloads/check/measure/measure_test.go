@@ -28,8 +28,7 @@ func figures(t *testing.T, want map[string]float64, events ...history.Event) res
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}
-	measure.Of(r, &m)
+	m := measure.Of(r)
 	for name, n := range want {
 		got, known := m.Figures[name]
 		if known != (n >= 0) || known && !cmp.Equal(got, n, cmpopts.EquateApprox(1e-9, 0)) {
@@ -112,8 +111,7 @@ func TestThroughput(t *testing.T) {
 	step(30*s, 800, ms, 200*ms, record.OK)
 	step(40*s, 700, 30*ms, 50*ms, record.OK)
 	step(50*s, 600, ms, 90*ms, record.OK)
-	row := result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}
-	if measure.Of(r, &row); row.Figures["matches_per_s"] != 600 {
+	if row := measure.Of(r); row.Figures["matches_per_s"] != 600 {
 		t.Errorf("%v a second, want 600", row.Figures["matches_per_s"])
 	}
 }

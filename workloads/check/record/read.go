@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -18,51 +17,17 @@ import (
 	"locklab/workloads/result"
 )
 
-// Read reads a history file, gzipped or not. One goroutine decodes while another one takes
-// the events in. It ends with the context's error when that is done, and with one that names
-// the line where the file is not the history of one run.
-func Read(ctx context.Context, path string) (r *Run, err error) {
-	in, err := history.Open(ctx, path)
+// Read reads a history file, gzipped or not: see [history.Read]. Its error names the line where the file is
+// not the history of one run.
+func Read(ctx context.Context, path string) (*Run, error) {
+	s := newScribe()
+	torn, err := history.Read(ctx, path, s.add)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-
-	const batch = 1024 // events that travel at once
-	filled, empty := make(chan []history.Event, 2), make(chan []history.Event, 3)
-	for range cap(empty) {
-		empty <- make([]history.Event, batch)
-	}
-	var broken error
-	go func() {
-		defer close(filled)
-		for broken == nil {
-			events, n := <-empty, 0
-			for n < batch && broken == nil {
-				if broken = in.Next(&events[n]); broken == nil {
-					n++
-				}
-			}
-			filled <- events[:n]
-		}
-	}()
-	s := newScribe()
-	for events := range filled {
-		for i := range events {
-			if err == nil {
-				err = s.add(&events[i])
-			}
-		}
-		empty <- events[:batch]
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s:%d: %w", path, s.Events, err)
-	case !errors.Is(broken, io.EOF):
-		return nil, broken
-	}
-	s.Torn = in.Torn()
-	if r, err = s.settle(); err != nil {
+	s.Torn = torn
+	r, err := s.settle()
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
