@@ -7,16 +7,13 @@ import (
 	"html/template"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/sentence"
 	"locklab/locks/clock"
 	"locklab/reports/page"
@@ -99,7 +96,7 @@ input; 130 interrupted.`,
 	fl.Var((*countFlag)(&f.Renewals), "renewals", "leases that are renewed, or any; only of locks with leases")
 	fl.Var((*countFlag)(&f.Forgets), "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
 	fl.BoolVar(&f.Untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; only of locks with leases")
-	fl.Int64Var(&f.StatesMax, "states-max", 80_000_000, "end the search when so many states were seen, which take about 50 bytes each")
+	fl.Int64Var(&f.StatesMax, "states-max", 80_000_000, "end the search when so many states were seen, which take about 200 bytes each")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
@@ -250,13 +247,7 @@ func (t tale) write(w io.Writer) {
 		page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s", sentence.Lasting(t.elapsed), rate)}},
 		page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
 	if t.Trace != nil {
-		drawing := t.Trace.String()
-		width, terminal := progress.Width(w)
-		wide := func(line string) bool { return utf8.RuneCountInString(line) > width }
-		if terminal && slices.ContainsFunc(strings.Split(drawing, "\n"), wide) {
-			drawing = t.Trace.List()
-		}
-		fmt.Fprintf(&b, "\n%s\n%s\n", drawing, t.Violation)
+		fmt.Fprintf(&b, "\n%v\n%s\n", t.Trace, t.Violation)
 	}
 	_, _ = io.WriteString(w, folded(w, b.String()))
 }
@@ -376,11 +367,7 @@ func exploreProgress(w io.Writer) func(explore.Progress) {
 			return
 		}
 		told = at
-		what := fmt.Sprintf("%d moves away", now.Depth)
-		if now.Settling {
-			what = "looking for stuck ones"
-		}
-		fmt.Fprintf(w, "locklab: %s states, %s, %v\n", sentence.Group(now.States), what,
+		fmt.Fprintf(w, "locklab: %s states, %d moves away, %v\n", sentence.Group(now.States), now.Depth,
 			sentence.Lasting(at.Sub(begun).Round(time.Second)))
 	}
 }

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"locklab/locks/lamport"
 	"locklab/locks/peerlock/peercore"
+	"locklab/verify/peers"
 )
 
 // flaw is one that a lock can have, for the engine to find.
@@ -44,79 +44,55 @@ func lockWith(f flaw) peercore.Algorithm[lamport.State, lamport.Message] {
 	return alg
 }
 
-// naive is a search without any of what makes the engine fast: every state in full, in
-// one map. It knows the engine's moves only.
-type naive struct {
-	numbers map[string]int
-	depths  []int
-	waits   []byte
-	holds   []byte
-	must    []byte  // who must get on
-	free    [][]int // states that free moves lead to
-}
-
-func naively(s *search[lamport.State, lamport.Message, *lamport.State]) *naive {
-	w := s.world
-	n := &naive{numbers: map[string]int{}}
-	var states [][]*part
+// naive is a search without any of what makes the engine fast: every state in full, in one map. It gives the
+// depth of every state, and how many have a peer that must get on and never does, with the depth of the first.
+func naive(s *search[lamport.State, lamport.Message, *lamport.State]) (depths []int, stuck, nearest int) {
+	var states []string
+	var waits, hopes, must []byte // one bit for each peer; those with hopes get on
+	var free [][]int              // states that free moves lead to
+	numbers := map[string]int{}
 	add := func(depth int) int {
-		key := ""
-		for _, p := range w.next {
-			key += fmt.Sprintf("%d:%s|", len(p.bytes), p.bytes)
-		}
-		at, known := n.numbers[key]
+		code := string(s.encode(nil))
+		at, known := numbers[code]
 		if !known {
 			at = len(states)
-			n.numbers[key] = at
-			states = append(states, slices.Clone(w.next))
-			n.depths, n.waits = append(n.depths, depth), append(n.waits, w.waiting(w.next))
-			holds := byte(0)
-			for i, p := range w.next[:w.n] {
-				if p.holds {
-					holds |= 1 << i
-				}
-			}
-			n.holds, n.must, n.free = append(n.holds, holds), append(n.must, w.mustGetOn(w.next)), append(n.free, nil)
+			numbers[code] = at
+			states, depths, free = append(states, code), append(depths, depth), append(free, nil)
+			waits, must = append(waits, s.which((*peers.Peer[lamport.State]).Waits)), append(must, s.mustGetOn())
+			hopes = append(hopes, s.which((*peers.Peer[lamport.State]).Holds))
 		}
 		return at
 	}
 	add(0)
 	for at := 0; at < len(states); at++ {
-		copy(w.base, states[at])
-		for _, m := range w.moves(nil) {
-			w.apply(m)
-			to := add(n.depths[at] + 1)
-			if s.free(m) {
-				n.free[at] = append(n.free[at], to)
+		s.decode([]byte(states[at]))
+		for _, m := range s.moves(nil) {
+			s.decode([]byte(states[at]))
+			s.apply(m)
+			if to := add(depths[at] + 1); s.isFree(m) {
+				free[at] = append(free[at], to)
 			}
 		}
 	}
-	return n
-}
-
-// stuck is how many peers of how many states never get on, and the depth of the first.
-func (n *naive) stuck() (count, nearest int) {
-	hopes := slices.Clone(n.holds)
 	for changed := true; changed; {
 		changed = false
-		for at, nexts := range n.free {
+		for at, nexts := range free {
 			for _, to := range nexts {
-				if h := hopes[at] | n.waits[at]&hopes[to]; h != hopes[at] {
+				if h := hopes[at] | waits[at]&hopes[to]; h != hopes[at] {
 					hopes[at], changed = h, true
 				}
 			}
 		}
 	}
 	nearest = -1
-	for at := range hopes {
-		if n.must[at]&^hopes[at] != 0 {
-			count++
-			if nearest < 0 || n.depths[at] < nearest {
-				nearest = n.depths[at]
+	for at := range states {
+		if must[at]&^hopes[at] != 0 {
+			if stuck++; nearest < 0 {
+				nearest = depths[at]
 			}
 		}
 	}
-	return count, nearest
+	return depths, stuck, nearest
 }
 
 // TestAgainstNaive compares states, depth and stuck states with those of the naive
@@ -138,17 +114,25 @@ func TestAgainstNaive(t *testing.T) {
 			for _, where := range []StuckCheck{StuckHealed, StuckAnywhere} {
 				sc.Stuck = where
 				make := func() *search[lamport.State, lamport.Message, *lamport.State] {
-					return newSearch(newWorld[lamport.State, lamport.Message](lockWith(fault), sc, false), nil)
+					return newSearch(newWorld[lamport.State, lamport.Message](lockWith(fault), sc), nil)
 				}
-				n, s := naively(make()), make()
+				s := make()
 				s.goesOn = true
 				s.run(t.Context())
-				if len(s.states) != len(n.depths) || s.result.Depth != slices.Max(n.depths) {
-					t.Errorf("fault %d, %v: %d states and depth %d, want %d and %d", fault, sc, len(s.states), s.result.Depth, len(n.depths), slices.Max(n.depths))
-				}
 				s.findStuck(t.Context())
-				count, nearest := n.stuck()
-				got, depth := s.countPending()
+				depths, count, nearest := naive(make())
+				if len(s.seen) != len(depths) || s.result.Depth != slices.Max(depths) {
+					t.Errorf("fault %d, %v: %d states and depth %d, want %d and %d", fault, sc, len(s.seen), s.result.Depth, len(depths), slices.Max(depths))
+				}
+				got, depth := 0, -1
+				for at, r := range s.seen {
+					if r.pending == 0 {
+						continue
+					}
+					if got++; depth < 0 {
+						depth = depths[at] // both number states alike
+					}
+				}
 				if got != count || depth != nearest {
 					t.Errorf("fault %d, %v, check %d: %d stuck states from depth %d, want %d from %d", fault, sc, where, got, depth, count, nearest)
 				}
@@ -159,22 +143,6 @@ func TestAgainstNaive(t *testing.T) {
 	if stuckSeen == 0 {
 		t.Error("no state was stuck: nothing was compared")
 	}
-}
-
-// countPending counts the states in which a peer never gets on, and the depth of the nearest.
-func (s *search[S, M, P]) countPending() (count, nearest int) {
-	nearest = -1
-	for at, record := range s.records(0, s.end()) {
-		if record[recordPending] != 0 {
-			if count++; nearest < 0 {
-				nearest = len(s.levels) - 1
-				for s.levels[nearest] > at {
-					nearest--
-				}
-			}
-		}
-	}
-	return count, nearest
 }
 
 // TestBounds: a search ends where it was told to, without a verdict.
@@ -199,29 +167,28 @@ func TestBounds(t *testing.T) {
 // TestRenumbering: order, zero, and gaps up to the widest above the floor stay.
 func TestRenumbering(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := renumbering{make([][]uint64, 1), make([][]uint64, 1)}
 		numbers := rapid.SliceOfNDistinct(rapid.Uint64Range(0, 300), 1, 12, rapid.ID).Draw(t, "numbers")
 		slices.Sort(numbers)
-		r.from[0] = numbers
 		gap := rapid.Uint64Range(1, 20).Draw(t, "gap")
 		floor := rapid.SampledFrom(numbers).Draw(t, "floor")
-		_, shortened := r.fill(0, gap, floor)
+		n := numbering{widest: gap, from: [][]uint64{numbers}, to: make([][]uint64, 1)}
+		n.fill(floor)
 		last, made, wide := uint64(0), uint64(0), false
 		for _, x := range numbers {
-			y := r.value(0, x)
+			y := n.value(0, x)
 			want := min(x-last, gap)
 			if x <= floor {
 				want = min(x-last, 1)
 			} else {
-				wide = wide || x-last > gap
+				wide = wide || x-last > gap && gap > 1
 			}
 			if y-made != want {
 				t.Fatalf("%d became %d after %d became %d, gap %d, floor %d", x, y, last, made, gap, floor)
 			}
 			last, made = x, y
 		}
-		if wide != shortened {
-			t.Fatalf("shortened is %v, want %v", shortened, wide)
+		if wide != n.shortened {
+			t.Fatalf("shortened is %v, want %v", n.shortened, wide)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"locklab/locks/peerlock/peercore"
+	"locklab/verify/peers"
 )
 
 // MoveKind is a kind of thing that can happen next.
@@ -24,90 +25,97 @@ const (
 )
 
 func (k MoveKind) String() string {
-	return [...]string{"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash", "forget"}[k]
+	return [...]string{
+		"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash", "forget",
+	}[k]
 }
 
 // Move is one thing that can happen next.
 type Move struct {
 	Kind MoveKind
-	Peer int8 // who moves, or receives, or one end of the link
-	From int8 // Deliver: who sent; Cut, Mend: the other end
+	Peer int8 // the one that moves, or receives, or one end of the link
+	From int8 // Deliver: the sender; Cut, Mend: the other end
 	// Index is in Deliver how many messages come before what arrives: it overtakes them,
 	// or, if it is the news that the connection was lost, they were lost with it.
 	Index uint8
 	Timer peercore.Timer // Expire
 }
 
-// moves appends all that can happen next in the state of w.base.
+// moves appends all that can happen next.
 func (w *world[S, M, P]) moves(out []Move) []Move {
-	n := w.n
-	rest := w.base[w.restField()].bytes
-	for i := range n {
-		out = w.peerMoves(i, rest, out)
-		for j := range n {
-			if j != i {
-				out = w.deliveries(i, j, out)
-			}
+	for i := range w.n {
+		out = w.peerMoves(i, out)
+		for j := range w.n {
+			out = w.deliveries(i, j, out)
 		}
 	}
-	return w.faultMoves(rest, out)
+	return w.faultMoves(out)
 }
 
-func (w *world[S, M, P]) peerMoves(i int, rest []byte, out []Move) []Move {
-	p := w.base[i]
-	peer := int8(i)
+func (w *world[S, M, P]) peerMoves(i int, out []Move) []Move {
+	p, peer := &w.peers[i], int8(i)
 	switch {
-	case p.holds:
+	case p.Holds():
 		out = append(out, Move{Kind: Release, Peer: peer})
-	case p.waits && rest[restGiveUps] != 0:
+	case p.Waits() && w.left[giveUps] != 0:
 		out = append(out, Move{Kind: GiveUp, Peer: peer})
-	case !p.waits && p.bytes[peerRequests] != 0:
+	case !p.Waits() && p.requests != 0:
 		out = append(out, Move{Kind: Request, Peer: peer})
 	}
-	if p.idle && !p.gone && !p.waits && !p.holds && rest[restForgets] != 0 {
+	if w.left[forgets] != 0 && !p.Forgotten && !p.Waits() && !p.Holds() && w.idle(i) {
 		out = append(out, Move{Kind: Forget, Peer: peer})
 	}
-	if w.hasControls && w.base[w.control(i)].timers&(1<<peercore.Recovery) != 0 && w.mayExpire(i, peercore.Recovery, rest) {
-		out = append(out, Move{Kind: Expire, Peer: peer, Timer: peercore.Recovery})
+	if w.all.Controls {
+		out = w.expiries(i, any(P(&p.Control)).(peercore.Timed), out)
 	}
-	if p.pauses {
+	if core, pauses := any(P(&p.State)).(peercore.Pauser); pauses && core.Pauses() {
 		out = append(out, Move{Kind: Wake, Peer: peer})
 	}
+	if core, timed := any(P(&p.State)).(peercore.Timed); timed {
+		out = w.expiries(i, core, out)
+	}
+	return out
+}
+
+// expiries are the timers of a core that may be over. A control state has but one that runs: Recovery.
+func (w *world[S, M, P]) expiries(i int, core peercore.Timed, out []Move) []Move {
 	for t := range peercore.Timers {
-		if p.timers&(1<<t) != 0 && w.mayExpire(i, t, rest) {
-			out = append(out, Move{Kind: Expire, Peer: peer, Timer: t})
+		if core.Running(t) && w.mayExpire(i, t) {
+			out = append(out, Move{Kind: Expire, Peer: int8(i), Timer: t})
 		}
 	}
 	return out
 }
 
+// idle says that a peer remembers nothing of the resource.
+func (w *world[S, M, P]) idle(i int) bool {
+	return peercore.Forgettable[S, M, P](&w.all.Alg, &w.peers[i].State)
+}
+
 // mayExpire says whether a timer that runs may be over, as far as the scope and the
 // order of all timers allow.
-func (w *world[S, M, P]) mayExpire(i int, t peercore.Timer, rest []byte) bool {
+func (w *world[S, M, P]) mayExpire(i int, t peercore.Timer) bool {
 	switch t {
 	case peercore.Lease:
-		return rest[restExpiries] != 0 || w.awaited(i, rest)
+		return w.left[expiries] != 0 || w.awaited(i)
 	case peercore.Renew:
-		return rest[restRenewals] != 0
+		return w.left[renewals] != 0
 	case peercore.Vote:
-		for _, p := range w.base[:w.n] {
-			if !w.scope.Untimed && p.uses != 0 && p.uses == w.base[i].voted {
+		for j := range w.n {
+			if uses := w.uses(j); !w.scope.Untimed && uses != 0 && uses == w.voted(i) {
 				return false
 			}
 		}
 		return true
-	case peercore.Recovery:
-		return w.scope.Untimed || rest[restPending+i] == 0
-	default:
-		return false
+	default: // Recovery
+		return w.scope.Untimed || w.pending[i] == 0
 	}
 }
 
 // awaited says that a peer that lost its memory waits until the lease of i is over: that
 // it comes to an end follows from the crash and costs nothing more.
-func (w *world[S, M, P]) awaited(i int, rest []byte) bool {
-	pending := rest[restPending:][:w.n]
-	return slices.ContainsFunc(pending, func(leases byte) bool { return leases&(1<<i) != 0 })
+func (w *world[S, M, P]) awaited(i int) bool {
+	return slices.ContainsFunc(w.pending, func(leases byte) bool { return leases&(1<<i) != 0 })
 }
 
 // deliveries are those from i to j. Of the messages on a connection that was lost any
@@ -115,33 +123,30 @@ func (w *world[S, M, P]) awaited(i int, rest []byte) bool {
 // control states say, and what else is said, overtake each other, since the shell
 // handles them side by side.
 func (w *world[S, M, P]) deliveries(i, j int, out []Move) []Move {
-	wire := w.base[w.wire(i, j)]
 	message, control := false, false // whether some come before
-	for k := range wire.ends {
-		kind := wire.kindAt(k)
-		news := isNews(kind)
-		first := kind == itemMessage && !message || kind == itemControl && !control
-		message, control = message || kind == itemMessage, control || kind == itemControl
-		if first || news || w.scope.Reorder {
+	for k, it := range w.wire(i, j).items {
+		first := it.kind == itemMessage && !message || it.kind == itemControl && !control
+		message, control = message || it.kind == itemMessage, control || it.kind == itemControl
+		if first || it.news() || w.scope.Reorder {
 			out = append(out, Move{Kind: Deliver, Peer: int8(j), From: int8(i), Index: uint8(k)})
 		}
-		if news {
+		if it.news() {
 			break
 		}
 	}
 	return out
 }
 
-func (w *world[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
+func (w *world[S, M, P]) faultMoves(out []Move) []Move {
 	for i := range w.n {
-		if rest[restCrashes] > 0 {
+		if w.left[crashes] > 0 {
 			out = append(out, Move{Kind: Crash, Peer: int8(i)})
 		}
 		for j := range i {
-			if rest[restCuts] > 0 && w.base[w.wire(j, i)].current() && w.base[w.wire(i, j)].current() {
+			if w.left[cuts] > 0 && w.wire(j, i).live && w.wire(i, j).live {
 				out = append(out, Move{Kind: Cut, Peer: int8(j), From: int8(i)})
 			}
-			if rest[restMends] != 0 && (!w.up(i, j) || !w.up(j, i)) {
+			if w.left[mends] != 0 && (!w.up(i, j) || !w.up(j, i)) {
 				out = append(out, Move{Kind: Mend, Peer: int8(j), From: int8(i)})
 			}
 		}
@@ -151,14 +156,215 @@ func (w *world[S, M, P]) faultMoves(rest []byte, out []Move) []Move {
 
 // up says that j believes in its connection to i, or will when all has arrived.
 func (w *world[S, M, P]) up(i, j int) bool {
-	wire := w.base[w.wire(i, j)]
+	wire := w.wire(i, j)
 	if k := wire.afterNews(); k > 0 {
-		return wire.kindAt(k-1) == itemUp
+		return wire.items[k-1].kind == itemUp
 	}
-	return w.base[w.wire(j, i)].current()
+	return w.wire(j, i).live
 }
 
-// healed says that all are connected to all and know it.
-func (w *world[S, M, P]) healed(state []*part) bool {
-	return !slices.ContainsFunc(state[w.n:w.restField()], func(wire *part) bool { return !wire.current() })
+// afterNews is the index of the first item after which there is no more news.
+func (wire *wire[M]) afterNews() int {
+	for k := len(wire.items); k > 0; k-- {
+		if wire.items[k-1].news() {
+			return k
+		}
+	}
+	return 0
+}
+
+// apply makes a move.
+func (w *world[S, M, P]) apply(m Move) {
+	i, j := int(m.Peer), int(m.From)
+	switch m.Kind {
+	case Request:
+		spend(&w.peers[i].requests)
+		w.take(i, peercore.Event[M]{Kind: peercore.Request})
+	case GiveUp:
+		spend(&w.left[giveUps])
+		w.take(i, peercore.Event[M]{Kind: peercore.Leave})
+	case Release:
+		w.take(i, peercore.Event[M]{Kind: peercore.Leave})
+	case Wake:
+		w.take(i, peercore.Event[M]{Kind: peercore.Wake})
+	case Expire:
+		w.expire(i, peercore.Event[M]{Kind: peercore.Expire, Timer: m.Timer})
+	case Deliver:
+		w.deliver(j, i, int(m.Index))
+	case Cut:
+		spend(&w.left[cuts])
+		for _, wire := range []*wire[M]{w.wire(i, j), w.wire(j, i)} {
+			wire.live, wire.items = false, append(wire.items, item[M]{kind: itemDown})
+		}
+	case Mend:
+		spend(&w.left[mends])
+		for _, wire := range []*wire[M]{w.wire(i, j), w.wire(j, i)} {
+			wire.items = append(wire.items, item[M]{kind: itemUp})
+		}
+	case Crash:
+		w.crash(i)
+	case Forget:
+		spend(&w.left[forgets])
+		p, like := &w.peers[i], w.all.Start(i, false)
+		P(&like.State).Load(P(&p.State).AppendEncode(nil)) // for the two may share no memory
+		w.all.Forget(&p.Peer, &like.State)
+	}
+	w.renumber()
+}
+
+// spend takes one from a count, unless it is any.
+func spend(left *byte) {
+	if *left != anyByte {
+		*left--
+	}
+}
+
+// take has one peer's core take an event and does what follows from it.
+func (w *world[S, M, P]) take(i int, ev peercore.Event[M]) {
+	p, used := &w.peers[i], w.uses(i)
+	w.toldHold = false
+	w.all.Step(i, &p.Peer, ev)
+	if !p.Waits() {
+		p.passed = 0
+	}
+	for j := range w.peers { // i got the lock before all that wait
+		if q := &w.peers[j]; w.toldHold && w.scope.Bypass > 0 && j != i && q.Waits() {
+			q.passed++
+		}
+	}
+	if used != 0 && w.uses(i) != used {
+		w.pend(i, 0)
+	}
+}
+
+// does carries out an effect. Timers run or not by what Running says.
+func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
+	if w.observe != nil {
+		w.observe(i, *e)
+	}
+	switch e.Kind { //nolint:exhaustive // see above
+	case peercore.Send:
+		w.send(i, itemMessage, e)
+	case peercore.Hold:
+		w.toldHold = true
+		if !w.tokens || e.Token == 0 {
+			return
+		}
+		if w.tokenBack = peers.Stale(e.Token, w.token); !w.tokenBack {
+			w.token = e.Token
+		}
+	}
+}
+
+// send puts a message on the wires of its receivers, but for those that are not live.
+func (w *world[S, M, P]) send(i int, kind byte, e *peercore.Effect[M]) {
+	for j := range e.To.All() {
+		if wire := w.wire(i, j); wire.live {
+			wire.items = append(wire.items, item[M]{kind, e.Msg, w.step})
+		}
+	}
+}
+
+// takeControl has the control state of a peer take an event, if there is one.
+func (w *world[S, M, P]) takeControl(i int, ev peercore.Event[M]) {
+	if !w.all.Controls {
+		return
+	}
+	p := &w.peers[i]
+	ev.Round = P(&p.State).Round()
+	w.effects = peercore.Run[S, M, P](&w.all.Alg, &p.Control, ev, w.effects[:0])
+	recovered, round := false, uint64(0)
+	for k := range w.effects {
+		e := &w.effects[k]
+		if w.observe != nil {
+			w.observe(i, *e)
+		}
+		switch e.Kind { //nolint:exhaustive // timers run or not by what Running says
+		case peercore.Send:
+			w.send(i, itemControl, e)
+		case peercore.Recovered:
+			recovered, round = true, e.Token
+		}
+	}
+	if recovered { // only now: it has effects of its own
+		w.take(i, peercore.Event[M]{Kind: peercore.Recover, Round: round})
+	}
+}
+
+// expire ends a timer. What is not counted follows from what was spent before.
+func (w *world[S, M, P]) expire(i int, ev peercore.Event[M]) {
+	switch {
+	case ev.Timer == peercore.Lease && !w.awaited(i):
+		spend(&w.left[expiries])
+	case ev.Timer == peercore.Renew:
+		spend(&w.left[renewals])
+	case ev.Timer == peercore.Recovery && w.all.Controls:
+		w.takeControl(i, ev)
+		return
+	}
+	w.take(i, ev)
+}
+
+// deliver lets an item from i arrive at j, the first or a later one.
+func (w *world[S, M, P]) deliver(i, j, index int) {
+	wire := w.wire(i, j)
+	it, first := wire.items[index], index
+	if it.kind == itemDown {
+		first = 0
+	}
+	wire.items = slices.Delete(wire.items, first, index+1)
+	ev := peercore.Event[M]{Kind: peercore.Receive, Peer: i, Msg: it.msg}
+	switch it.kind {
+	case itemMessage:
+		w.take(j, ev)
+		return
+	case itemControl:
+		w.takeControl(j, ev)
+		return
+	case itemDown:
+		ev.Kind = peercore.Disconnect
+	case itemUp:
+		ev.Kind = peercore.Connect
+	}
+	w.wire(j, i).live = it.kind == itemUp
+	w.take(j, ev)
+	w.takeControl(j, ev)
+}
+
+// crash replaces peer i by a new process that is connected to nobody.
+func (w *world[S, M, P]) crash(i int) {
+	w.left[crashes]--
+	for j := range w.n {
+		if j != i {
+			w.sever(i, j)
+			*w.wire(j, i) = wire[M]{items: w.wire(j, i).items[:0]}
+		}
+	}
+	p, voted, fresh := &w.peers[i], w.voted(i), w.all.Start(i, !w.durable)
+	w.all.Restart(&p.Peer, &fresh)
+	p.Peer, p.passed = fresh, 0
+	w.pend(i, voted)
+}
+
+// sever ends what i had of a connection to j. A connection that j has not noticed yet never comes to be.
+func (w *world[S, M, P]) sever(i, j int) {
+	wire := w.wire(i, j)
+	wire.live = false
+	switch news := wire.afterNews(); {
+	case news > 0 && wire.items[news-1].kind == itemUp:
+		wire.items = wire.items[:news-1]
+	case news == 0 && w.wire(j, i).live:
+		wire.items = append(wire.items, item[M]{kind: itemDown})
+	}
+}
+
+// pend notes that i uses no more what it used, and, if it gave a vote before it crashed, whose lease relies
+// on that: its recovery waits for those, beside others of earlier crashes.
+func (w *world[S, M, P]) pend(i int, voted uint64) {
+	for j := range w.pending {
+		w.pending[j] &^= 1 << i
+		if j != i && voted != 0 && w.uses(j) == voted {
+			w.pending[i] |= 1 << j
+		}
+	}
 }

@@ -28,32 +28,6 @@ func (t *Trace) String() string {
 	return b.String()
 }
 
-// List tells the steps line by line, and of each the peers that it changed: for screens that have no
-// room for a diagram.
-func (t *Trace) List() string {
-	var b strings.Builder
-	before := make([]string, len(t.Peers))
-	for number, s := range t.fromBeginning() {
-		what := fmt.Sprintf("peer %d %s", s.Peer, s.Text)
-		switch {
-		case s.Peer < 0:
-			what = "the beginning"
-		case s.SentAt > 0:
-			what = fmt.Sprintf("peer %d gets %s of peer %d, sent in step %d", s.Peer, s.Text, s.From, s.SentAt)
-		case s.spans():
-			what = fmt.Sprintf("peer %d, peer %d: %s", s.From, s.Peer, s.Text)
-		}
-		fmt.Fprintf(&b, "%4d  %s\n", number, what)
-		for i, state := range s.Peers {
-			if state != before[i] {
-				fmt.Fprintf(&b, "      peer %d: %s\n", i, state)
-			}
-		}
-		before = s.Peers
-	}
-	return b.String()
-}
-
 // fromBeginning is the steps, from 1, behind one in which nothing happens.
 func (t *Trace) fromBeginning() []Step {
 	return append([]Step{{From: -1, Peer: -1, Peers: t.Peers}}, t.Steps...)

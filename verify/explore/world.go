@@ -1,133 +1,190 @@
 package explore
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/peers"
 )
 
-// world is the peers and all that is between them in one state, and what a move makes of it.
+// world is the peers and all that is between them, in one state, which moves change.
 type world[S, M any, P peercore.Core[S, M]] struct {
-	layout
-	all      peers.Peers[S, M, P]
-	scope    Scope
-	numbered bool // rounds can be made small
-	tokens   bool // holders have tokens that can be compared
-	timed    bool
-	durable  bool   // cores keep on disk what must outlive a crash, so they have nothing to recover
-	gap      uint64 // the widest that is kept between two numbers
+	scope   Scope
+	n       int // peers
+	all     peers.Peers[S, M, P]
+	timed   bool // cores have leases
+	durable bool // cores keep on disk what must outlive a crash, so they have nothing to recover
+	tokens  bool // holders have tokens that can be compared
 
-	restarts [][2][]byte // by peer: what it has when it starts again, without its disk; its control state
+	// The state.
+	peers     []peer[S]
+	wires     []wire[M]    // by from*n+to
+	left      [counts]byte // of what the scope counts; anyByte is any number
+	pending   []byte       // with leases, by peer: whose leases its recovery from a crash waits for, one bit for each
+	token     uint64       // the highest that was given
+	tokenBack bool         // a lower one was given after it
 
-	// The parts that were seen, by field: those of the same bytes have one identity.
-	known []map[string]*part
-	lists [][]*part
-
-	base []*part // the state that is looked at
-	next []*part // what a move makes of it
-
-	// Scratch. Cores keep their configuration.
-	peers   []peers.Peer[S]
-	probes  []peers.Peer[S]      // for what is interned
-	effects []peercore.Effect[M] // of a control state
-	held    bool                 // a client was told so in this step
-	list    []Move
-	buf     []byte
-	numbers renumbering
-
-	plain     bool // leave numbers as they are
-	shortened bool // a gap between numbers was wider than is kept
-	observe   func(peer int, e peercore.Effect[M])
+	numbers  numbering
+	step     int // numbers the steps of a trace; items keep it
+	observe  func(peer int, e peercore.Effect[M])
+	toldHold bool // in this step
+	effects  []peercore.Effect[M]
 }
 
-func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc Scope, plain bool) *world[S, M, P] {
+// peer is one peer, what is left of its requests, and how often it was passed while it waits.
+type peer[S any] struct {
+	peers.Peer[S]
+	requests, passed byte
+}
+
+// wire is what is on the way from one peer to another. It is live while its sender believes in the connection.
+type wire[M any] struct {
+	live  bool
+	items []item[M]
+}
+
+// item is a message, or the news that the connection was lost or made, which comes in order with the messages.
+type item[M any] struct {
+	kind byte
+	msg  M
+	sent int // the step, in traces
+}
+
+const (
+	itemMessage = 'm'
+	itemControl = 'c' // a message from control state to control state
+	itemDown    = 'd'
+	itemUp      = 'u'
+)
+
+func (it *item[M]) news() bool { return it.kind == itemDown || it.kind == itemUp }
+
+// What a scope counts for all peers together.
+const (
+	giveUps = iota
+	cuts
+	mends
+	crashes
+	expiries
+	renewals
+	forgets
+	counts
+)
+
+const anyByte = 255 // Any in one byte
+
+// newWorld is a world in the state in which an exploration begins.
+func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *world[S, M, P] {
 	n := sc.Peers
 	sample := alg.New(n-1, peercore.Others(n, n-1), false)
-	durable := peercore.Stores[S, M, P](&sample)
-	controls := alg.Control != nil && sc.Crashes > 0 && !durable
-	w := &world[S, M, P]{layout: layout{n, controls}, scope: sc, durable: durable, plain: plain}
-	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Controls: w.hasControls, Does: w.does}
-	w.known, w.lists = make([]map[string]*part, w.fields()), make([][]*part, w.fields())
-	for i := range w.known {
-		w.known[i] = map[string]*part{}
+	w := &world[S, M, P]{
+		scope: sc, n: n, durable: peercore.Stores[S, M, P](&sample),
+		wires: make([]wire[M], n*n), pending: make([]byte, n),
+		left: [counts]byte{
+			byte(sc.GiveUps), byte(sc.Cuts), byte(sc.Mends), byte(sc.Crashes),
+			byte(sc.Expiries), byte(sc.Renewals), byte(sc.Forgets),
+		},
 	}
-	w.base, w.next = make([]*part, w.fields()), make([]*part, w.fields())
-	numbered, ok := any(P(&sample)).(peercore.Numbered)
-	if w.numbered = ok && alg.Renumber != nil; w.numbered {
-		w.gap = w.widestGap(numbered)
-	}
+	controls := alg.Control != nil && sc.Crashes > 0 && !w.durable
+	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Controls: controls, Does: w.does}
 	_, w.timed = any(P(&sample)).(peercore.Timed)
-	w.tokens = w.timed && !w.numbered
-	for i := range n {
-		p := w.all.Start(i, !durable)
-		again := [2][]byte{P(&p.State).AppendEncode(nil)}
-		if w.hasControls {
-			again[1] = P(&p.Control).AppendEncode(nil)
-		}
-		w.restarts = append(w.restarts, again)
-		w.peers, w.probes = append(w.peers, w.all.Start(i, false)), append(w.probes, w.all.Start(i, false))
+	numbered, ok := any(P(&sample)).(peercore.Numbered)
+	if ok && alg.Renumber != nil {
+		w.numbers = newNumbering(numbered, sc)
 	}
-	w.numbers = renumbering{make([][]uint64, n), make([][]uint64, n)}
-	w.first()
+	w.tokens = w.timed && !w.numbers.on
+	for i := range n {
+		p := peer[S]{Peer: w.all.Start(i, false), requests: byte(sc.requests(i))}
+		for j := range n {
+			w.wire(i, j).live = !sc.Forming || j == i // and to itself it has nothing to say
+			if j != i && !sc.Forming {
+				met := peercore.Event[M]{Kind: peercore.Connect, Peer: j}
+				peercore.Run[S, M, P](&alg, &p.State, met, nil)
+				if controls {
+					peercore.Run[S, M, P](&alg, &p.Control, met, nil)
+				}
+			}
+		}
+		w.peers = append(w.peers, p)
+	}
+	w.renumber()
 	return w
 }
 
-// first makes next the state in which an exploration begins.
-func (w *world[S, M, P]) first() {
-	sc := &w.scope
-	live := byte(1)
-	if sc.Forming {
-		live = 0
-	}
-	for i := range w.n {
+func (w *world[S, M, P]) wire(from, to int) *wire[M] { return &w.wires[from*w.n+to] }
+
+// encode appends the state. Equal bytes mean equal states.
+func (w *world[S, M, P]) encode(b []byte) []byte {
+	for i := range w.peers {
 		p := &w.peers[i]
-		for j := range w.n {
-			if j == i {
-				continue
+		b = P(&p.State).AppendEncode(append(b, p.requests, p.passed, byte(p.Client), bit(p.Forgotten)))
+		if w.all.Controls {
+			b = P(&p.Control).AppendEncode(b)
+		}
+	}
+	for i := range w.wires {
+		wire := &w.wires[i]
+		b = append(b, bit(wire.live), byte(len(wire.items)))
+		for k := range wire.items {
+			it := &wire.items[k]
+			if b = append(b, it.kind); !it.news() {
+				b = w.all.Alg.Append(b, it.msg)
 			}
-			if live != 0 {
-				met := peercore.Event[M]{Kind: peercore.Connect, Peer: j}
-				w.effects = peercore.Run[S, M, P](&w.all.Alg, &p.State, met, w.effects[:0])
-				if w.hasControls {
-					w.effects = peercore.Run[S, M, P](&w.all.Alg, &p.Control, met, w.effects[:0])
+		}
+	}
+	b = append(append(b, w.left[:]...), w.pending...)
+	return binary.AppendUvarint(append(b, bit(w.tokenBack)), w.token)
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// decode makes it the state that encode wrote. It shares no memory with b.
+func (w *world[S, M, P]) decode(b []byte) {
+	c := peercore.Cursor(b)
+	for i := range w.peers {
+		p := &w.peers[i]
+		p.requests, p.passed, p.Client, p.Forgotten = c.Byte(), c.Byte(), peercore.Client(c.Byte()), c.Byte() != 0
+		c = P(&p.State).Load(c)
+		if w.all.Controls {
+			c = P(&p.Control).Load(c)
+		}
+	}
+	for i := range w.wires {
+		wire := &w.wires[i]
+		wire.live, wire.items = c.Byte() != 0, wire.items[:0]
+		for range c.Byte() {
+			it := item[M]{kind: c.Byte()}
+			if !it.news() {
+				var err error
+				if it.msg, c, err = w.all.Alg.Decode(c); err != nil {
+					panic(fmt.Sprintf("explore: %s: what Append wrote, Decode does not read: %v", w.all.Alg.Spec, err))
 				}
 			}
-			w.buf = append(w.buf[:0], live)
-			w.keep(w.wire(i, j))
+			wire.items = append(wire.items, it)
 		}
-		w.save(i, countByte(sc.requests(i)), 0)
-		w.saveControl(i)
 	}
-	w.buf = append(w.buf[:0],
-		countByte(sc.GiveUps), byte(sc.Cuts), countByte(sc.Mends), byte(sc.Crashes),
-		countByte(sc.Expiries), countByte(sc.Renewals), countByte(sc.Forgets))
-	if w.timed {
-		w.buf = append(w.buf, make([]byte, w.n+1)...) // and that no token was given
-	}
-	w.keep(w.restField())
-	w.renumber()
-	copy(w.base, w.next)
+	c = c[copy(w.left[:], c):]
+	c = c[copy(w.pending, c):]
+	w.tokenBack, w.token = c.Byte() != 0, c.Uvarint()
 }
 
-// decode reads a message that the algorithm's own Append wrote.
-func (w *world[S, M, P]) decode(b []byte) (m M, rest []byte) {
-	m, rest, err := w.all.Alg.Decode(b)
-	if err != nil {
-		panic(fmt.Sprintf("explore: %s: what Append wrote, Decode does not read: %v", w.all.Alg.Spec, err))
-	}
-	return m, rest
-}
-
-// violation says what is wrong with a state; "" if nothing.
-func (w *world[S, M, P]) violation(state []*part) string {
+// violation says what is wrong with the state; "" if nothing.
+func (w *world[S, M, P]) violation() string {
 	holders, untold := 0, false
-	for _, p := range state[:w.n] {
-		untold = untold || p.untold
-		if p.holds {
+	for i := range w.peers {
+		p := &w.peers[i]
+		untold = untold || !w.all.Told(&p.Peer)
+		if p.Holds() {
 			holders++
 		}
-		if w.scope.Bypass > 0 && int(p.bytes[peerPassed]) > w.scope.Bypass {
+		if w.scope.Bypass > 0 && int(p.passed) > w.scope.Bypass {
 			return Starves
 		}
 	}
@@ -136,26 +193,155 @@ func (w *world[S, M, P]) violation(state []*part) string {
 		return TwoHold
 	case untold:
 		return Untold
-	case state[w.restField()].back:
+	case w.tokenBack:
 		return TokenBack
 	}
 	return ""
 }
 
-// mustGetOn is the peers that wait in a state and may not be stuck there, one bit for each.
-func (w *world[S, M, P]) mustGetOn(state []*part) byte {
-	if w.scope.Stuck == StuckUnchecked || w.scope.Stuck == StuckHealed && !w.healed(state) {
+// mustGetOn is the peers that wait and may not be stuck there, one bit for each.
+func (w *world[S, M, P]) mustGetOn() byte {
+	if w.scope.Stuck == StuckUnchecked || w.scope.Stuck == StuckHealed && !w.healed() {
 		return 0
 	}
-	return w.waiting(state)
+	return w.which((*peers.Peer[S]).Waits)
 }
 
-// waiting is one bit for each peer that waits.
-func (w *world[S, M, P]) waiting(state []*part) (bits byte) {
-	for i, p := range state[:w.n] {
-		if p.waits {
-			bits |= 1 << i
-		}
+// which is the peers of which says is true, one bit for each.
+func (w *world[S, M, P]) which(says func(p *peers.Peer[S]) bool) (bits byte) {
+	for i := range w.peers {
+		bits |= bit(says(&w.peers[i].Peer)) << i
 	}
 	return bits
+}
+
+// healed says that all are connected to all and know it.
+func (w *world[S, M, P]) healed() bool {
+	return !slices.ContainsFunc(w.wires, func(wire wire[M]) bool { return !wire.live })
+}
+
+// uses is the token that a core with leases holds or asks with, voted that to which it has given its vote;
+// 0 if there is none.
+func (w *world[S, M, P]) uses(i int) uint64 {
+	if core, ok := any(P(&w.peers[i].State)).(peercore.Timed); ok {
+		return core.Uses()
+	}
+	return 0
+}
+
+func (w *world[S, M, P]) voted(i int) uint64 {
+	if core, ok := any(P(&w.peers[i].State)).(peercore.Timed); ok {
+		return core.Voted()
+	}
+	return 0
+}
+
+// numbering makes rounds and timestamps small again after every step: their order stays, and zero, and gaps
+// up to the widest that is kept.
+type numbering struct {
+	on        bool
+	widest    uint64
+	shortened bool       // a gap that matters was wider
+	from, to  [][]uint64 // by owner, ascending
+}
+
+// gapUnbounded is how wide gaps are kept where the scope does not bound them.
+const gapUnbounded = 16
+
+// newNumbering keeps no gaps where every peer counts up its own numbers only: a new number is then above all
+// others of its owner. Where peers number above what they saw of others, a number can fall into a gap; no more
+// of them do than there are requests.
+func newNumbering(sample peercore.Numbered, sc Scope) numbering {
+	n := numbering{on: true, widest: 1, from: make([][]uint64, sc.Peers), to: make([][]uint64, sc.Peers)}
+	own := true
+	sample.Renumber(func(owner int, number uint64) uint64 {
+		own = own && owner == sc.Peers-1
+		return number
+	})
+	for i := range sc.Peers {
+		switch {
+		case own:
+		case sc.requests(i) == Any:
+			n.widest = gapUnbounded
+			return n
+		default:
+			n.widest += uint64(sc.requests(i))
+		}
+	}
+	return n
+}
+
+// renumber makes the numbers of the state small.
+func (w *world[S, M, P]) renumber() {
+	n := &w.numbers
+	if !n.on {
+		return
+	}
+	for owner := range n.from {
+		n.from[owner] = n.from[owner][:0]
+	}
+	w.eachNumber(n.mention)
+	if n.fill(w.floor()) {
+		w.eachNumber(n.value)
+	}
+}
+
+// eachNumber replaces every number of the state by what f makes of it.
+func (w *world[S, M, P]) eachNumber(f func(owner int, number uint64) uint64) {
+	for i := range w.peers {
+		any(P(&w.peers[i].State)).(peercore.Numbered).Renumber(f)
+	}
+	for i := range w.wires {
+		for k := range w.wires[i].items {
+			if it := &w.wires[i].items[k]; !it.news() {
+				w.all.Alg.Renumber(&it.msg, i/w.n, i%w.n, f)
+			}
+		}
+	}
+}
+
+// floor is what all numbers will be above that are made from now on, where peers count up from each other's. A
+// peer that loses its memory begins at zero.
+func (w *world[S, M, P]) floor() uint64 {
+	if w.left[crashes] > 0 {
+		return 0
+	}
+	floor := P(&w.peers[0].State).Round()
+	for i := range w.peers {
+		floor = min(floor, P(&w.peers[i].State).Round())
+	}
+	return floor
+}
+
+func (n *numbering) mention(owner int, number uint64) uint64 {
+	if at, known := slices.BinarySearch(n.from[owner], number); !known {
+		n.from[owner] = slices.Insert(n.from[owner], at, number)
+	}
+	return number
+}
+
+func (n *numbering) value(owner int, number uint64) uint64 {
+	at, _ := slices.BinarySearch(n.from[owner], number)
+	return n.to[owner][at]
+}
+
+// fill makes small what was mentioned, and says whether that changes anything. New numbers are above the floor,
+// so gaps below it do not matter.
+func (n *numbering) fill(floor uint64) (changes bool) {
+	for owner, numbers := range n.from {
+		n.to[owner] = n.to[owner][:0]
+		last, made := uint64(0), uint64(0)
+		for _, x := range numbers {
+			widest := n.widest
+			if x <= floor {
+				widest = 1
+			}
+			n.shortened = n.shortened || x-last > widest && widest > 1
+			made += min(x-last, widest)
+			last = x
+			changes = changes || made != x
+			n.to[owner] = append(n.to[owner], made)
+		}
+	}
+	return changes
 }
