@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"path/filepath"
 	"strings"
 	"time"
@@ -55,16 +55,23 @@ is a second one for Prometheus: it reads /metrics and does nothing else.`,
 	fl.StringVar(&f.host, "host", "", "name of this host in the topology (required)")
 	fl.StringVar(&f.zone, "zone", "", "short name of its zone")
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7500", "address of the control API")
-	fl.StringVar(&f.advertise, "advertise", "", "IP address or name at which other hosts reach this one's nodes (default: --bind, or 127.0.0.1)")
-	fl.StringVar(&f.bind, "bind", "", "IP address that nodes listen on, or a name that stands for it on this host (default: --advertise)")
+	fl.StringVar(&f.advertise, "advertise", "",
+		"IP address or name at which other hosts reach this one's nodes (default: --bind, or 127.0.0.1)")
+	fl.StringVar(&f.bind, "bind", "",
+		"IP address that nodes listen on, or a name that stands for it on this host (default: --advertise)")
 	fl.StringVar(&f.echo, "echo", "", "host:port of the echo service that proves faults (default: any port of --bind)")
-	fl.StringVar(&f.dataDir, "data", "", "directory for the nodes' data (default: a temporary one, removed at the end)")
-	fl.StringVar(&f.tokenFile, "token-file", "", "file with the bearer token (default: the environment's LOCKLAB_TOKEN)")
-	fl.StringVar(&f.scrapeFile, "scrape-token-file", "", "file with a second token, which reads /metrics and nothing else (default: none)")
-	fl.BoolVar(&f.makeToken, "make-token", false, "write random tokens to --token-file and --scrape-token-file if they are not there")
+	fl.StringVar(&f.dataDir, "data", "",
+		"directory for the nodes' data (default: a temporary one, removed at the end)")
+	fl.StringVar(&f.tokenFile, "token-file", "",
+		"file with the bearer token (default: the environment's LOCKLAB_TOKEN)")
+	fl.StringVar(&f.scrapeFile, "scrape-token-file", "",
+		"file with a second token, which reads /metrics and nothing else (default: none)")
+	fl.BoolVar(&f.makeToken, "make-token", false,
+		"write random tokens to --token-file and --scrape-token-file if they are not there")
 	fl.BoolVar(&f.health, "health", false, "ask the agent that listens on --listen how it is, and end: 0 well, 1 not")
-	fl.DurationVar(&f.idleReset, "idle-reset", time.Minute, "stop all nodes when no controller was heard for so long; 0 never")
-	lockCmdFlag(fl, &f.lockCmds)
+	fl.DurationVar(&f.idleReset, "idle-reset", time.Minute,
+		"stop all nodes when no controller was heard for so long; 0 never")
+	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
 	f.toxiproxy.add(fl)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the links' jitter")
 	completions(cmd, map[string]cobra.CompletionFunc{"lock-cmd": files(nothing)})
@@ -72,58 +79,53 @@ is a second one for Prometheus: it reads /metrics and does nothing else.`,
 }
 
 func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error) {
+	defer func() {
+		if returned != nil {
+			returned = fmt.Errorf("agent: %w", returned)
+		}
+	}()
 	if f.host == "" {
-		return errors.New("agent: --host is missing: want the host's name in the topology")
+		return errors.New("--host is missing: want the host's name in the topology")
 	}
-	if f.makeToken {
-		if err := f.makeTokens(); err != nil {
-			return fmt.Errorf("agent: %w", err)
-		}
-	}
-	token, err := readToken("--token-file", f.tokenFile)
+	token, scrape, err := f.tokens()
 	if err != nil {
-		return fmt.Errorf("agent: %w", err)
-	}
-	scrape := ""
-	if f.scrapeFile != "" {
-		if scrape, err = readToken("--scrape-token-file", f.scrapeFile); err != nil {
-			return fmt.Errorf("agent: %w", err)
-		}
-	}
-	if token == "" {
-		return errors.New("agent: the token is missing, and others could control this agent: want one in --token-file (--make-token makes it), or in LOCKLAB_TOKEN")
+		return err
 	}
 	if err := f.placeNodes(ctx); err != nil {
-		return fmt.Errorf("agent: %w", err)
+		return err
+	}
+	programs, err := catalog.ParsePrograms("--lock-cmd", f.lockCmds)
+	if err != nil {
+		return err
 	}
 	dir := f.dataDir
 	if dir == "" {
 		own, err := scratch.New()
 		if err != nil {
-			return fmt.Errorf("agent: %w", err)
+			return err
 		}
 		defer func() { returned = errors.Join(returned, own.Remove()) }()
 		dir = own.Path
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
-		return fmt.Errorf("agent: --data: %w", err)
-	}
-	programs, err := catalog.ParsePrograms("--lock-cmd", f.lockCmds)
-	if err != nil {
-		return fmt.Errorf("agent: %w", err)
+		return fmt.Errorf("--data: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	config := lab.HostConfig{Config: agent.DefaultConfig(), Echo: f.echo, Seed: f.seed, Programs: programs}
-	config.Host, config.Zone, config.Listen, config.Advertise, config.Bind = f.host, f.zone, f.listen, f.advertise, f.bind
+	config.Host, config.Zone, config.Listen = f.host, f.zone, f.listen
+	config.Advertise, config.Bind = f.advertise, f.bind
 	config.DataDir, config.Token, config.ScrapeToken = dir, token, scrape
 	config.IdleReset, config.Measure, config.Log = f.idleReset, lab.MeasureEach, log
 	host, err := lab.StartHost(config)
-	if err != nil {
-		return fmt.Errorf("agent: %w", explainListen(err, f.listen))
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" {
+		return fmt.Errorf("--listen %s: %w", f.listen, err)
 	}
-	toxiproxy, err := f.toxiproxy.listen(stderr) //nolint:contextcheck // to listen waits for nobody
 	if err != nil {
-		return errors.Join(fmt.Errorf("agent: %w", err), host.Close())
+		return err
+	}
+	toxiproxy, err := f.toxiproxy.listen(ctx, stderr)
+	if err != nil {
+		return errors.Join(err, host.Close())
 	}
 	if toxiproxy != nil {
 		defer host.ServeToxiproxy(ctx, toxiproxy, f.host, token, log)()
@@ -133,33 +135,46 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	return host.Close()
 }
 
-// makeTokens sees that the files of both tokens have one.
-func (f *agentFlags) makeTokens() error {
-	if f.tokenFile == "" {
-		return errors.New("--make-token: --token-file is missing: want the file to make")
+// tokens reads both tokens, and makes them before if that is asked for.
+func (f *agentFlags) tokens() (token, scrape string, err error) {
+	if f.makeToken {
+		if f.tokenFile == "" {
+			return "", "", errors.New("--make-token: --token-file is missing: want the file to make")
+		}
+		err = makeToken(f.tokenFile)
+		if f.scrapeFile != "" {
+			err = errors.Join(err, makeToken(f.scrapeFile))
+		}
 	}
-	if err := makeToken(f.tokenFile); err != nil || f.scrapeFile == "" {
-		return err
+	if err == nil {
+		token, err = readToken("--token-file", f.tokenFile)
 	}
-	return makeToken(f.scrapeFile)
+	if err == nil && f.scrapeFile != "" {
+		scrape, err = readToken("--scrape-token-file", f.scrapeFile)
+	}
+	if err == nil && token == "" {
+		err = errors.New("the token is missing, and others could control this agent: want one in --token-file " +
+			"(--make-token makes it), or in LOCKLAB_TOKEN")
+	}
+	return token, scrape, err
 }
 
 // placeNodes completes --bind and --advertise. A name is looked up here and once:
 // a look-up for every connection would be part of every latency.
 func (f *agentFlags) placeNodes(ctx context.Context) error {
-	if f.bind != "" {
-		if _, err := netip.ParseAddr(f.bind); err != nil {
-			found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", f.bind)
-			if err != nil || len(found) == 0 {
-				return fmt.Errorf("--bind %q: want an IP address of this host, or a name of one: %w", f.bind, err)
-			}
-			f.bind = found[0].Unmap().String()
-		}
+	if f.bind == "" {
+		f.advertise = cmp.Or(f.advertise, "127.0.0.1")
+		return nil
 	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", f.bind)
+	if err != nil || len(found) == 0 {
+		return fmt.Errorf("--bind %q: want an IP address of this host, or a name of one: %w", f.bind, err)
+	}
+	f.bind = found[0].Unmap().String()
 	if f.advertise == "" {
-		f.advertise = "127.0.0.1"
-		if ip, err := netip.ParseAddr(f.bind); err == nil && !ip.IsUnspecified() {
-			f.advertise = f.bind
+		f.advertise = f.bind
+		if found[0].IsUnspecified() {
+			f.advertise = "127.0.0.1"
 		}
 	}
 	return nil
@@ -171,7 +186,7 @@ func (f *agentFlags) askHealth(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	client := agent.NewClient("http://"+f.listen, token)
 	defer client.Close()
@@ -181,15 +196,4 @@ func (f *agentFlags) askHealth(ctx context.Context, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "%s is well\n", health.Host)
 	return nil
-}
-
-const healthTimeout = 5 * time.Second
-
-// explainListen says what to do about an address that is taken.
-func explainListen(err error, listen string) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "listen" {
-		return fmt.Errorf("--listen %s: %w", listen, err)
-	}
-	return err
 }

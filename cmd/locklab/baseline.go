@@ -27,15 +27,12 @@ func parseThresholds(texts []string, baseline bool, missing string) (all []thres
 }
 
 // readBaseline is the result to compare with; nil without one.
-func readBaseline(dir string) (*result.File, error) {
-	if dir == "" {
+func (f *runFlags) readBaseline() (*result.File, error) {
+	if f.baseline == "" {
 		return nil, nil //nolint:nilnil // no baseline is none
 	}
-	file, err := result.Read(filepath.Join(dir, result.FileName))
-	if err != nil {
-		return nil, fmt.Errorf("--baseline: %w", err)
-	}
-	return &file, nil
+	file, err := result.Read(filepath.Join(f.baseline, result.FileName))
+	return &file, named("--baseline", err)
 }
 
 // gate tells in lines what crosses a threshold, with the exit code that follows: 2 if any is
@@ -70,7 +67,7 @@ func (s show) compare(files []result.File, names []string, out string) error {
 		return err
 	}
 	s.lines(compare.Said(s.say, files, names, compare.Runs(files)))
-	fmt.Fprintln(s.stdout, reportLine(s.say, out))
+	s.where(out)
 	return nil
 }
 
@@ -80,5 +77,6 @@ func nothingInCommon(dirs []string, files []result.File) error {
 	if len(apart) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in both", dirs[0], dirs[apart[0]])
+	return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in both",
+		dirs[0], dirs[apart[0]])
 }

@@ -6,9 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/spf13/cobra"
 
 	"locklab/reports/why"
@@ -37,67 +34,60 @@ be read.`,
   locklab check --visualize a.html histories/none/baseline.mutex.1.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interruptible(cmd.Context(), func() error { return runCheck(cmd, tag, args[0], picture, explain, asJSON) })
+			say, err := language(tag)
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("explain") && explain < 1 {
+				return fmt.Errorf("--explain %d: want a number of the list, from 1", explain)
+			}
+			run, err := record.Read(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			row := judge.Run(run)
+			out := cmd.OutOrStdout()
+			switch {
+			case asJSON:
+				err = writeJSON(out, row)
+			case explain > 0:
+				err = named("--explain", why.Write(out, say, &row, run, why.Options{Number: explain, Width: widthOf(out)}))
+			default:
+				err = why.Sheet(out, say, args[0], &row, run, widthOf(out))
+			}
+			if err == nil && picture != "" {
+				err = named("--visualize", draw(picture, run, &row))
+			}
+			switch as := row.Verdict.As; {
+			case err != nil:
+				return err
+			case as == result.NotAsExpected:
+				return exitWith(exitViolated)
+			case as == result.Silent || as == result.Unsound:
+				return exitWith(exitInconclusive)
+			}
+			return nil
 		},
 	}
-	cmd.Flags().IntVar(&explain, "explain", 0, "number of a violation or outage in the list, to tell what happened around it")
+	cmd.Flags().IntVar(&explain, "explain", 0,
+		"number of a violation or outage in the list, to tell what happened around it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the row of result.json instead")
 	cmd.Flags().StringVar(&picture, "visualize", "", "HTML file to draw the holds around the first violation into")
 	langFlag(cmd.Flags(), &tag, "what is printed")
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, tag, path, picture string, number int, asJSON bool) error {
-	say, err := language(tag)
-	if err != nil {
-		return err
-	}
-	if cmd.Flags().Changed("explain") && number < 1 {
-		return fmt.Errorf("--explain %d: want a number of the list, from 1", number)
-	}
-	run, err := record.Read(cmd.Context(), path)
-	if err != nil {
-		return err
-	}
-	row := judge.Run(run)
-	out := cmd.OutOrStdout()
-	switch {
-	case asJSON:
-		err = json.MarshalWrite(out, row, jsonv1.DefaultOptionsV1(), jsontext.WithIndent("  "))
-		fmt.Fprintln(out)
-	case number > 0:
-		err = why.Write(out, say, &row, run, why.Options{Number: number, Width: widthOf(out)})
-		if err != nil {
-			err = fmt.Errorf("--explain: %w", err)
-		}
-	default:
-		err = why.Sheet(out, say, path, &row, run, widthOf(out))
-	}
-	if err == nil && picture != "" {
-		err = draw(picture, run, &row)
-	}
-	switch as := row.Verdict.As; {
-	case err != nil:
-		return err
-	case as == result.NotAsExpected:
-		return &exitError{code: exitViolated}
-	case as == result.Silent || as == result.Unsound:
-		return &exitError{code: exitInconclusive}
-	}
-	return nil
-}
-
 // draw draws the holds around the first violation into a file.
 func draw(target string, run *record.Run, row *result.Row) (err error) {
 	if len(row.Violations) == 0 {
-		return errors.New("--visualize: nothing was violated, so there is nothing to draw")
+		return errors.New("nothing was violated, so there is nothing to draw")
 	}
 	const margin = int64(50 * time.Millisecond)
 	v := row.Violations[0]
 	at := run.Measure + int64(v.AtMS*1e6)
 	out, err := os.Create(target) //nolint:gosec // the user names it
 	if err != nil {
-		return fmt.Errorf("--visualize: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	_, err = visualize.Write(out, run, v.Resource, record.Span{From: at - margin, To: at + margin})

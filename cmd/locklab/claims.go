@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,34 +26,36 @@ const (
 func writeClaims(say *lang.Lang, dir, page string) error {
 	f, err := result.Read(filepath.Join(dir, result.FileName))
 	if err != nil {
-		return fmt.Errorf("--claims: %w", err)
+		return err
 	}
 	if len(f.Run.Claims) == 0 {
-		return fmt.Errorf("--claims: %s decides no claims: want the directory of a suite that has some, such as seeds", dir)
+		return fmt.Errorf("%s decides no claims: want the directory of a suite that has some, such as seeds", dir)
 	}
 	if err := ofItsSuite(f); err != nil {
-		return fmt.Errorf("--claims: %s: %w", dir, err)
+		return fmt.Errorf("%s: %w", dir, err)
 	}
 	text, err := os.ReadFile(page) //nolint:gosec // the user names it
 	if err != nil {
-		return fmt.Errorf("--claims: %w", err)
-	}
-	var claims strings.Builder
-	if err := table.Markdown(&claims, view.Of(say, f, view.Options{}).Claims()); err != nil {
 		return err
 	}
 	before, rest, begins := strings.Cut(string(text), claimsBegin)
 	_, after, ends := strings.Cut(rest, claimsEnd)
 	if !begins || !ends {
-		return fmt.Errorf("--claims %s: want a line %q and below it a line %q, between which the table is written", page, strings.TrimSpace(claimsBegin), strings.TrimSpace(claimsEnd))
+		return fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
+			page, strings.TrimSpace(claimsBegin), strings.TrimSpace(claimsEnd))
 	}
-	return os.WriteFile(page, []byte(before+claimsBegin+"\n"+claims.String()+"\n"+claimsEnd+after), 0o644) //nolint:gosec // meant to be read by others
+	var claims strings.Builder
+	if err := table.Markdown(&claims, view.Of(say, f, view.Options{}).Claims()); err != nil {
+		return err
+	}
+	written := before + claimsBegin + "\n" + claims.String() + "\n" + claimsEnd + after
+	return os.WriteFile(page, []byte(written), 0o644) //nolint:gosec // meant to be read by others
 }
 
 // ofItsSuite sees that a result has decided what its suite claims now, by the rows that it
 // names now.
 func ofItsSuite(f result.File) error {
-	flags := runFlags{args: f.Run.Args}
+	flags := runFlags{}
 	flags.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
 	if err := flags.set.Parse(f.Run.Args); err != nil {
 		return fmt.Errorf("the flags of then: %w", err)
@@ -63,18 +64,21 @@ func ofItsSuite(f result.File) error {
 	if err != nil {
 		return fmt.Errorf("its suite: %w", err)
 	}
-	now := suite.Decide(s.Claims, f)
-	if len(now) != len(f.Run.Claims) {
-		return fmt.Errorf("it decides %d claims and the suite %s has %d: want a run of the suite as it is now", len(f.Run.Claims), flags.suite, len(now))
-	}
-	for i, c := range now {
-		then := f.Run.Claims[i]
-		same := then.Claim == c.Claim && then.Source == c.Source && slices.EqualFunc(then.Evidence, c.Evidence, func(a, b result.Evidence) bool {
-			return a.Lock == b.Lock && a.Scenario == b.Scenario && a.Workload == b.Workload && slices.Equal(a.Wanted, b.Wanted)
-		})
-		if !same {
-			return fmt.Errorf("%q is not decided by the rows that the suite %s names: want a run of the suite as it is now", c.Claim, flags.suite)
-		}
+	then, now := claimed(f.Run.Claims), claimed(suite.Decide(s.Claims, f))
+	if then != now {
+		return fmt.Errorf("it has decided other claims, or by other rows, than the suite %s has now: want a run of the suite "+
+			"as it is", flags.suite)
 	}
 	return nil
+}
+
+// claimed is what claims ask, without what decided them.
+func claimed(claims []result.Claim) (text string) {
+	for _, c := range claims {
+		text += fmt.Sprintln(c.Claim, c.Source)
+		for _, e := range c.Evidence {
+			text += fmt.Sprintln(e.Lock, e.Scenario, e.Workload, e.Wanted)
+		}
+	}
+	return text
 }

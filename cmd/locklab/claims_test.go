@@ -71,10 +71,10 @@ func TestClaimsAreOfTheSuite(t *testing.T) {
 		change func(f *result.File)
 		want   string
 	}{
-		"a claim less":   {func(f *result.File) { f.Run.Claims = f.Run.Claims[1:] }, "claims and the suite seeds has"},
-		"another row":    {func(f *result.File) { f.Run.Claims[0].Evidence[0].Lock = "none" }, "is not decided by the rows that the suite seeds names"},
-		"another word":   {func(f *result.File) { f.Run.Claims[0].Evidence[0].Wanted = []string{"safe"} }, "is not decided by the rows"},
-		"another text":   {func(f *result.File) { f.Run.Claims[0].Claim = "Locks lock." }, "is not decided by the rows"},
+		"a claim less":   {func(f *result.File) { f.Run.Claims = f.Run.Claims[1:] }, "other claims, or by other rows"},
+		"another row":    {func(f *result.File) { f.Run.Claims[0].Evidence[0].Lock = "none" }, "other claims, or by other rows"},
+		"another word":   {func(f *result.File) { f.Run.Claims[0].Evidence[0].Wanted = []string{"safe"} }, "other claims, or by other rows"},
+		"another text":   {func(f *result.File) { f.Run.Claims[0].Claim = "Locks lock." }, "other claims, or by other rows"},
 		"no such suite":  {func(f *result.File) { f.Run.Args = []string{"--suite", "gone.yaml"} }, "its suite: "},
 		"not of a suite": {func(f *result.File) { f.Run.Args = []string{"--speed", "3"} }, "the flags of then: "},
 	} {

@@ -41,7 +41,7 @@ started, or its servers.`,
 			if verbose {
 				said = cmd.ErrOrStderr()
 			}
-			return interruptible(cmd.Context(), func() error { return conform(cmd.Context(), args[0], cmd.OutOrStdout(), said) })
+			return conform(cmd.Context(), args[0], cmd.OutOrStdout(), said)
 		},
 	}
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show what the program writes to its standard error")
@@ -70,30 +70,33 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 	rules, broken, died := 0, 0, false
 	err = program.Conform(ctx, subject, func(f program.Finding) {
 		rules++
+		mark, text, more := "✓", "it "+f.Demand, ""
 		switch {
 		case f.Died:
 			died = true
-			fmt.Fprintf(stdout, "✗ %-16s %s\n", f.Rule, strings.ReplaceAll(f.Err.Error(), "\n", fmt.Sprintf("\n  %-16s ", "")))
+			mark = "✗"
+			text, more, _ = strings.Cut(f.Err.Error(), "\n")
 		case f.Err != nil:
 			broken++
-			fmt.Fprintf(stdout, "✗ %-16s it %s\n  %-16s %v\n", f.Rule, f.Demand, "", f.Err)
+			mark, more = "✗", f.Err.Error()
 		case f.Unchecked != "":
-			fmt.Fprintf(stdout, "- %-16s it %s\n  %-16s not checked: %s\n", f.Rule, f.Demand, "", f.Unchecked)
-		default:
-			fmt.Fprintf(stdout, "✓ %-16s it %s\n", f.Rule, f.Demand)
+			mark, more = "-", "not checked: "+f.Unchecked
 		}
+		if more != "" {
+			text += "\n" + more
+		}
+		fmt.Fprintf(stdout, "%s %-16s %s\n", mark, f.Rule, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 19)))
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if died {
-		fmt.Fprintf(stdout, "neither this rule nor any after it was judged: the program has to live first\n")
-		return &exitError{code: exitViolated}
-	}
-	if broken > 0 {
+	case died:
+		fmt.Fprintln(stdout, "neither this rule nor any after it was judged: the program has to live first")
+		return exitWith(exitViolated)
+	case broken > 0:
 		fmt.Fprintf(stdout, "%d of %d rules are broken\n", broken, rules)
-		return &exitError{code: exitViolated}
+		return exitWith(exitViolated)
 	}
-	fmt.Fprintf(stdout, "nothing was found against it\n")
+	fmt.Fprintln(stdout, "nothing was found against it")
 	return nil
 }

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +14,7 @@ import (
 // another one, as 2 means that something was violated.
 func TestCrashIsNoVerdict(t *testing.T) {
 	if os.Getenv("LOCKLAB_TEST_CRASH") != "" {
-		crashByAbort()
+		debug.SetTraceback("crash")
 		go func() { panic("on purpose") }()
 		select {}
 	}
@@ -30,33 +29,3 @@ func TestCrashIsNoVerdict(t *testing.T) {
 		t.Errorf("it ended with %v, want SIGABRT", exit)
 	}
 }
-
-func TestPanicOfACommandIsExit1(t *testing.T) {
-	var stderr bytes.Buffer
-	if code := survive(&stderr, func() int { panic("on purpose") }); code != exitCannotRun {
-		t.Errorf("exit code %d", code)
-	}
-	if !strings.Contains(stderr.String(), "a mistake in locklab itself") || !strings.Contains(stderr.String(), "on purpose") {
-		t.Errorf("it says %s", &stderr)
-	}
-}
-
-func TestInterruptedWorkEndsAtOnce(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
-	for name, work := range map[string]func() error{
-		"stuck":              func() error { interrupt(); select {} },
-		"stops by itself":    func() error { interrupt(); return ctx.Err() },
-		"done all the same":  func() error { interrupt(); return nil },
-		"with a verdict too": func() error { interrupt(); return &exitError{code: exitViolated} },
-	} {
-		exit, ok := errors.AsType[*exitError](interruptible(ctx, work))
-		if !ok || exit.code != exitInterrupted {
-			t.Errorf("%s: ended with %v", name, exit)
-		}
-	}
-	if err := interruptible(t.Context(), func() error { return errTest }); !errors.Is(err, errTest) {
-		t.Errorf("not interrupted: %v", err)
-	}
-}
-
-var errTest = errors.New("test")

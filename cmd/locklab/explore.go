@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,9 @@ import (
 type exploreFlags struct {
 	explore.Scope
 
-	faults []string
-	stuck  string
-	page   string
-	asJSON bool
+	rounds, faults []string
+	stuck, page    string
+	asJSON         bool
 }
 
 func newExplore() *cobra.Command {
@@ -38,28 +38,22 @@ func newExplore() *cobra.Command {
 		Short: "Visit every state that a few peers of a lock can get into",
 		Long: `explore runs the very core of a peer-to-peer lock through all interleavings of
 what its peers may do, of deliveries, and of faults at any moment, within the
-bounds given. It says what it has seen, and never more. What it checks:
+bounds given. What it checks:
 
   mutual exclusion   no two peers hold at once, by what their clients were told;
                      fencing tokens grow, where there are any
-  clients            a hold begins and ends only where the client is told, or
-                     ends it
-  no stuck state     whoever waits can still get the lock, by nothing but
-                     deliveries, releases, and pauses and leases that end:
-                     where all links are up (--stuck healed), or everywhere,
-                     also without a peer that is gone
+  clients            a hold begins and ends only where the client is told
+  no stuck state     a peer that waits can still get the lock, by deliveries,
+                     releases, pauses and leases that end alone: where all links
+                     are up (--stuck healed), or everywhere
   bounded bypass     while a peer waits, others get the lock at most so often
-                     (--bypass)
 
 A violation comes with the shortest way to it, as a message-sequence diagram.
+"safe" is said only where all within the bounds was seen.
 
-"safe" is said only where all within the bounds was seen, and repeats the
-bounds; a search that ends before is undecided, and says how far it went.
-
-Faults: disconnect (links break, --cuts of them), reconnect (links that are
-down come back), crash (peers restart with what they keep on disk, if they do,
-and else without their memory, --crashes of them), reorder (messages overtake
-each other, which the real connections rule out).
+Faults: disconnect (links break), reconnect (they come back), crash (peers
+restart with what their lock keeps on disk), reorder (messages overtake each
+other, which the real connections rule out).
 
 Exit codes: 0 nothing was violated and all within the bounds was seen; 2
 something was violated; 4 --states-max ended the search before a verdict; 1 bad
@@ -71,36 +65,47 @@ input; 130 interrupted.`,
   locklab explore multiphase:fair=off --bypass 4`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bound, err := catalog.ParsePeers(args[0])
+			lock, err := catalog.ParsePeers(args[0])
 			if err == nil {
-				err = f.check(bound)
+				err = f.check(lock)
 			}
 			if err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), bound, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), lock, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 		ValidArgsFunction: specs(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
+	count := func(value *int, name, usage string) {
+		fl.Func(name, "`count`: "+usage, func(text string) (err error) {
+			*value, err = parseCount(text)
+			return err
+		})
+	}
 	fl.IntVar(&f.Peers, "peers", 3, "peers, 2 to 8")
-	fl.Var((*countList)(&f.Requests), "rounds", "how often each peer asks for the lock, or each single one, such as 2,1,0, or any (default any, but 1 with give-ups, faults or --forming, and of locks whose states never come back, such as multiphase:quorum)")
-	fl.Var((*countFlag)(&f.GiveUps), "give-ups", "how often a peer gives up while waiting, or any")
-	listFlag(fl, &f.faults, "faults", strings.Join(exploreFaults(), ", "))
-	fl.Var((*countFlag)(&f.Cuts), "cuts", "links that break (default with disconnect: enough to cut one peer off)")
-	fl.Var((*countFlag)(&f.Crashes), "crashes", "peers that restart (default with crash: 1)")
-	fl.BoolVar(&f.Forming, "forming", false, "start with no connection, in place of all; they come with reconnect")
-	fl.Var((*countFlag)(&f.Bypass), "bypass", "check that a waiting peer is passed at most so often (0: not checked)")
+	fl.StringSliceVar(&f.rounds, "rounds", nil, "how often each peer asks for the lock, or each single one, such as "+
+		"2,1,0, or any (default any, but 1 with give-ups, faults or --forming, and of locks whose states never "+
+		"come back, such as multiphase:quorum)")
+	count(&f.GiveUps, "give-ups", "how often a peer gives up while waiting, or any")
+	fl.StringSliceVar(&f.faults, "faults", nil, strings.Join(exploreFaults(), ", "))
+	count(&f.Cuts, "cuts", "links that break (default with disconnect: enough to cut one peer off)")
+	count(&f.Crashes, "crashes", "peers that restart (default with crash: 1)")
+	fl.BoolVar(&f.Forming, "forming", false,
+		"start with no connection, in place of all; they come with reconnect")
+	count(&f.Bypass, "bypass", "check that a waiting peer is passed at most so often (0: not checked)")
 	fl.StringVar(&f.stuck, "stuck", "healed", "where no peer may be stuck: healed, anywhere or off")
-	fl.Var((*countFlag)(&f.Expiries), "expiries", "leases that run out while a peer waits or holds, or any; only of locks with leases")
-	fl.Var((*countFlag)(&f.Renewals), "renewals", "leases that are renewed, or any; only of locks with leases")
-	fl.Var((*countFlag)(&f.Forgets), "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
-	fl.BoolVar(&f.Untimed, "untimed", false, "let votes and recoveries end before the leases that rely on them; only of locks with leases")
-	fl.Int64Var(&f.StatesMax, "states-max", 80_000_000, "end the search when so many states were seen, which take about 200 bytes each")
+	count(&f.Expiries, "expiries", "leases that run out while a peer waits or holds, or any; only of locks with leases")
+	count(&f.Renewals, "renewals", "leases that are renewed, or any; only of locks with leases")
+	count(&f.Forgets, "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
+	fl.BoolVar(&f.Untimed, "untimed", false,
+		"let votes and recoveries end before the leases that rely on them; only of locks with leases")
+	fl.Int64Var(&f.StatesMax, "states-max", 80_000_000,
+		"end the search when so many states were seen, which take about 200 bytes each")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "page": files(nothing),
+		"faults": list(exploreFaults), "rounds": words(func() []string { return []string{"any"} }), "page": files(nothing),
 		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
@@ -108,61 +113,24 @@ input; 130 interrupted.`,
 
 func exploreFaults() []string { return []string{"disconnect", "reconnect", "crash", "reorder"} }
 
-// countFlag is how often something may happen.
-type countFlag int
-
-func (c *countFlag) Type() string { return "count" }
-
-func (c *countFlag) String() string {
-	if *c == explore.Any {
-		return "any"
-	}
-	return strconv.Itoa(int(*c))
-}
-
-// Set implements pflag.Value.
-func (c *countFlag) Set(text string) error {
+// parseCount reads how often something may happen.
+func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if text == "any" {
-		n, err = explore.Any, nil
-	} else if n < 0 {
-		n = explore.CountMost + 1
+	switch {
+	case text == "any":
+		return explore.Any, nil
+	case err != nil, n < 0, n > explore.CountMost:
+		return 0, fmt.Errorf("%q: want 0 to %d, or any", text, explore.CountMost)
 	}
-	*c = countFlag(n)
-	if err != nil || n > explore.CountMost {
-		return fmt.Errorf("want 0 to %d, or any", explore.CountMost)
-	}
-	return nil
-}
-
-// countList is a count for each peer, or one for all of them.
-type countList []int
-
-func (l *countList) Type() string { return "counts" }
-
-func (l *countList) String() string { return strings.Trim(fmt.Sprint([]int(*l)), "[]") }
-
-// Set implements pflag.Value.
-func (l *countList) Set(text string) error {
-	*l = nil
-	for word := range strings.SplitSeq(text, ",") {
-		var c countFlag
-		if err := c.Set(word); err != nil {
-			return fmt.Errorf("%q: %w", word, err)
-		}
-		*l = append(*l, int(c))
-	}
-	return nil
+	return n, nil
 }
 
 // check fills in what follows from other flags, and refuses what makes no sense.
-func (f *exploreFlags) check(bound catalog.Lock) error {
+func (f *exploreFlags) check(lock catalog.Lock) error {
 	for _, word := range f.faults {
-		switch word {
+		switch strings.TrimSpace(word) {
 		case "disconnect":
-			if f.Cuts == 0 {
-				f.Cuts = f.Peers - 1
-			}
+			f.Cuts = cmp.Or(f.Cuts, f.Peers-1)
 		case "crash":
 			f.Crashes = max(f.Crashes, 1)
 		case "reconnect":
@@ -173,63 +141,68 @@ func (f *exploreFlags) check(bound catalog.Lock) error {
 			return fmt.Errorf("--faults: unknown fault %q: want some of %s", word, strings.Join(exploreFaults(), ", "))
 		}
 	}
+	for _, text := range f.rounds {
+		n, err := parseCount(text)
+		if err != nil {
+			return fmt.Errorf("--rounds: %w", err)
+		}
+		f.Requests = append(f.Requests, n)
+	}
 	if f.Requests == nil {
 		f.Requests = []int{explore.Any}
-		if f.GiveUps != 0 || f.Cuts+f.Crashes > 0 || f.Forming || f.Reorder || !bound.Core.Subject.Endless {
+		if f.GiveUps != 0 || f.Cuts+f.Crashes > 0 || f.Forming || f.Reorder || !lock.Core.Subject.Endless {
 			f.Requests[0] = 1
 		}
 	}
-	checks := map[string]explore.StuckCheck{
-		"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked,
-	}
 	var known bool
-	f.Stuck, known = checks[f.stuck]
+	f.Stuck, known = map[string]explore.StuckCheck{
+		"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked,
+	}[f.stuck]
 	switch {
 	case f.Peers < 2 || f.Peers > explore.PeersMost:
 		return fmt.Errorf("--peers %d: want 2 to %d", f.Peers, explore.PeersMost)
 	case len(f.Requests) != 1 && len(f.Requests) != f.Peers:
-		return fmt.Errorf("--rounds %v: want one number, or %d, one for each peer", f.Requests, f.Peers)
+		return fmt.Errorf("--rounds %v: want one number, or %d, one for each peer", f.rounds, f.Peers)
 	case f.Cuts < 0 || f.Crashes < 0 || f.Bypass < 0:
 		return fmt.Errorf("--cuts, --crashes, --bypass: want 0 to %d", explore.CountMost)
 	case f.StatesMax < 1:
 		return fmt.Errorf("--states-max %d: want 1 or more", f.StatesMax)
 	case f.Forming && f.Mends == 0:
-		return errors.New("--forming: want --faults reconnect with it, or the peers that start without a connection never have one")
+		return errors.New("--forming: want --faults reconnect with it, or no connection is ever made")
 	case !known:
 		return fmt.Errorf("--stuck %q: want healed, anywhere or off", f.stuck)
-	case bound.Core.Cohort && f.Bypass > 0:
-		return fmt.Errorf("--bypass: %s has one acquisition serve several clients of a peer, and what is explored has one client at each: want a lock without a cohort", bound)
+	case lock.Core.Cohort && f.Bypass > 0:
+		return fmt.Errorf("--bypass: %s has one acquisition serve several clients of a peer, and what is explored has "+
+			"one client at each: want a lock without a cohort", lock)
 	}
 	return nil
 }
 
-func (f *exploreFlags) run(ctx context.Context, bound catalog.Lock, stdout, stderr io.Writer) error {
+// run explores, and prints what was found.
+func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout, stderr io.Writer) error {
 	begun := clock.System().Now()
-	r := bound.Core.Subject.Explore(ctx, f.Scope, exploreProgress(stderr))
-	t := tale{r, clock.System().Now().Sub(begun), bound.Core.Cohort}
+	t := tale{Result: lock.Core.Subject.Explore(ctx, f.Scope, exploreProgress(stderr)), cohort: lock.Core.Cohort}
+	t.elapsed = clock.System().Now().Sub(begun)
 	if f.page != "" {
 		if err := t.writePage(f.page); err != nil {
 			return fmt.Errorf("--page: %w", err)
 		}
 	}
-	if f.asJSON {
-		if err := t.writeJSON(stdout); err != nil {
-			return err
-		}
-	} else {
+	verdict, code, _, _ := t.verdict()
+	if !f.asJSON {
 		t.write(stdout)
+		return exitWith(code)
 	}
-	codes := map[explore.Ending]int{
-		explore.Complete: exitOK, explore.Violated: exitViolated, explore.Interrupted: exitInterrupted,
-	}
-	code, decided := codes[r.Ended]
-	if !decided {
-		code = exitInconclusive
-	}
-	if code != exitOK {
-		return &exitError{code: code}
-	}
-	return nil
+	object := struct {
+		Schema   string   `json:"schema"`
+		Verdict  string   `json:"verdict"`
+		Explored string   `json:"explored"`
+		Modelled []string `json:"modelled"`
+		Checked  []string `json:"checked"`
+		ElapsedS float64  `json:"elapsed_s"`
+		*explore.Result
+	}{"locklab/explore/v2", verdict, t.Explored(), t.Modelled(), t.checks(), t.elapsed.Seconds(), t.Result}
+	return cmp.Or(writeJSON(stdout, object), exitWith(code))
 }
 
 // tale is what there is to say of an exploration.
@@ -243,21 +216,21 @@ type tale struct {
 func (t tale) write(w io.Writer) {
 	var b strings.Builder
 	rate := sentence.Group(int64(float64(t.States) / max(t.elapsed.Seconds(), 1e-9)))
-	tellFacts(&b, append(t.facts(),
-		page.Fact{Name: "speed", Lines: []string{fmt.Sprintf("%s, %s states/s", sentence.Lasting(t.elapsed), rate)}},
-		page.Fact{Name: "verdict", Lines: []string{t.conclusion()}}))
+	_, _, _, verdict := t.verdict()
+	speed := fmt.Sprintf("%s, %s states/s", sentence.Lasting(t.elapsed), rate)
+	tellFacts(&b, append(t.facts(), fact("speed", speed), fact("verdict", verdict)))
 	if t.Trace != nil {
 		fmt.Fprintf(&b, "\n%v\n%s\n", t.Trace, t.Violation)
 	}
 	_, _ = io.WriteString(w, folded(w, b.String()))
 }
 
+func fact(name string, lines ...string) page.Fact { return page.Fact{Name: name, Lines: lines} }
+
 // tellFacts writes facts, each with its name before it and its lines below each other.
 func tellFacts(w io.Writer, facts []page.Fact) {
-	for _, fact := range facts {
-		for i, text := range fact.Lines {
-			fmt.Fprintf(w, "%s %s\n", padded([]string{fact.Name, ""}[min(i, 1)], 10), text)
-		}
+	for _, f := range facts {
+		fmt.Fprintf(w, "%-10s %s\n", f.Name, strings.Join(f.Lines, "\n"+strings.Repeat(" ", 11)))
 	}
 }
 
@@ -270,14 +243,12 @@ func (t tale) facts() []page.Fact {
 	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away",
 		sentence.Group(t.States), sentence.Group(t.Transitions), t.Depth)}
 	if t.Shortened {
-		seen = append(seen, "timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
+		seen = append(seen,
+			"timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
 	}
 	return []page.Fact{
-		{Name: "lock", Lines: []string{t.Spec}},
-		{Name: "explored", Lines: []string{t.Explored()}},
-		{Name: "modelled", Lines: modelled},
-		{Name: "checked", Lines: t.checks()},
-		{Name: "seen", Lines: seen},
+		fact("lock", t.Spec), fact("explored", t.Explored()), fact("modelled", modelled...),
+		fact("checked", t.checks()...), fact("seen", seen...),
 	}
 }
 
@@ -317,53 +288,31 @@ func (t tale) checks() (out []string) {
 	return out
 }
 
-func (t tale) conclusion() string {
+// verdict is the verdict in a word, as an exit code, as a mark, and in a sentence that repeats the bounds.
+func (t tale) verdict() (word string, code int, mark table.Mark, text string) {
+	why := "--states-max ended the search"
+	code = exitInconclusive
 	switch t.Ended {
 	case explore.Complete:
-		return fmt.Sprintf("safe within these bounds, and nothing is said beyond them: %s", t.Explored())
+		return "safe", exitOK, table.OK, "safe within these bounds, and nothing is said beyond them: " + t.Explored()
 	case explore.Violated:
-		return fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
+		text = fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
+		return "violated", exitViolated, table.Violation, text
 	case explore.Interrupted:
-		return t.undecided("interrupted")
-	default:
-		return t.undecided("--states-max ended the search")
+		why, code = "interrupted", exitInterrupted
+	case explore.StatesBound:
 	}
+	return "undecided", code, table.Unknown, fmt.Sprintf(
+		"undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.Explored())
 }
 
-func (t tale) undecided(why string) string {
-	return fmt.Sprintf("undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s",
-		why, t.Depth, t.Explored())
-}
-
-// writeJSON prints the result for programs.
-func (t tale) writeJSON(w io.Writer) error {
-	verdict := "undecided"
-	switch t.Ended {
-	case explore.Complete:
-		verdict = "safe"
-	case explore.Violated:
-		verdict = "violated"
-	default:
-	}
-	return writeJSON(w, struct {
-		Schema   string   `json:"schema"`
-		Verdict  string   `json:"verdict"`
-		Explored string   `json:"explored"`
-		Modelled []string `json:"modelled"`
-		Checked  []string `json:"checked"`
-		ElapsedS float64  `json:"elapsed_s"`
-		*explore.Result
-	}{"locklab/explore/v2", verdict, t.Explored(), t.Modelled(), t.checks(), t.elapsed.Seconds(), t.Result})
-}
-
-// exploreProgress tells how far an exploration is when it takes long.
+// exploreProgress tells every five seconds how far an exploration is.
 func exploreProgress(w io.Writer) func(explore.Progress) {
-	const every = 5 * time.Second
 	begun := clock.System().Now()
 	told := begun
 	return func(now explore.Progress) {
 		at := clock.System().Now()
-		if at.Sub(told) < every {
+		if at.Sub(told) < 5*time.Second {
 			return
 		}
 		told = at
@@ -374,21 +323,16 @@ func exploreProgress(w io.Writer) func(explore.Progress) {
 
 // writePage writes an exploration as one page, with the way to a violation as a drawing.
 func (t tale) writePage(path string) error {
+	_, _, mark, text := t.verdict()
 	sheet := page.Sheet{
-		Title: fmt.Sprintf("%s, explored", t.Spec), Lede: t.Explored(), Made: typed(),
-		Verdict: table.Cell{Text: t.conclusion(), Mark: table.Unknown}, Facts: t.facts()[2:],
-	}
-	switch t.Ended {
-	case explore.Complete:
-		sheet.Verdict.Mark = table.OK
-	case explore.Violated:
-		sheet.Verdict.Mark = table.Violation
-	default:
+		Title: t.Spec + ", explored", Lede: t.Explored(), Made: typed(),
+		Verdict: table.Cell{Text: text, Mark: mark}, Facts: t.facts()[2:],
 	}
 	if t.Trace != nil {
 		sheet.Sections = []page.Section{{
-			Title:   "The shortest way to the violation",
-			Notes:   []string{"Time runs downwards, one step a line. A message is drawn when it arrives; @N says that it was sent in step N. On the right is what each peer is after the step."},
+			Title: "The shortest way to the violation",
+			Notes: []string{"Time runs downwards, one step a line. A message is drawn when it arrives; @N says that it was " +
+				"sent in step N. On the right is what each peer is after the step."},
 			Drawing: template.HTML("<pre>" + template.HTMLEscapeString(t.Trace.String()) + "</pre>"), //nolint:gosec // escaped
 		}}
 	}

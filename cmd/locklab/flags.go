@@ -1,6 +1,8 @@
 package main
 
 import (
+	_ "embed"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,12 +59,45 @@ func files(names func() []string) cobra.CompletionFunc {
 // specs offers locks behind each comma, and their variants and options behind the colon.
 func specs(names func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return catalog.Complete(typed, names()), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		offers := catalog.Complete(typed, names())
+		return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
-// onOff are the values of --fencing, and capacities those of --capacity, which names the measurement that
-// follows runs without a fault.
-func onOff() []string { return []string{"on", "off"} }
+//go:embed completion.bash
+var completionOfBash string
 
-func capacities() []string { return append(onOff(), "matches") }
+// addCompletion adds the scripts of all shells, of which that of bash is our own: the usual one
+// wants a package beside bash, and writes over what stands before the = or : of a value.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	bash, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil {
+		return
+	}
+	bash.ResetFlags()
+	bash.Long = `Generate the autocompletion script for bash, which needs nothing else.
+
+In the shell that you are in:
+
+	source <(locklab completion bash)
+
+In every new one of yours:
+
+	locklab completion bash > ~/.local/share/bash-completion/completions/locklab
+
+where the package bash-completion is installed, or else the first line in
+~/.bashrc.`
+	bash.RunE = func(cmd *cobra.Command, _ []string) error {
+		_, err := io.WriteString(cmd.OutOrStdout(), completionOfBash)
+		return err
+	}
+}
+
+// trimmed are names without the blanks that may follow a comma.
+func trimmed(names []string) []string {
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	return names
+}

@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 
 	"locklab/cmd/locklab/internal/lab"
 )
 
-// Exit codes of every command; DESIGN of the command line, relied on by scripts. A
-// crash has none of them, see crashByAbort.
+// Exit codes of every command, relied on by scripts.
 const (
 	exitOK            = 0
 	exitCannotRun     = 1   // bad input, a missing server
@@ -40,9 +40,18 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// exitWith is a code as an error; nil if all went as expected.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
 func main() {
-	crashByAbort()
-	os.Exit(survive(os.Stderr, execute))
+	// Of a crash the Go runtime makes exit code 2, which here means a violation. So it ends by SIGABRT.
+	debug.SetTraceback("crash")
+	os.Exit(execute())
 }
 
 func execute() int {
@@ -51,24 +60,26 @@ func execute() int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	var interrupted atomic.Int32 // the exit code for that
-	interrupted.Store(exitInterrupted)
-	code := func(s os.Signal) int32 {
-		if s == syscall.SIGTERM {
-			return exitTerminated
-		}
-		return exitInterrupted
-	}
 	go func() {
-		interrupted.Store(code(<-signals))
-		cancel()
-		os.Exit(int(code(<-signals))) // asked a second time; nodes end with this process
+		for s := range signals {
+			code := int32(exitInterrupted)
+			if s == syscall.SIGTERM {
+				code = exitTerminated
+			}
+			if !interrupted.CompareAndSwap(0, code) {
+				os.Exit(int(code)) // asked a second time; nodes end with this process
+			}
+			cancel()
+		}
 	}()
 	err := newRoot().ExecuteContext(ctx)
-	if err == nil {
+	exit, coded := errors.AsType[*exitError](err)
+	switch {
+	case err == nil:
 		return exitOK
-	}
-	exit, ok := errors.AsType[*exitError](err)
-	if !ok {
+	case !coded && ctx.Err() != nil:
+		exit = &exitError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+	case !coded:
 		exit = &exitError{exitCannotRun, err}
 	}
 	if exit.err != nil {

@@ -12,22 +12,18 @@ import (
 	"locklab/workloads/result"
 )
 
-// makeOut creates the directory of the report, unless it is there, and sees that it can
-// be written.
+// makeOut creates the directory of the report, unless it is there.
 func (f *runFlags) makeOut() (dir string, created bool, err error) {
-	dir = f.out
-	if dir == "" {
-		if dir, err = freshDir(filepath.Join("reports", "runs"), stamp()); err != nil {
-			return "", false, fmt.Errorf("make a directory for the report: %w", err)
-		}
-		return dir, true, makeDir("--out", dir)
+	if f.out == "" {
+		dir, err = freshDir(filepath.Join("reports", "runs"), stamp())
+		return dir, true, named("make a directory for the report", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, result.FileName)); err == nil {
-		return "", false, fmt.Errorf("--out %s: there is a result already: want a new directory", dir)
+	if hasResult(f.out) {
+		return "", false, fmt.Errorf("--out %s: there is a result already: want a new directory", f.out)
 	}
-	_, err = os.Stat(dir)
+	_, err = os.Stat(f.out)
 	created = errors.Is(err, fs.ErrNotExist)
-	return dir, created, makeDir("--out", dir)
+	return f.out, created, makeDir("--out", f.out)
 }
 
 // freshDir makes a directory that nobody else has: what begins within the same second has the
@@ -44,6 +40,9 @@ func freshDir(parent, name string) (dir string, err error) {
 		dir = filepath.Join(parent, fmt.Sprintf("%s-%d", name, n))
 	}
 }
+
+// stamp names directories by the time of day.
+func stamp() string { return clock.System().Now().Format("2006-01-02T15-04-05") }
 
 // clearJUnit takes away the file of an earlier comparison, which a CI server would take
 // for this one's, and sees that the new one can be written.
@@ -66,7 +65,7 @@ func (f *runFlags) clearJUnit() error {
 // makeDir creates a directory for what the flag names, unless it is there, and sees that
 // it can be written.
 func makeDir(flag, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // reports are to be read by others
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
@@ -79,20 +78,18 @@ func makeDir(flag, dir string) error {
 // discard takes away what a comparison left that ended before its first run began: no
 // node was started, so there is nothing to look at.
 func discard(dir string, created bool) error {
-	if _, err := os.Stat(filepath.Join(dir, lab.HistoryDir)); !errors.Is(err, fs.ErrNotExist) {
+	_, err := os.Stat(filepath.Join(dir, lab.HistoryDir))
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if created {
+	case created:
 		return os.RemoveAll(dir)
 	}
-	var errs []error
-	for _, name := range []string{lab.LogFile, result.FileName} {
-		if err := os.Remove(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(os.RemoveAll(filepath.Join(dir, lab.LogFile)), os.RemoveAll(filepath.Join(dir, result.FileName)))
 }
 
-// stamp names directories by the time of day.
-func stamp() string { return clock.System().Now().Format("2006-01-02T15-04-05") }
+// hasResult says whether the directory is that of a run.
+func hasResult(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, result.FileName))
+	return err == nil
+}

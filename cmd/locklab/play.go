@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,11 +65,18 @@ began to be measured, or 143 by SIGTERM.`,
 	for _, name := range ofPlay() {
 		f.set.AddFlag(all.Lookup(name))
 	}
-	f.set.StringVar(&f.ui.addr, "ui", uiOnHere, "ADDR: where the page with the buttons is served, such as 127.0.0.1:7788; port 0 is a free one")
-	f.set.BoolVar(&f.anywhere, "ui-anywhere", false, "let --ui listen on an address that is not of the loopback: whoever opens the page there can break the lab")
+	f.set.StringVar(&f.ui, "ui", uiOnHere,
+		"ADDR: where the page with the buttons is served, such as 127.0.0.1:7788; port 0 is a free one")
+	f.set.BoolVar(&f.anywhere, "ui-anywhere", false, "let --ui listen on an address that is not of the loopback: whoever "+
+		"opens the page there can break the lab")
 	f.set.DurationVar(&f.limit, "limit", time.Hour, "the session ends by itself after that, as by Ctrl-C")
-	refuse := newRefusal(all)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return refuse(cmd, err) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		unknown, ok := errors.AsType[*pflag.NotExistError](err)
+		if ok && all.Lookup(unknown.GetSpecifiedName()) != nil {
+			return notOfPlay(unknown.GetSpecifiedName())
+		}
+		return cmd.Root().FlagErrorFunc()(cmd, err)
+	})
 	completions(cmd, map[string]cobra.CompletionFunc{
 		"locks": specs(catalog.Names), "topology": files(topology.Names),
 		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing),
@@ -77,28 +84,22 @@ began to be measured, or 143 by SIGTERM.`,
 	return cmd
 }
 
-// newRefusal says of run's flags why play has none of them.
-func newRefusal(ofRun *pflag.FlagSet) func(*cobra.Command, error) error {
-	return func(cmd *cobra.Command, err error) error {
-		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && ofRun.Lookup(unknown.GetSpecifiedName()) != nil {
-			name := unknown.GetSpecifiedName()
-			why := "nothing is judged"
-			switch name {
-			case "scenarios", "external", "suite":
-				why = "what is broken is broken by hand"
-			case "duration", "warmup", "repeat", "quick", "resume", "redo":
-				why = "a session lasts until Ctrl-C, or for --limit"
-			case "workload", "clients", "hold", "resources", "fencing":
-				why = "its workload is matchmaking"
-			case "toxiproxy-api", "toxiproxy-api-anywhere":
-				why = "links are broken on the page"
-			case "otlp":
-				why = "no traces are exported"
-			}
-			return fmt.Errorf("locklab play: --%s: it is of locklab run; here %s (see locklab play --help)", name, why)
-		}
-		return cmd.Root().FlagErrorFunc()(cmd, err)
+// notOfPlay says why play does not have a flag of run.
+func notOfPlay(name string) error {
+	why := "nothing is judged"
+	switch name {
+	case "scenarios", "external", "suite":
+		why = "what is broken is broken by hand"
+	case "duration", "warmup", "repeat", "quick", "resume", "redo":
+		why = "a session lasts until Ctrl-C, or for --limit"
+	case "workload", "clients", "hold", "resources", "fencing":
+		why = "its workload is matchmaking"
+	case "toxiproxy-api", "toxiproxy-api-anywhere":
+		why = "links are broken on the page"
+	case "otlp":
+		why = "no traces are exported"
 	}
+	return fmt.Errorf("locklab play: --%s: it is of locklab run; here %s (see locklab play --help)", name, why)
 }
 
 func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed error) {
@@ -106,11 +107,24 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	if err != nil {
 		return err
 	}
-	c, err := f.session(ctx, stderr)
+	c := f.Config
+	f.workload = history.Matchmaking
+	err = inOrder(
+		func() error { return catalog.Within("--limit", f.limit, 10*time.Second, 24*time.Hour) },
+		func() error { return f.setUp(ctx, &c, stderr) },
+		c.UsePlay,
+		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
+		func() error {
+			if !strings.Contains(f.ui, ":") {
+				return fmt.Errorf("--ui %q: want HOST:PORT of this machine: without the page there is nothing to play with", f.ui)
+			}
+			return onLoopback("--ui", f.ui, f.anywhere, "whoever opens the page can break the lab")
+		},
+	)
 	if err != nil {
 		return err
 	}
-	listener, err := f.listen(ctx)
+	listener, err := listenOn(ctx, "--ui", f.ui, "want HOST:PORT of this machine")
 	if err != nil {
 		return err
 	}
@@ -122,13 +136,14 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	session := lab.NewPlay(c)
 	info := lab.LiveInfo("locklab play", []lab.Config{c})
 	info.Control = session
-	page, err := servePage(ctx, listener, info, f.ui.addr)
+	page, err := servePage(ctx, listener, info, f.ui)
 	if err != nil {
 		return errors.Join(err, discard(dir, created))
 	}
 	defer func() { failed = errors.Join(failed, page.close(dir)) }()
 	session.Show(page.Board)
-	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
+	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends",
+		toVisit(listener.Addr()), c.Seed, dir)))
 
 	display := noting{&spoken{w: stderr}, page.Board}
 	limited, cancel := context.WithTimeout(ctx, f.limit)
@@ -142,41 +157,14 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	})()
 	file, runErr := session.Run(limited, display)
 	if len(file.Rows) == 0 {
-		err := discard(dir, created)
-		return errors.Join(explainNoResult(limited, runErr, dir), err)
+		return errors.Join(runErr, limited.Err(), discard(dir, created))
 	}
-	told := show{say: say, stdout: stdout}
+	code := exitOK // nothing was expected
 	if runErr != nil {
 		fmt.Fprintf(stderr, "locklab: the session could not go on: %v\n", runErr)
-		return errors.Join(&exitError{code: exitCannotRun}, told.publish(ctx, file, dir, exitCannotRun))
+		code = exitCannotRun
 	}
-	return told.publish(ctx, file, dir, exitOK) // nothing was expected
-}
-
-// session checks every flag before anything is started.
-func (f *playFlags) session(ctx context.Context, stderr io.Writer) (lab.Config, error) {
-	c := f.Config
-	f.workload = history.Matchmaking
-	err := inOrder(
-		func() error { return catalog.Within("--limit", f.limit, 10*time.Second, 24*time.Hour) },
-		func() error { return f.setUp(ctx, &c, stderr) },
-		c.UsePlay,
-		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
-	)
-	return c, err
-}
-
-// listen opens the address of the page. Who reaches it can break the lab, and the page is for
-// whoever opens it: so it is on the loopback, unless the user says otherwise.
-func (f *playFlags) listen(ctx context.Context) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(f.ui.addr)
-	if err != nil {
-		return nil, fmt.Errorf("--ui %q: want HOST:PORT of this machine, such as 127.0.0.1:7788: without the page there is nothing to play with", f.ui.addr)
-	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) && !f.anywhere {
-		return nil, fmt.Errorf("--ui %s: whoever opens the page can break the lab, and this is not the loopback: want 127.0.0.1:PORT, or --ui-anywhere, too", f.ui.addr)
-	}
-	return listenOn(ctx, "--ui", f.ui.addr, "want HOST:PORT of this machine")
+	return cmp.Or(show{say: say, stdout: stdout}.publish(ctx, file, dir, code), exitWith(code))
 }
 
 // spoken tells a session in lines: what goes on is on the page.

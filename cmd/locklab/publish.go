@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/atomicfile"
@@ -19,6 +21,20 @@ import (
 	"locklab/workloads/result"
 )
 
+// ofSummary is what --lang means to a command that makes a report.
+const ofSummary = "the summary"
+
+// langFlag adds --lang, the language of that. The root says what may be its value.
+func langFlag(flags *pflag.FlagSet, tag *string, of string) {
+	flags.StringVar(tag, "lang", lang.EnglishTag, "language of "+of+": en or ko")
+}
+
+// language is what --lang asks for.
+func language(tag string) (*lang.Lang, error) {
+	say, err := lang.Of(tag)
+	return say, named(fmt.Sprintf("--lang %q", tag), err)
+}
+
 // pagePath is the page of a report in a language.
 func pagePath(say *lang.Lang, dir string) string {
 	return filepath.Join(dir, page.FileIn(say, page.File))
@@ -26,14 +42,17 @@ func pagePath(say *lang.Lang, dir string) string {
 
 // writeReport makes all files of a report from the result and the histories in a directory.
 func writeReport(ctx context.Context, f result.File, dir, out string) error {
-	var csv bytes.Buffer
-	if err := view.CSV(&csv, f); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // reports are to be read by others
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(out, "results.csv"), csv.Bytes()); err != nil {
+	write := func(name string, make func(w io.Writer) error) error {
+		var text bytes.Buffer
+		if err := make(&text); err != nil {
+			return err
+		}
+		return atomicfile.Write(filepath.Join(out, name), text.Bytes())
+	}
+	if err := write("results.csv", func(w io.Writer) error { return view.CSV(w, f) }); err != nil {
 		return err
 	}
 	languages, err := lang.All()
@@ -41,11 +60,10 @@ func writeReport(ctx context.Context, f result.File, dir, out string) error {
 		return err
 	}
 	for _, say := range languages {
-		var text bytes.Buffer
-		if err := view.Markdown(&text, f, say, view.Options{Page: page.FileIn(say, page.File)}); err != nil {
-			return err
-		}
-		if err := atomicfile.Write(filepath.Join(out, page.FileIn(say, "report.md")), text.Bytes()); err != nil {
+		err := write(page.FileIn(say, "report.md"), func(w io.Writer) error {
+			return view.Markdown(w, f, say, view.Options{Page: page.FileIn(say, page.File)})
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -70,10 +88,6 @@ func (s show) publish(ctx context.Context, f result.File, dir string, code int) 
 		return err
 	}
 	fmt.Fprintln(s.stdout)
-	return s.screen(f, dir, code)
-}
-
-func (s show) screen(f result.File, dir string, code int) error {
 	options := view.Options{Width: widthOf(s.stdout), Page: pagePath(s.say, dir), Exit: code}
 	switch {
 	case s.full:
@@ -118,14 +132,6 @@ func exitCode(f result.File, ofThresholds int) int {
 	}
 }
 
-// exitWith is a code as an error; nil if all went as expected.
-func exitWith(code int) error {
-	if code == exitOK {
-		return nil
-	}
-	return &exitError{code: code}
-}
-
 // lines prints each so that it fits.
 func (s show) lines(all []string) {
 	for _, line := range all {
@@ -139,4 +145,9 @@ func writeJUnit(path string, f result.File, stopped error) error {
 		return err
 	}
 	return atomicfile.Write(path, out.Bytes())
+}
+
+// where says where the page is.
+func (s show) where(dir string) {
+	fmt.Fprintln(s.stdout, s.say.Sprintf("report: %s", pagePath(s.say, dir)))
 }

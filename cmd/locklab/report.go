@@ -47,57 +47,59 @@ shows these to browsers instead, until it is interrupted.`,
 			if err != nil {
 				return err
 			}
-			if serve != "" {
-				if len(dirs) != 1 || out != "" {
-					return errors.New("--serve: want one directory that has reports below it, and no --out")
-				}
+			told := show{say: say, stdout: cmd.OutOrStdout()}
+			switch alone := len(dirs) == 1 && out == ""; {
+			case serve != "" && !alone:
+				return errors.New("--serve: want one directory that has reports below it, and no --out")
+			case serve != "":
 				return serveReports(cmd.Context(), serve, dirs[0], cmd.ErrOrStderr())
-			}
-			if claims != "" {
-				if len(dirs) != 1 || out != "" {
-					return errors.New("--claims: want one directory, and no --out")
+			case claims != "" && !alone:
+				return errors.New("--claims: want one directory, and no --out")
+			case claims != "":
+				return named("--claims", writeClaims(say, dirs[0], claims))
+			case len(dirs) == 1 && !hasResult(dirs[0]):
+				if found := finishedReports(say, dirs[0]); len(found) > 0 {
+					printReports(told.stdout, dirs[0], found)
+					return nil
 				}
-				return writeClaims(say, dirs[0], claims)
 			}
-			if found := finishedReports(say, dirs[0]); len(dirs) == 1 && len(found) > 0 && !hasResult(dirs[0]) {
-				printReports(cmd.OutOrStdout(), dirs[0], found)
-				return nil
+			thresholds, err := parseThresholds(failOn, len(dirs) > 1,
+				"want two directories or more, the first of which is the baseline")
+			if err == nil {
+				err = twice(dirs)
 			}
-			thresholds, err := parseThresholds(failOn, len(dirs) > 1, "want two directories or more, the first of which is the baseline")
 			if err != nil {
-				return err
-			}
-			if err := twice(dirs); err != nil {
 				return err
 			}
 			switch {
 			case out != "" && hasResult(out) && (len(dirs) > 1 || twice([]string{dirs[0], out}) == nil):
 				return fmt.Errorf("--out %s: it has a run's own report, which would be written over: want another directory", out)
-			case out != "":
-			case len(dirs) == 1:
+			case out == "" && len(dirs) == 1:
 				out = dirs[0]
-			default:
+			case out == "":
 				if out, err = freshDir(filepath.Join("reports", "runs"), "comparison-"+stamp()); err != nil {
-					return fmt.Errorf("make a directory for the comparison: %w", err)
+					return named("make a directory for the comparison", err)
 				}
 				defer func() { _ = os.Remove(out) }() // if nothing came into it
 			}
-			return interruptible(cmd.Context(), func() error {
-				return report(cmd.Context(), show{say: say, stdout: cmd.OutOrStdout()}, dirs, out, thresholds)
-			})
+			return told.report(cmd.Context(), dirs, out, thresholds)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "directory to write to (default: the one that is read; for several, a new one below reports/runs)")
-	cmd.Flags().StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold, of several directories one of any but the first; with a sign, a difference from the first, such as 'request_p99_ms>+10%'")
-	langFlag(cmd.Flags(), &tag, ofSummary)
-	cmd.Flags().StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its claims, between the lines that are there for it; nothing else is written")
-	cmd.Flags().StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
+	fl := cmd.Flags()
+	fl.StringVar(&out, "out", "",
+		"directory to write to (default: the one that is read; for several, a new one below reports/runs)")
+	fl.StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold, of several directories one of "+
+		"any but the first; with a sign, a difference from the first, such as 'request_p99_ms>+10%'")
+	langFlag(fl, &tag, ofSummary)
+	fl.StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its "+
+		"claims, between the lines that are there for it; nothing else is written")
+	fl.StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
 	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(threshold.Figures), "claims": files(nothing)})
 	return cmd
 }
 
 // report rebuilds the report of one directory, or compares several.
-func report(ctx context.Context, told show, dirs []string, out string, thresholds []threshold.Threshold) (err error) {
+func (s show) report(ctx context.Context, dirs []string, out string, thresholds []threshold.Threshold) (err error) {
 	files := make([]result.File, len(dirs))
 	for i, dir := range dirs {
 		if err := lab.Complete(ctx, dir); err != nil {
@@ -108,19 +110,19 @@ func report(ctx context.Context, told show, dirs []string, out string, threshold
 		}
 	}
 	names := compare.Names(files, dirs)
-	if len(dirs) == 1 {
-		if err := writeReport(ctx, files[0], dirs[0], out); err != nil {
-			return err
-		}
-		fmt.Fprintln(told.stdout, reportLine(told.say, out))
-	} else if err := told.compare(files, names, out); err != nil {
-		return err
+	if len(dirs) > 1 {
+		err = s.compare(files, names, out)
+	} else if err = writeReport(ctx, files[0], dirs[0], out); err == nil {
+		s.where(out)
 	}
-	if err := nothingInCommon(dirs, files); err != nil {
+	if err == nil {
+		err = nothingInCommon(dirs, files)
+	}
+	if err != nil {
 		return err
 	}
 	crossed, code := gate(files, names, thresholds)
-	told.lines(crossed)
+	s.lines(crossed)
 	return exitWith(code)
 }
 
@@ -129,7 +131,7 @@ func twice(dirs []string) error {
 	for i, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil {
-			continue // whoever reads it says so
+			continue // reading it says so
 		}
 		if !info.IsDir() {
 			return fmt.Errorf("report %s: it is a file: want the directory of a run, such as %s", dir, filepath.Dir(dir))
@@ -141,10 +143,4 @@ func twice(dirs []string) error {
 		}
 	}
 	return nil
-}
-
-// hasResult says whether the directory is that of a run.
-func hasResult(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, result.FileName))
-	return err == nil
 }

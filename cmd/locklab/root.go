@@ -42,21 +42,23 @@ without a grant. It ends with a report to decide from.`,
 	})
 	// Of columns every terminal has 80. The template is cobra's own, which breaks no line.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
-	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(), newConform(), newAgent(), newNode(), newVersion())
+	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(),
+		newConform(), newAgent(), newNode(), newVersion())
 	addCompletion(root)
 	refuse(root, posix.Missing())
 	for _, cmd := range root.Commands() {
 		completions(cmd, map[string]cobra.CompletionFunc{"lang": words(lang.Tags)}) // of those that have it
-		if check := cmd.Args; check != nil {
+		if check := cmd.Args; check != nil && cmd.Example != "" {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
-				if err := check(cmd, args); err != nil {
-					got := ""
-					if len(args) > 0 {
-						got = fmt.Sprintf("%.80q: ", strings.Join(args, " "))
-					}
-					return fmt.Errorf("%swant %s, such as\n%s", got, cmd.UseLine(), strings.SplitN(cmd.Example, "\n", 2)[0])
+				if check(cmd, args) == nil {
+					return nil
 				}
-				return nil
+				got := ""
+				if len(args) > 0 {
+					got = fmt.Sprintf("%.80q: ", strings.Join(args, " "))
+				}
+				example, _, _ := strings.Cut(cmd.Example, "\n")
+				return fmt.Errorf("%swant %s, such as\n%s", got, cmd.UseLine(), example)
 			}
 		}
 	}
@@ -66,13 +68,13 @@ without a grant. It ends with a report to decide from.`,
 // refuse ends the commands that start nodes before they begin, if the system lacks what
 // they need.
 func refuse(root *cobra.Command, missing error) {
-	if missing == nil {
-		return
-	}
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "run", "play", "agent", "node":
 			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+				if missing == nil {
+					return nil
+				}
 				return fmt.Errorf("%s: %w; list, report, check, why, explore, sim and conform work here", cmd.Name(), missing)
 			}
 		}
@@ -90,15 +92,18 @@ func flagError(cmd *cobra.Command, err error) string {
 		_, usage := pflag.UnquoteUsage(missing.GetFlag())
 		return fmt.Sprintf("--%s: want its value: %s", missing.GetFlag().Name, usage)
 	}
-	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok && value.GetFlag().Value.Type() == "duration" {
-		hint := "such as 20s"
-		if _, err := strconv.ParseFloat(value.GetValue(), 64); err == nil {
-			hint = "such as " + value.GetValue() + "s"
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		name, text := value.GetFlag().Name, value.GetValue()
+		switch value.GetFlag().Value.Type() {
+		case "duration":
+			example := "20s"
+			if _, err := strconv.ParseFloat(text, 64); err == nil {
+				example = text + "s"
+			}
+			return fmt.Sprintf("--%s %s: want a time with its unit, such as %s", name, text, example)
+		case "int":
+			return fmt.Sprintf("--%s %.80s: want a whole number", name, text)
 		}
-		return fmt.Sprintf("--%s %s: want a time with its unit, %s", value.GetFlag().Name, value.GetValue(), hint)
-	}
-	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok && value.GetFlag().Value.Type() == "int" {
-		return fmt.Sprintf("--%s %.80s: want a whole number", value.GetFlag().Name, value.GetValue())
 	}
 	return err.Error()
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ import (
 	"locklab/internal/nearest"
 	"locklab/internal/sentence"
 	"locklab/internal/tracing"
+	"locklab/locks/program"
 	"locklab/nodes/topology"
 	"locklab/reports/compare"
 	"locklab/workloads/history"
@@ -50,7 +52,7 @@ type runFlags struct {
 	args               []string // of a run that goes on
 	lockCmds           []string
 	toxiproxy          toxiproxyFlags
-	ui                 uiFlags
+	ui                 string
 	own                []ownFlags
 	set                *pflag.FlagSet // where these flags are
 }
@@ -90,9 +92,11 @@ interrupted, or 143 by SIGTERM.`,
 	f.register(cmd.Flags())
 	cmd.SetUsageFunc(usage)
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names), "workload": words(catalog.WorkloadNames),
-		"fail-on": words(threshold.Figures), "external": files(nothing), "lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing), "junit": files(nothing), "fencing": words(onOff), "capacity": words(capacities),
-		"suite": files(suite.Names), "resume": files(nothing), "redo": words(redoable),
+		"locks": specs(catalog.Names), "scenarios": files(scenario.Names), "topology": files(topology.Names),
+		"workload": words(catalog.WorkloadNames), "fail-on": words(threshold.Figures), "external": files(nothing),
+		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing),
+		"junit": files(nothing), "fencing": words(onOff), "capacity": words(capacities), "suite": files(suite.Names),
+		"resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
 }
@@ -101,10 +105,10 @@ interrupted, or 143 by SIGTERM.`,
 func (f *runFlags) register(fl *pflag.FlagSet) {
 	f.set = fl
 	fl.StringArrayVar(&f.locks, "locks", nil, "locks, or all; options as in redlock:ttl=1s")
-	listFlag(fl, &f.scenarios, "scenarios", "scenarios, by name or YAML file, or all")
+	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or YAML file, or all")
 	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, or a YAML file")
 	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what clients do")
-	lockCmdFlag(fl, &f.lockCmds)
+	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
 	fl.StringVar(&f.suite, "suite", "", "instead: "+strings.Join(suite.Names(), ", ")+", file")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of a run")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it: only violations count")
@@ -120,9 +124,9 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.junit, "junit", "", "verdicts for a CI server, as JUnit's XML")
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if any row is so: 'duplicates>0'")
 	fl.StringVar(&f.baseline, "baseline", "", "a run to compare with: --fail-on 'request_p99_ms>+10%'")
-	f.ui.add(fl)
+	fl.StringVar(&f.ui, "ui", "", "page that follows the run, or off")
 	fl.StringVar(&f.resume, "resume", "", "directory of an interrupted run: run the rest")
-	listFlag(fl, &f.redo, "redo", "with --resume, run such rows again: "+strings.Join(redoable(), ", "))
+	fl.StringSliceVar(&f.redo, "redo", nil, "with --resume, run such rows again: "+strings.Join(redoable(), ", "))
 	fl.StringVar(&f.agents, "agents", "", "each host's agent, such as http://{host}:7500")
 	fl.StringVar(&f.tokenFile, "token-file", "", "agents' bearer token (default: $LOCKLAB_TOKEN)")
 	fl.DurationVar(&f.Wait, "wait", 0, "time to wait for agents that do not answer yet")
@@ -145,26 +149,30 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	if err != nil {
 		return err
 	}
-	if err := f.toxiproxy.check(); err != nil {
-		return err
-	}
 	plan, err := f.plan(ctx, stderr)
 	if err != nil {
 		return err
 	}
-	if earlier != nil {
-		if err := plan.sameInputs(*earlier, f.resume); err != nil {
-			return err
-		}
-	}
-	baseline, err := readBaseline(f.baseline)
+	baseline, err := f.readBaseline()
 	if err != nil {
+		return err
+	}
+	if err := plan.sameInputs(earlier, f.resume); err != nil {
 		return err
 	}
 	if err := f.clearJUnit(); err != nil {
 		return err
 	}
-	dir, created := f.resume, false
+	dir := f.resume
+	live, err := serveUI(ctx, f.ui, plan.text, plan.parts, earlier, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, live.close(pagePath(say, dir))) }()
+	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(ctx, stderr); err != nil {
+		return err
+	}
+	created := false
 	if earlier == nil {
 		if dir, created, err = f.makeOut(); err != nil {
 			return err
@@ -173,39 +181,21 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	for i := range plan.parts {
 		plan.parts[i].Dir = dir
 	}
-	live, err := f.ui.serve(ctx, plan.text, plan.parts, earlier, stderr)
-	if err != nil {
-		if earlier == nil {
-			err = errors.Join(err, discard(dir, created))
-		}
-		return err
-	}
-	defer func() {
-		failed = errors.Join(failed, live.close(pagePath(say, dir)))
-	}()
 	runs, about := lab.Remaining(plan.parts, earlier)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
 		plan.text, progress.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
-	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(stderr); err != nil { //nolint:contextcheck // to listen waits for nobody
-		if earlier == nil {
-			err = errors.Join(err, discard(dir, created))
-		}
-		return err
-	}
-
 	display := noting{progress.New(stderr, runs, gridOf(say, plan.parts)), live.Board}
-	forget := context.AfterFunc(ctx, func() {
-		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run --resume " + dir)
-	})
-	defer forget()
+	defer context.AfterFunc(ctx, func() {
+		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run " +
+			"--resume " + dir)
+	})()
 	file, runErr := lab.Run(ctx, plan.parts, earlier, display)
 	display.Close()
-	if runErr != nil && len(file.Rows) == 0 {
-		if earlier != nil { // what there was stays
-			return explainNoResult(ctx, runErr, dir)
-		}
-		err := discard(dir, created)
-		return errors.Join(explainNoResult(ctx, runErr, dir), err)
+	switch {
+	case runErr != nil && len(file.Rows) == 0 && earlier == nil:
+		return errors.Join(runErr, discard(dir, created))
+	case runErr != nil && len(file.Rows) == 0: // what there was stays
+		return runErr
 	}
 	for _, t := range plan.thresholds {
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
@@ -241,92 +231,79 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	return exitWith(code)
 }
 
-// explainNoResult ends a comparison that came to nothing.
-func explainNoResult(ctx context.Context, err error, dir string) error {
-	if ctx.Err() != nil {
-		what := "nothing to report, nor to go on with"
-		if _, err := os.Stat(dir); err == nil {
-			what = fmt.Sprintf("nothing to report (logs are in %s)", dir)
-		}
-		return &exitError{code: exitInterrupted, err: fmt.Errorf("interrupted before the first run ended; %s", what)}
-	}
-	return &exitError{code: exitCannotRun, err: err}
-}
-
 // config checks every flag before anything is started.
 func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []threshold.Threshold, error) {
-	c := f.Config
-	if f.quick && !f.set.Changed("duration") {
+	c, typed := f.Config, f.set.Changed
+	if f.quick && !typed("duration") {
 		c.Duration, c.Calm = lab.QuickDuration, lab.QuickCalm
-		if !f.set.Changed("warmup") {
+		if !typed("warmup") {
 			c.Warmup = lab.QuickWarmup
 		}
 	}
 	var thresholds []threshold.Threshold
 	err := inOrder(
 		func() error {
-			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), catalog.Within("--warmup", c.Warmup, 0, time.Minute),
-				catalog.Within("--repeat", c.Repeat, 1, 1000), f.checkPatience())
+			patience := error(nil)
+			if typed("patience") {
+				patience = catalog.Within("--patience", f.Patience, 100*time.Millisecond, 10*time.Minute)
+			}
+			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), patience,
+				catalog.Within("--warmup", c.Warmup, 0, time.Minute), catalog.Within("--repeat", c.Repeat, 1, 1000))
 		},
-		func() error {
-			if c.OTLP == "" {
-				return nil
+		func() (err error) {
+			if c.OTLP != "" {
+				err = named("--otlp", tracing.CheckAddr(c.OTLP))
 			}
-			if err := tracing.CheckAddr(c.OTLP); err != nil {
-				return fmt.Errorf("--otlp: %w", err)
-			}
-			return nil
+			return err
 		},
 		func() (err error) {
 			thresholds, err = parseThresholds(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")
 			return err
 		},
 		func() error { return f.setUp(ctx, &c, stderr) },
-		func() error { f.follow(&c); return nil },
 		func() (err error) {
-			if c.External, err = external.Parse(f.external); err != nil {
-				return fmt.Errorf("--external: %w", err)
+			if !typed("duration") { // times that the user does not set follow the topology's round trips
+				c.Duration, c.Calm = c.Topology.Limit(c.Duration), c.Topology.Limit(c.Calm)
 			}
-			return nil
+			if !typed("warmup") {
+				c.Warmup = c.Topology.Limit(c.Warmup)
+			}
+			c.External, err = external.Parse(f.external)
+			return named("--external", err)
 		},
 		func() error {
-			if f.set.Changed("scenarios") && len(f.scenarios) == 0 {
+			switch f.scenarios = trimmed(f.scenarios); {
+			case typed("scenarios") && len(f.scenarios) == 0:
 				return errors.New("--scenarios: want a name or a file, such as baseline; without --scenarios the usual ones are run")
-			}
-			if f.quick && len(f.scenarios) == 0 {
+			case f.quick && len(f.scenarios) == 0:
 				f.scenarios = lab.QuickScenarios()
-			}
-			if slices.Equal(f.scenarios, []string{"all"}) {
+			case slices.Equal(f.scenarios, []string{"all"}):
 				f.scenarios = scenario.Names()
 			}
-			return nil
+			return c.UseScenarios(f.scenarios) //nolint:contextcheck // it waits for nobody
 		},
-		func() error { return c.UseScenarios(f.scenarios) }, //nolint:contextcheck // it waits for nobody
 		func() (err error) { c.Inputs, err = f.inputs(c.Programs); return err },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	)
+	return c, thresholds, err
+}
+
+// named says of which flag an error is.
+func named(flag string, err error) error {
 	if err != nil {
-		return lab.Config{}, nil, err
+		return fmt.Errorf("%s: %w", flag, err)
 	}
-	return c, thresholds, nil
+	return nil
 }
 
-// follow has the times that the user does not set follow the topology's round trips.
-func (f *runFlags) follow(c *lab.Config) {
-	if !f.set.Changed("duration") {
-		c.Duration, c.Calm = c.Topology.Limit(c.Duration), c.Topology.Limit(c.Calm)
+// inOrder takes steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if !f.set.Changed("warmup") {
-		c.Warmup = c.Topology.Limit(c.Warmup)
-	}
-}
-
-// checkPatience checks what the user sets.
-func (f *runFlags) checkPatience() error {
-	if !f.set.Changed("patience") {
-		return nil
-	}
-	return catalog.Within("--patience", f.Patience, 100*time.Millisecond, 10*time.Minute)
+	return nil
 }
 
 // setUp checks what every lab is made of: the load, the topology and the locks.
@@ -347,22 +324,20 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 			if c.Throughput && c.Workload.Name != history.Matchmaking {
 				return fmt.Errorf("--capacity matches: the workload %s has none", c.Workload.Name)
 			}
-			return nil
+			return catalog.Within("--wait", c.Wait, 0, time.Hour)
 		},
-		func() error { return catalog.Within("--wait", c.Wait, 0, time.Hour) },
 		func() (err error) { c.Rate, err = parseRate(f.rate); return err },
 		func() (err error) { c.Seed, err = parseSeed(f.seed); return err },
 		func() error { return c.UseTopology(f.topology, f.agents) },
 		func() error {
-			if len(f.locks) == 0 {
-				f.locks = catalog.DefaultLocks()
-				if f.quick {
-					f.locks = lab.QuickLocks()
-				}
-			}
 			own, err := f.bring(ctx, c, stderr)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case len(f.locks) == 0 && f.quick:
+				f.locks = lab.QuickLocks()
+			case len(f.locks) == 0:
+				f.locks = catalog.DefaultLocks()
 			}
 			return c.UseLocks(f.locks, own...)
 		},
@@ -370,21 +345,35 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 	)
 }
 
-// inOrder takes steps until one fails.
-func inOrder(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
+const lockCmdUsage = "a lock of yours: see locks/program/README.md"
+
+// bring asks the programs of the user's locks what they are.
+func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (own []catalog.Lock, err error) {
+	if c.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds); err != nil {
+		return nil, err
 	}
-	return nil
+	for _, name := range slices.Sorted(maps.Keys(c.Programs)) {
+		command := c.Programs[name]
+		hello, err := program.Describe(ctx, command, stderr)
+		if err != nil {
+			return nil, fmt.Errorf("--lock-cmd %s: %w: locklab conform '%s' says more", name, err, command)
+		}
+		l, err := catalog.OfProgram(name, command, hello)
+		if err != nil {
+			return nil, fmt.Errorf("--lock-cmd: %w", err)
+		}
+		own = append(own, l)
+	}
+	return own, nil
 }
 
 // chooseWorkload refuses flags of the workloads that are not run. Several may have the same
 // flag, which the command has once.
 func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 	mine := pflag.NewFlagSet("", pflag.ContinueOnError)
+	with := map[string][]string{} // the workloads that have a flag
 	for _, own := range f.own {
+		own.flags.VisitAll(func(flag *pflag.Flag) { with[flag.Name] = append(with[flag.Name], own.Name) })
 		if own.Name != f.workload {
 			continue
 		}
@@ -399,25 +388,17 @@ func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 	for _, own := range f.own {
 		own.flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Changed && mine.Lookup(flag.Name) == nil {
-				err = fmt.Errorf("--%s is for --workload %s, and this is --workload %s", flag.Name, f.workloadsWith(flag.Name), f.workload)
+				err = fmt.Errorf("--%s is for --workload %s, and this is --workload %s",
+					flag.Name, strings.Join(with[flag.Name], " or "), f.workload)
 			}
 		})
 	}
 	if c.Load == nil {
-		return fmt.Errorf("--workload: unknown workload %q (known: %s)%s", f.workload, strings.Join(catalog.WorkloadNames(), ", "), nearest.Hint(f.workload, catalog.WorkloadNames()))
+		names := catalog.WorkloadNames()
+		return fmt.Errorf("--workload: unknown workload %q (known: %s)%s",
+			f.workload, strings.Join(names, ", "), nearest.Hint(f.workload, names))
 	}
 	return errors.Join(err, c.Load.Check())
-}
-
-// workloadsWith names the workloads that have a flag.
-func (f *runFlags) workloadsWith(flag string) string {
-	var names []string
-	for _, own := range f.own {
-		if own.flags.Lookup(flag) != nil {
-			names = append(names, own.Name)
-		}
-	}
-	return strings.Join(names, " or ")
 }
 
 func parseRate(text string) (float64, error) {
@@ -443,3 +424,9 @@ func parseSeed(text string) (uint64, error) {
 	}
 	return n, nil
 }
+
+// onOff are the values of --fencing, and capacities those of --capacity, which names the measurement that
+// follows runs without a fault.
+func onOff() []string { return []string{"on", "off"} }
+
+func capacities() []string { return append(onOff(), "matches") }

@@ -50,21 +50,14 @@ func TestWhatWouldBeRight(t *testing.T) {
 
 // TestBlanksAfterCommas: names with commas between them may have blanks, as a person writes them.
 func TestBlanksAfterCommas(t *testing.T) {
-	for flag, typed := range map[string][]string{
-		"--scenarios": {"run", "--locks", "none, local", "--scenarios", "baseline, zone-latency"},
-		"--faults":    {"sim", "multiphase", "--faults", "crash, partition"},
-		"--redo":      {"run", "--resume", t.TempDir(), "--redo", "inconclusive, violated"},
+	for want, args := range map[string][]string{
+		`scenario "nope"`:            {"run", "--locks", "none, local", "--scenarios", "baseline, nope"},
+		`unknown fault "nope"`:       {"explore", "multiphase", "--faults", "crash, reorder,nope"},
+		`unknown kind "nope"`:        {"sim", "multiphase", "--faults", "crash, pause,nope"},
+		`--redo "violated": want in`: {"run", "--resume", t.TempDir(), "--redo", "inconclusive, violated"},
 	} {
-		cmd, _, err := newRoot().Find(typed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.ParseFlags(typed[1:]); err != nil {
-			t.Fatal(err)
-		}
-		want := strings.ReplaceAll(typed[len(typed)-1], ", ", ",")
-		if have := cmd.Flags().Lookup(strings.TrimLeft(flag, "-")).Value.String(); have != want {
-			t.Errorf("%s is %q, want %q", flag, have, want)
+		if code, said := call(t, args...); code != exitCannotRun || !strings.Contains(said, want) {
+			t.Errorf("%q: exit code %d: %s, want %q", args, code, said, want)
 		}
 	}
 }

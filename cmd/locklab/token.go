@@ -14,24 +14,13 @@ import (
 	"locklab/locks/clock"
 )
 
-// maxTokenFile bounds what is read as a token, in bytes.
-const maxTokenFile = 4 << 10
-
 // readToken reads a bearer token from the file that the flag names, or, without one, from the
 // environment.
 func readToken(flag, file string) (string, error) {
 	if file == "" {
 		return os.Getenv("LOCKLAB_TOKEN"), nil
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", flag, err)
-	}
-	// Opening a pipe would wait for a writer.
-	if !info.Mode().IsRegular() || info.Size() > maxTokenFile {
-		return "", fmt.Errorf("%s %s: want a regular file of at most %d bytes", flag, file, maxTokenFile)
-	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(file) //nolint:gosec // the user names it
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", flag, err)
 	}
@@ -51,8 +40,8 @@ func awaitToken(ctx context.Context, file string, patience time.Duration) (strin
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || clock.Mono() >= deadline {
 			return token, err
 		}
-		if clock.Sleep(ctx, 100*time.Millisecond) != nil {
-			return "", &exitError{code: exitInterrupted, err: errors.New("interrupted while waiting for --token-file")}
+		if err := clock.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return "", fmt.Errorf("wait for --token-file: %w", err)
 		}
 	}
 }
@@ -69,11 +58,11 @@ func makeToken(file string) error {
 		return fmt.Errorf("--make-token: %w", err)
 	}
 	_, err = draft.WriteString(httpapi.NewToken() + "\n")
-	err = errors.Join(err, draft.Chmod(0o440), draft.Close())
-	if err == nil {
-		if err = os.Link(draft.Name(), file); errors.Is(err, fs.ErrExist) {
-			err = nil // another agent was faster
-		}
+	if err = errors.Join(err, draft.Chmod(0o440), draft.Close()); err == nil {
+		err = os.Link(draft.Name(), file)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil // another agent was faster
 	}
 	if err = errors.Join(err, os.Remove(draft.Name())); err != nil {
 		return fmt.Errorf("--make-token: %w", err)

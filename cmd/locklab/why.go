@@ -44,9 +44,7 @@ repeats it takes the worst.`,
 					return err
 				}
 			}
-			return interruptible(cmd.Context(), func() error {
-				return explainCell(cmd.Context(), cmd.OutOrStdout(), say, dir, args[0], args[1], workload)
-			})
+			return explainCell(cmd.Context(), cmd.OutOrStdout(), say, dir, args[0], args[1], workload)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "report", "", "directory of a report (default: the latest below reports/runs)")

@@ -180,7 +180,7 @@ func WorkloadNames() (names []string) {
 }
 
 // Within says that the value of a flag is out of its bounds.
-func Within[T int | time.Duration](flag string, value, low, high T) error {
+func Within[T cmp.Ordered](flag string, value, low, high T) error {
 	if value < low || value > high {
 		return fmt.Errorf("%s %v: want %v to %v", flag, value, low, high)
 	}

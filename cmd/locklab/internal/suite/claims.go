@@ -15,9 +15,9 @@ func Decide(claims []Claim, f result.File) []result.Claim {
 		decided := result.Claim{Claim: c.Claim, Source: c.Source}
 		count := map[string]int{}
 		for _, cell := range c.Cells {
-			e := result.Evidence{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload, Wanted: cell.Shows, Verdict: result.ClaimNotRun}
-			key := result.Key{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload}
-			if i := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Key == key }); i >= 0 {
+			e := result.Evidence{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload, Wanted: cell.Shows}
+			e.Verdict = result.ClaimNotRun
+			if i := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Key == cell.Key }); i >= 0 {
 				e.Verdict = cell.verdict(cells[i])
 			}
 			count[e.Verdict]++

@@ -78,8 +78,8 @@ type Claim struct {
 
 // Cell is a row, and what it must show.
 type Cell struct {
-	Line                     int
-	Lock, Scenario, Workload string
+	result.Key
+	Line int
 	// Shows are words of the row's verdict, any of which supports the claim: safe or
 	// unsafe; or live, stalls, down. With a Figure it is that as the user wrote it.
 	Shows []string
@@ -226,10 +226,10 @@ func readClaim(n strictyaml.Node) Claim {
 	}
 	for _, one := range f.Get("cells").Some("the rows that decide it") {
 		of := one.Fields("lock", "scenario", "workload", "shows")
-		cell := Cell{
-			Line: one.Line(), Lock: of.Get("lock").Need("a lock").Text(), Scenario: of.Get("scenario").Need("a scenario").Text(),
-			Workload: of.Get("workload").Need("a workload").Text(),
-		}
+		cell := Cell{Line: one.Line()}
+		cell.Lock = of.Get("lock").Need("a lock").Text()
+		cell.Scenario = of.Get("scenario").Need("a scenario").Text()
+		cell.Workload = of.Get("workload").Need("a workload").Text()
 		cell.Shows, cell.Figure = readShows(of.Get("shows").Need("what the row must show"))
 		c.Cells = append(c.Cells, cell)
 	}
@@ -259,12 +259,13 @@ func readShows(n strictyaml.Node) (words []string, figure *threshold.Threshold) 
 }
 
 // CheckCells says which claim asks for a row that no part makes.
-func (s Suite) CheckCells(made func(Cell) bool) error {
+func (s Suite) CheckCells(made map[result.Key]bool) error {
 	for _, c := range s.Claims {
-		if i := slices.IndexFunc(c.Cells, func(cell Cell) bool { return !made(cell) }); i >= 0 {
-			cell := c.Cells[i]
-			return fmt.Errorf("%s:%d: claims: no part runs %s under %s with the workload %s: %w",
-				s.File, cell.Line, cell.Lock, cell.Scenario, cell.Workload, ErrInvalid)
+		for _, cell := range c.Cells {
+			if !made[cell.Key] {
+				return fmt.Errorf("%s:%d: claims: no part runs %s under %s with the workload %s: %w",
+					s.File, cell.Line, cell.Lock, cell.Scenario, cell.Workload, ErrInvalid)
+			}
 		}
 	}
 	return nil

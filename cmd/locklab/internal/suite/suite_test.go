@@ -38,11 +38,13 @@ func TestParse(t *testing.T) {
 	if got := s.Claims[0].Cells[1].Shows; !cmp.Equal(got, []string{"live", "stalls"}) {
 		t.Errorf("shows %v", got)
 	}
-	missing := s.CheckCells(func(c suite.Cell) bool { return c.Lock == "redis" })
+	made := map[result.Key]bool{s.Claims[0].Cells[0].Key: true}
+	missing := s.CheckCells(made)
 	if missing == nil || !errors.Is(missing, suite.ErrInvalid) || !strings.Contains(missing.Error(), "f.yaml:10: claims: no part runs redlock under baseline with the workload mutex") {
 		t.Errorf("a row that nobody makes: %v", missing)
 	}
-	if err := s.CheckCells(func(suite.Cell) bool { return true }); err != nil {
+	made[s.Claims[0].Cells[1].Key] = true
+	if err := s.CheckCells(made); err != nil {
 		t.Error(err)
 	}
 }
@@ -199,7 +201,7 @@ func TestDecide(t *testing.T) {
 		rowOf("mixed", result.Safe, result.Live), rowOf("mixed", result.Unsafe, result.Stalls), rowOf("mixed", "", result.Live),
 	}}
 	cell := func(lock string, shows ...string) suite.Cell {
-		return suite.Cell{Lock: lock, Scenario: "s", Workload: "w", Shows: shows}
+		return suite.Cell{Key: result.Key{Lock: lock, Scenario: "s", Workload: "w"}, Shows: shows}
 	}
 	for name, tt := range map[string]struct {
 		cells []suite.Cell

@@ -4,6 +4,9 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"text/tabwriter"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/reports/table"
@@ -11,11 +14,10 @@ import (
 
 // folded is text for w: on a terminal its lines are broken between words.
 func folded(w io.Writer, text string) string {
-	width, terminal := progress.Width(w)
-	if !terminal {
-		return text
+	if width, terminal := progress.Width(w); terminal {
+		return fold(text, width)
 	}
-	return fold(text, width)
+	return text
 }
 
 // widthOf is how many columns there are to write in: as every terminal has, if w is none.
@@ -35,18 +37,14 @@ func fold(text string, width int) string {
 		if table.Columns(line) <= width {
 			continue
 		}
-		at, hang := 0, 0
+		at, hang := 0, 2
 		for _, gap := range regexp.MustCompile(` {2,}`).FindAllStringIndex(line, -1) {
 			if table.Columns(line[:gap[1]]) <= width*2/3 {
-				at, hang = gap[1], 0
-				if gap[0] == 0 {
-					hang = 2
+				at = gap[1]
+				if gap[0] > 0 {
+					hang = 0
 				}
 			}
-		}
-		if at == 0 {
-			lines[i] = progress.Wrap(line, width, 2)
-			continue
 		}
 		indent := table.Columns(line[:at])
 		below := progress.Wrap(line[at:], width-indent, hang)
@@ -55,14 +53,31 @@ func fold(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// foldCommand is a line with a command after a prefix, in at most width columns (0: any number):
-// broken as a shell takes it, so that it can be copied.
-func foldCommand(prefix, command string, width int) string {
-	if width == 0 || table.Columns(prefix+command) <= width {
-		return prefix + command
+// aligned has cells begin below each other. A cell in another language than English may be off.
+func aligned(rows [][]string) string {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		_, _ = io.WriteString(w, strings.Join(row, "\t")+"\n")
 	}
-	const goesOn = ` \`
-	indent := table.Columns(prefix)
-	lines := progress.Wrap(command, width-indent-len(goesOn), 0)
-	return prefix + strings.ReplaceAll(lines, "\n", goesOn+"\n"+strings.Repeat(" ", indent))
+	_ = w.Flush() // a builder takes everything
+	return out.String()
+}
+
+// columns is a table for w: on a terminal it is parted where it is too wide.
+func columns(t table.Table, w io.Writer) string {
+	width, terminal := progress.Width(w)
+	if !terminal {
+		width = 1 << 20
+	}
+	var out strings.Builder
+	_ = table.Console(&out, t, width) // a builder takes everything
+	return out.String()
+}
+
+// writeJSON prints for programs.
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }

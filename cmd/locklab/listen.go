@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/progress"
+	"locklab/internal/httpapi"
+	"locklab/reports/live"
+	"locklab/workloads/result"
+)
+
+const (
+	uiOff    = "off"
+	uiOnHere = "127.0.0.1:0" // a free port
+)
+
+// serveUI begins to serve the page of comparisons at --ui, if there is to be one, says where, and tells
+// the comparisons to keep it up to date. What the earlier result has is not run again.
+func serveUI(
+	ctx context.Context, addr, title string, parts []lab.Config, earlier *result.File, stderr io.Writer,
+) (livePage, error) {
+	if addr == "" {
+		addr = uiOff
+		if _, terminal := progress.Width(stderr); terminal {
+			addr = uiOnHere
+		}
+	}
+	if addr == uiOff {
+		return livePage{}, nil
+	}
+	listener, err := listenOn(ctx, "--ui", addr, "want HOST:PORT of this machine, or off")
+	if err != nil {
+		return livePage{}, err
+	}
+	p, err := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
+	if err != nil {
+		return livePage{}, err
+	}
+	for i := range parts {
+		parts[i].Live = p.Board
+	}
+	if earlier != nil {
+		p.Kept(*earlier)
+	}
+	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", toVisit(listener.Addr()))
+	return p, nil
+}
+
+// livePage is the live page while it is served. The zero value is none.
+type livePage struct {
+	*live.Board
+	end func() error
+}
+
+// servePage serves the board's page until it is closed, also by the name that was asked for.
+func servePage(ctx context.Context, listener net.Listener, info live.Info, asked string) (livePage, error) {
+	board := live.New(info)
+	host, _, _ := net.SplitHostPort(listener.Addr().String()) // a listener's address has both
+	name, _, _ := net.SplitHostPort(asked)                    // it was listened on
+	handler, err := board.Handler(host, cmp.Or(name, host))
+	if err != nil {
+		return livePage{}, errors.Join(err, listener.Close())
+	}
+	ctx = context.WithoutCancel(ctx) // an interrupted comparison is shown to its end
+	shown, endShow := context.WithCancel(ctx)
+	served, endServe := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	var serveErr error
+	all.Go(func() {
+		board.Show(shown)
+		endServe() // once every viewer was told
+	})
+	all.Go(func() { serveErr = httpapi.Serve(served, listener, handler, nil, slog.New(slog.DiscardHandler)) })
+	return livePage{board, func() error {
+		endShow()
+		all.Wait()
+		return serveErr
+	}}, nil
+}
+
+// close shows where the report is, and ends the page.
+func (p livePage) close(report string) error {
+	if p.Board == nil {
+		return nil
+	}
+	p.Finish(report)
+	return p.end()
+}
+
+// noting is a display whose notes the live page has, too.
+type noting struct {
+	progress.Display
+	board *live.Board
+}
+
+// Note passes the line on to both.
+func (d noting) Note(line string) {
+	d.Display.Note(line)
+	d.board.Note(line)
+}
+
+// toxiproxyFlags say where toxiproxy's own API is served over the links.
+type toxiproxyFlags struct {
+	addr     string
+	anywhere bool
+}
+
+func (f *toxiproxyFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.addr, "toxiproxy-api", "", "toxiproxy's API, such as 127.0.0.1:8474")
+	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "also beyond the loopback: it has no token")
+}
+
+// check says which flag is wrong.
+func (f *toxiproxyFlags) check() error {
+	switch {
+	case f.addr != "":
+		return onLoopback("--toxiproxy-api", f.addr, f.anywhere, "it has no token")
+	case f.anywhere:
+		return errors.New("--toxiproxy-api-anywhere: want --toxiproxy-api ADDR, too")
+	}
+	return nil
+}
+
+// listen is nil if nothing is asked for.
+func (f *toxiproxyFlags) listen(ctx context.Context, stderr io.Writer) (*lab.Toxiproxy, error) {
+	if err := f.check(); err != nil || f.addr == "" {
+		return nil, err
+	}
+	listener, err := listenOn(ctx, "--toxiproxy-api", f.addr, "want HOST:PORT of this machine")
+	if err != nil {
+		return nil, err
+	}
+	at := listener.Addr()
+	fmt.Fprintf(stderr, "locklab: toxiproxy's API on %s: toxiproxy-cli --host http://%s list\n", at, at)
+	return &lab.Toxiproxy{Listener: listener, AnyName: f.anywhere}, nil
+}
+
+// onLoopback refuses an address that others can reach, unless a second flag allows it.
+func onLoopback(flag, addr string, anywhere bool, why string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%s %q: want HOST:PORT, such as 127.0.0.1:8474: %w", flag, addr, err)
+	}
+	if ip, err := netip.ParseAddr(host); host == "localhost" || anywhere || err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %s, and this is not the loopback: want 127.0.0.1:PORT, or %s-anywhere, too",
+		flag, addr, why, flag)
+}
+
+// listenOn listens on the address of a flag. One that is taken is well written, so that what is
+// wanted is another port.
+func listenOn(ctx context.Context, flag, addr, want string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		want = "something listens there already: want another port, or 0 for any that is free"
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %s: %w", flag, addr, want, err)
+	}
+	return listener, nil
+}
+
+// toVisit is what to type into a browser of this machine for an address that is listened on.
+func toVisit(addr net.Addr) string {
+	at, err := netip.ParseAddrPort(addr.String())
+	if err == nil && at.Addr().IsUnspecified() {
+		return fmt.Sprintf("localhost:%d", at.Port())
+	}
+	return addr.String()
+}

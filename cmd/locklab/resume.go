@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/nodes/topology"
+	"locklab/workloads/result"
+)
+
+// redoable are the rows that may be run again: those that decided nothing, because the machine was
+// busy, say. Any other verdict stands.
+func redoable() []string { return []string{"inconclusive"} }
+
+// goOn reads what --resume names, and takes the flags of then. It returns nothing if
+// there is nothing to resume.
+func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
+	dir, redo := f.resume, trimmed(f.redo)
+	switch {
+	case dir == "" && len(redo) > 0:
+		return nil, errors.New("--redo: want it with --resume DIR, the directory of the run whose rows are to be run again")
+	case dir == "":
+		return nil, nil //nolint:nilnil // a run that is new has none, and that is no error
+	}
+	for _, verdict := range redo {
+		if !slices.Contains(redoable(), verdict) {
+			return nil, fmt.Errorf("--redo %q: want inconclusive: any other verdict stands, and --repeat in another directory "+
+				"tells how often it comes", verdict)
+		}
+	}
+	var earlier result.File
+	err := lab.Complete(ctx, dir) // what is on record of a run that was killed stands, too
+	if err == nil {
+		earlier, err = result.Read(filepath.Join(dir, result.FileName))
+	}
+	run := &earlier.Run
+	played := func(r result.Row) bool { return r.Played }
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--resume %s: there is no %s: want the directory of a run that began", dir, result.FileName)
+	case err != nil:
+		return nil, fmt.Errorf("--resume: %w", err)
+	case !run.Unfinished && !run.Interrupted && len(redo) == 0:
+		return nil, fmt.Errorf("--resume %s: it has come to its end: want a run that was interrupted or killed, or "+
+			"--redo inconclusive where rows decided nothing", dir)
+	case slices.ContainsFunc(earlier.Rows, played) || slices.Index(run.Args, "play") == 0:
+		return nil, fmt.Errorf("--resume %s: a session of locklab play cannot be repeated: want locklab report %s", dir, dir)
+	}
+	if len(redo) > 0 { // in the file, too, so that a killed run is gone on with by --resume alone
+		for i := range earlier.Rows {
+			earlier.Rows[i].Partial = earlier.Rows[i].Partial || !earlier.Rows[i].Decided()
+		}
+	}
+	now := map[string]string{} // before the flags, which they are the values of, are those of then
+	f.set.Visit(func(flag *pflag.Flag) { now[flag.Name] = flag.Value.String() })
+	*f = runFlags{args: run.Args}
+	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+	if err := f.set.Parse(run.Args); err != nil {
+		return nil, fmt.Errorf("--resume %s: the flags of then: %w", dir, err)
+	}
+	f.seed = strconv.FormatUint(run.Seed, 10)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		value, then := now[name], f.set.Lookup(name).Value.String()
+		switch {
+		case slices.Contains([]string{"resume", "redo"}, name), value == then:
+		case name == "out" && filepath.Clean(value) == filepath.Clean(dir):
+		case slices.Contains(ofThisTime(), name):
+			err = errors.Join(err, f.set.Set(name, value))
+		default:
+			err = errors.Join(err, fmt.Errorf("--%s %s: with --resume the flags are those of then (%q): want no others than "+
+				"--redo, --%s", name, value, then, strings.Join(ofThisTime(), ", --")))
+		}
+	}
+	f.resume = dir
+	return &earlier, err
+}
+
+// ofThisTime are the flags that a run that goes on may have otherwise than it began.
+func ofThisTime() []string {
+	return []string{"token-file", "wait", "ui", "toxiproxy-api", "toxiproxy-api-anywhere", "otlp"}
+}
+
+// inputs are the SHA-256 of the user's files that say what is run, by their paths: one result
+// has rows of one version of them.
+func (f *runFlags) inputs(programs catalog.Programs) (map[string]string, error) {
+	var paths []string
+	for _, name := range append(slices.Clone(f.scenarios), f.topology) {
+		if !slices.Contains(scenario.Names(), name) && !slices.Contains(topology.Names(), name) {
+			paths = append(paths, name)
+		}
+	}
+	for _, command := range programs { // itself, and a script that an interpreter is given
+		for _, word := range command.Args {
+			if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
+				paths = append(paths, word)
+			}
+		}
+	}
+	for _, text := range f.external {
+		_, files, _ := strings.Cut(text, "=")
+		paths = append(paths, strings.Split(files, ",")...)
+	}
+	all := map[string]string{}
+	for _, path := range paths {
+		if err := addInput(all, path); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func addInput(all map[string]string, path string) error {
+	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	sum := sha256.Sum256(text)
+	all[path] = hex.EncodeToString(sum[:])
+	return err
+}
+
+// sameInputs refuses to go on with other files than those of then.
+func (p plan) sameInputs(earlier *result.File, dir string) error {
+	for _, part := range p.parts {
+		for _, path := range slices.Sorted(maps.Keys(part.Inputs)) {
+			if earlier != nil && cmp.Or(earlier.Run.Inputs[path], part.Inputs[path]) != part.Inputs[path] {
+				return fmt.Errorf("--resume %s: %s is not what it was when the run began: want it as it was then, or another run "+
+					"in a directory of its own", dir, path)
+			}
+		}
+	}
+	return nil
+}
