@@ -11,13 +11,8 @@ import (
 )
 
 // Exclusive takes the file for this handle alone, or fails at once with [ErrInUse].
-func Exclusive(f *os.File) error { return lock(f, unix.LOCK_EX) }
-
-// Shared takes it such that others can share it, or fails at once with [ErrInUse].
-func Shared(f *os.File) error { return lock(f, unix.LOCK_SH) }
-
-func lock(f *os.File, how int) error {
-	err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB) //nolint:gosec // descriptors are small
+func Exclusive(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) //nolint:gosec // descriptors are small
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return ErrInUse
 	}

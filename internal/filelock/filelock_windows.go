@@ -9,16 +9,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Exclusive takes the file for this handle alone, or fails at once with [ErrInUse].
-func Exclusive(f *os.File) error { return lock(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
-
-// Shared takes it such that others can share it, or fails at once with [ErrInUse].
-func Shared(f *os.File) error { return lock(f, 0) }
-
-// lock locks one byte far behind the end: Windows refuses others to read what is locked.
-func lock(f *os.File, how uint32) error {
+// Exclusive takes the file for this handle alone, or fails at once with [ErrInUse]. It locks one byte far behind the
+// end: Windows refuses others to read what is locked.
+func Exclusive(f *os.File) error {
 	at := windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxInt32}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	const how = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	err := windows.LockFileEx(windows.Handle(f.Fd()), how, 0, 1, 0, &at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return ErrInUse
 	}

@@ -26,6 +26,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
+	"locklab/workloads/mutex"
 )
 
 // Path is where masters serve the workload.
@@ -153,7 +154,7 @@ func (s *Service) cycle(ctx context.Context, resource string) (at int64, granted
 }
 
 // Master is a master as the controller reaches it.
-type Master struct{ Name, URL, Token string }
+type Master = mutex.Master
 
 // Measure has all masters run the plan at once, and returns the event that records it.
 func Measure(ctx context.Context, masters []Master, plan Plan) (history.Event, error) {

@@ -79,9 +79,9 @@ func (c *cluster) settleClocks(ctx context.Context) error {
 		c.settleClock(m, m.clock.boundAtEnd(end))
 		return nil
 	})
-	for _, host := range c.losses.hosts() {
+	for host, at := range c.lost {
 		if m := c.machine(host); m.clock.readNS != 0 {
-			c.settleClock(m, m.clock.boundUnread(c.losses.at(host)))
+			c.settleClock(m, m.clock.boundUnread(at))
 		}
 	}
 	return err
@@ -93,7 +93,7 @@ func (c *cluster) settleClock(m *machine, bound time.Duration) {
 	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Add, "error", bound)
 }
 
-// clockFacts are the worst that was seen of each host's clock over all runs.
+// clockFacts are the worst that was seen of each host's clock over all runs, by host.
 type clockFacts struct {
 	mu    sync.Mutex
 	worst map[string]result.Clock
@@ -106,7 +106,7 @@ func (f *clockFacts) add(r result.Clock) {
 	if f.worst == nil {
 		f.worst = map[string]result.Clock{}
 	}
-	if have, known := f.worst[r.Host]; !known || r.ErrorNS > have.ErrorNS {
+	if r.ErrorNS >= f.worst[r.Host].ErrorNS {
 		f.worst[r.Host] = r
 	}
 }
@@ -114,8 +114,6 @@ func (f *clockFacts) add(r result.Clock) {
 // report adds what is known to the result, in the order of the hosts; nothing if
 // all of them are this machine.
 func (f *clockFacts) report(order []string, run *result.Run) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, host := range order {
 		if r, known := f.worst[host]; known {
 			run.Clocks = append(run.Clocks, r)

@@ -15,8 +15,10 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/httpapi"
 	"locklab/nodes/agent"
+	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
+	"locklab/workloads/mutex"
 )
 
 // cluster is the nodes and links of one run.
@@ -28,19 +30,18 @@ type cluster struct {
 
 	followers map[string]*agent.Follower // by host
 	recorder  history.Recorder
-	logDir    string // where the nodes' logs are kept
-	losses    losses
-	endWatch  func()
+	logDir    string           // where the nodes' logs are kept
+	stopped   sync.Map         // host -> when a fault of the scenario began to stop it, on clock.Mono
+	lost      map[string]int64 // host -> when it went, of those that were not back when the run ended
 }
 
-// up brings the cluster of one run up, and empties the machines before. Its error is errHostLost if a
-// host that the run needs is gone, errGivenUp if a machine is too slow.
+// up brings the cluster of one run up, and empties the machines before. Its error is errGivenUp if a host that the
+// run needs is gone, or a machine is too slow.
 func (f *fleet) up(ctx context.Context, p plan, rec history.Recorder, logDir string) (_ *cluster, err error) {
-	c := &cluster{fleet: f, topo: p.topo, plan: p, addrs: map[string]map[string]string{}, recorder: rec, logDir: logDir, endWatch: func() {}}
+	c := &cluster{fleet: f, topo: p.topo, plan: p, recorder: rec, logDir: logDir}
 	defer func() {
 		if err != nil {
-			err = giveUp(c.blameLosses(ctx, err))
-			err = errors.Join(err, c.down(ctx))
+			err = errors.Join(giveUp(err), c.down(ctx))
 		}
 	}()
 	if err := c.each(func(m *machine) error {
@@ -52,9 +53,6 @@ func (f *fleet) up(ctx context.Context, p plan, rec history.Recorder, logDir str
 		return nil, fmt.Errorf("empty the hosts: %w", err)
 	}
 	c.follow(ctx)
-	if err := c.reserve(ctx); err != nil {
-		return nil, err
-	}
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -86,54 +84,39 @@ func (c *cluster) follow(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx) // what an interrupted run did is evidence too
 	c.followers = map[string]*agent.Follower{}
 	for _, h := range c.topo.Hosts {
-		m := c.fleet.machines[h.Name]
+		m := c.machine(h.Name)
 		c.followers[h.Name] = m.agent.Follow(ctx, func(e history.Event) error {
 			m.clock.shift(&e)
 			c.recorder.Record(e)
 			return nil
 		})
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		c.keepWatch(ctx)
-	}()
-	c.endWatch = func() {
-		cancel()
-		<-watched
-	}
 }
 
-func (c *cluster) reserve(ctx context.Context) error {
+func (c *cluster) machine(host string) *machine { return c.fleet.machines[host] }
+
+// connect reserves the nodes' addresses, opens a link for everything that one node dials on another host, and
+// has the hosts that are linked probe each other.
+func (c *cluster) connect(ctx context.Context) error {
 	var mu sync.Mutex
-	err := together(c.topo.Nodes(), func(n topology.Placed) error {
+	c.addrs = map[string]map[string]string{}
+	if err := together(c.topo.Nodes(), func(n topology.Placed) error {
 		found, err := c.machine(n.Host).agent.Reserve(ctx, n.Name, n.Role)
 		mu.Lock()
 		defer mu.Unlock()
 		c.addrs[n.Name] = found
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return fmt.Errorf("reserve addresses: %w", err)
 	}
-	return nil
-}
-
-func (c *cluster) machine(host string) *machine { return c.fleet.machines[host] }
-
-// connect opens a link for everything that one node dials on another host, and has
-// the hosts that are linked probe each other.
-func (c *cluster) connect(ctx context.Context) error {
-	err := together(c.plan.wires, func(w wire) error {
+	if err := together(c.plan.wires, func(w wire) error {
 		addr, err := c.open(ctx, w)
 		if err != nil {
 			return fmt.Errorf("open link from %s to %s: %w", w.from.Host, w.to.Name, err)
 		}
-		c.plan.set(w, catalog.Way{Link: addr, To: c.addrs[w.to.Name][w.port]})
+		c.plan.ways.Store(w, catalog.Way{Link: addr, To: c.addrs[w.to.Name][w.port]})
 		return nil
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	return c.probe(ctx)
@@ -162,17 +145,14 @@ func oneWay(rtt topology.RTT) link.Delay {
 }
 
 func (c *cluster) probe(ctx context.Context) error {
-	echo := map[string]string{}
-	for _, h := range c.topo.Hosts {
-		info, err := c.machine(h.Name).links.Info(ctx)
-		if err != nil {
-			return fmt.Errorf("ask %s for its echo address: %w", h.Name, err)
-		}
-		echo[h.Name] = info.Echo
-	}
 	err := together(c.plan.hostPairs(false), func(pair [2]string) error {
+		info, err := c.machine(pair[1]).links.Info(ctx)
+		if err != nil {
+			return err
+		}
 		delay := oneWay(c.topo.Between(pair[0], pair[1]))
-		return c.machine(pair[0]).links.Probe(ctx, link.Peer{Host: pair[1], Echo: echo[pair[1]], Up: delay, Down: delay})
+		peer := link.Peer{Host: pair[1], Echo: info.Echo, Up: delay, Down: delay}
+		return c.machine(pair[0]).links.Probe(ctx, peer)
 	})
 	if err != nil {
 		return fmt.Errorf("start probes: %w", err)
@@ -197,9 +177,8 @@ func (c *cluster) start(ctx context.Context, nodes []topology.Placed) error {
 // longer do is no error.
 func (c *cluster) down(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	c.endWatch()
-	c.welcomeBack(ctx)
-	// Whoever dials ends first, so that its good-byes still find their servers.
+	c.findLost(ctx)
+	// Nodes that dial end first, so that their good-byes still find their servers.
 	var errs []error
 	for _, stage := range slices.Backward(c.plan.stages()) {
 		errs = append(errs, c.stop(ctx, stage))
@@ -213,11 +192,8 @@ func (c *cluster) down(ctx context.Context) error {
 		f.Close()
 		return errors.Join(err, f.Err())
 	}))
-	errs = append(errs, c.ask(ctx, c.recordHand))
-	errs = append(errs, c.settleClocks(ctx))
-	errs = append(errs, c.ask(ctx, c.keepLogs))
-	c.recordLostNodes()
-	c.awaitReturn()
+	errs = append(errs, c.ask(ctx, c.recordHand), c.settleClocks(ctx), c.ask(ctx, c.keepLogs))
+	c.recordLost()
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error { return m.agent.Reset(ctx) }))
 	return errors.Join(errs...)
 }
@@ -226,36 +202,32 @@ func (c *cluster) down(ctx context.Context) error {
 // own time, so that one that does not answer costs the others nothing.
 func (c *cluster) ask(ctx context.Context, do func(context.Context, *machine) error) error {
 	return c.each(func(m *machine) error {
-		if c.losses.has(m.Name) {
-			if f := c.followers[m.Name]; f != nil {
-				f.Close()
-			}
+		if _, lost := c.lost[m.Name]; lost {
 			return nil
 		}
 		limited, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
-		return c.tolerate(ctx, m.Name, do(limited, m))
+		return c.tolerate(m.Name, do(limited, m))
 	})
 }
 
 // keepLogs writes what the machine's nodes had to say next to the history.
 func (c *cluster) keepLogs(ctx context.Context, m *machine) error {
-	for _, n := range c.topo.Nodes() {
-		if n.Host != m.Name {
-			continue
-		}
+	host, _ := c.topo.Host(m.Name)
+	for _, n := range host.Nodes {
 		text, err := m.agent.Log(ctx, n.Name)
 		if errors.Is(err, httpapi.ErrNotFound) || (err == nil && text == "") {
 			continue // it was never started, or was silent
 		}
+		if err == nil {
+			err = os.MkdirAll(c.logDir, 0o755)
+		}
+		if err == nil {
+			path := filepath.Join(c.logDir, n.Name+".log")
+			err = os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // reports are to be read by others
+		}
 		if err != nil {
-			return fmt.Errorf("read the log of %s: %w", n.Name, err)
-		}
-		if err := os.MkdirAll(c.logDir, 0o755); err != nil {
-			return fmt.Errorf("keep node logs: %w", err)
-		}
-		if err := os.WriteFile(filepath.Join(c.logDir, n.Name+".log"), []byte(text), 0o644); err != nil { //nolint:gosec // reports are to be read by others
-			return fmt.Errorf("keep node logs: %w", err)
+			return fmt.Errorf("keep the log of %s: %w", n.Name, err)
 		}
 	}
 	return nil
@@ -263,7 +235,7 @@ func (c *cluster) keepLogs(ctx context.Context, m *machine) error {
 
 func (c *cluster) stop(ctx context.Context, nodes []topology.Placed) error {
 	return together(nodes, func(n topology.Placed) error {
-		if c.losses.has(n.Host) {
+		if _, lost := c.lost[n.Host]; lost {
 			return nil
 		}
 		limited, cancel := context.WithTimeout(ctx, callTime)
@@ -272,10 +244,18 @@ func (c *cluster) stop(ctx context.Context, nodes []topology.Placed) error {
 		if errors.Is(err, httpapi.ErrNotFound) || errors.Is(err, httpapi.ErrConflict) {
 			return nil // it was never started, or has ended
 		}
-		return c.tolerate(ctx, n.Host, err)
+		return c.tolerate(n.Host, err)
 	})
 }
 
 // masterURL is where players and the controller reach a master: directly, no link
 // lies between.
 func (c *cluster) masterURL(name string) string { return "http://" + c.addrs[name]["http"] }
+
+// masters are how the players and the controller reach the masters.
+func (c *cluster) masters() (all []mutex.Master) {
+	for _, m := range c.topo.NodesOf(role.Master) {
+		all = append(all, mutex.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.plan.token})
+	}
+	return all
+}

@@ -10,7 +10,6 @@ import (
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/masternode"
 	"locklab/internal/posix"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
@@ -125,7 +124,7 @@ func (c *Config) UseLocks(names []string, own ...catalog.Lock) (err error) {
 		return err
 	}
 	for _, l := range own {
-		if !slices.ContainsFunc(c.Locks, func(o catalog.Lock) bool { return o.String() == l.String() }) {
+		if !named(c.Locks, l.String()) {
 			c.Locks = append(c.Locks, l)
 		}
 	}
@@ -148,27 +147,29 @@ func (c *Config) UseLocks(names []string, own ...catalog.Lock) (err error) {
 	return lacking
 }
 
+func named(all []catalog.Lock, spec string) bool {
+	return slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == spec })
+}
+
 // lacks is why a lock cannot be compared on the topology, nil if it can: it has no node
 // of a role that the lock needs, or a host of it is this machine, which has not the
 // server. What other hosts have is for their agents to say, when they are to start it.
 func (c *Config) lacks(lock catalog.Lock) error {
 	for _, need := range lock.Roles() {
-		if len(c.Topology.NodesOf(need)) > 0 {
-			continue
+		if len(c.Topology.NodesOf(need)) == 0 {
+			err := fmt.Errorf("the topology %s has no node with the role %s", c.Topology.Name, need)
+			if why := c.Topology.Without[need]; why != "" {
+				err = fmt.Errorf("%w: %s", err, why)
+			}
+			return err
 		}
-		err := fmt.Errorf("the topology %s has no node with the role %s", c.Topology.Name, need)
-		if why := c.Topology.Without[need]; why != "" {
-			err = fmt.Errorf("%w: %s", err, why)
-		}
-		return err
 	}
 	for _, s := range lock.Servers {
 		here := func(h topology.Host) bool { return h.Agent == "" }
-		if s.Missing == nil || !slices.ContainsFunc(c.Topology.HostsOf(s.Name), here) {
-			continue
-		}
-		if err := s.Missing(); err != nil {
-			return err
+		if s.Missing != nil && slices.ContainsFunc(c.Topology.HostsOf(s.Name), here) {
+			if err := s.Missing(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -262,7 +263,8 @@ func (c *Config) load() string {
 	if p := c.patience(); p != usualPatience {
 		patience = fmt.Sprintf("patience=%v ", p)
 	}
-	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s%s", c.Workload.Name, c.Rate, c.Duration, c.Warmup, patience, c.Settings))
+	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s%s",
+		c.Workload.Name, c.Rate, c.Duration, c.Warmup, patience, c.Settings))
 }
 
 // fits says whether the combination applies.
@@ -301,46 +303,34 @@ func (c Config) aboutRun(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	return about
 }
 
-// What the agents of this process keep open, by measurement of whole comparisons and
-// with room above: the links carry two sockets for every connection of a wire, and more
-// of them while a fault holds their bytes.
+// What the agents of this process keep open, by measurement of whole comparisons and with room above: the links
+// carry two sockets for every connection of a wire, and more of them while a fault holds their bytes.
 const (
 	filesBase = 128
 	filesWire = 64
-	filesPeer = 16 // peers keep one connection, and try again one at a time
 )
 
 // CheckFiles sees that this process may open as many files as a run needs. Without
 // them agents and links stop accepting connections and the run hangs. Call it when it is
 // known which hosts are local. The Go runtime has raised the limit as far as it may.
 func (c *Config) CheckFiles() error {
-	most, err := posix.OpenFilesMax()
+	have, err := posix.OpenFilesMax()
 	if err != nil {
 		return err
 	}
-	return c.checkFiles(most)
-}
-
-func (c *Config) checkFiles(have uint64) error {
-	most := 0
+	need := uint64(0)
 	for _, lock := range c.Locks {
-		p := newPlan(c, lock, "", 0)
-		files := filesBase
-		for _, w := range p.wires {
-			h, _ := p.topo.Host(w.from.Host)
-			switch {
-			case h.Agent != "":
-			case w.port == masternode.PortPeer:
-				files += filesPeer
-			default:
+		files := uint64(filesBase)
+		for _, w := range newPlan(c, lock, "", 0).wires {
+			if h, _ := c.Topology.Host(w.from.Host); h.Agent == "" {
 				files += filesWire
 			}
 		}
-		most = max(most, files)
+		need = max(need, files)
 	}
-	if need := uint64(most); have < need { //nolint:gosec // not negative
-		return fmt.Errorf("--topology %s: a process may open %d files here, and the lab needs up to %d for its links: raise the limit, such as with `ulimit -n %d`",
-			c.Topology.Name, have, need, need)
+	if have < need {
+		return fmt.Errorf("--topology %s: a process may open %d files here, and the lab needs up to %d for its links: "+
+			"raise the limit, such as with `ulimit -n %d`", c.Topology.Name, have, need, need)
 	}
 	return nil
 }

@@ -44,23 +44,25 @@ type linkControl struct {
 
 var _ chaos.LinkControl = linkControl{}
 
+func (l linkControl) links() *link.Client { return l.cluster.machine(l.host).links }
+
 func (l linkControl) Apply(ctx context.Context, i link.Impairment) error {
 	ctx, cancel := context.WithTimeout(ctx, linkTime)
 	defer cancel()
-	return l.cluster.machine(l.host).links.Apply(ctx, i)
+	return l.links().Apply(ctx, i)
 }
 
 func (l linkControl) Heal(ctx context.Context, id string) (contradicted string, err error) {
 	limited, cancel := context.WithTimeout(ctx, linkTime)
 	defer cancel()
-	contradicted, err = l.cluster.machine(l.host).links.Heal(limited, id)
-	return contradicted, l.cluster.tolerate(ctx, l.host, err)
+	contradicted, err = l.links().Heal(limited, id)
+	return contradicted, l.cluster.tolerate(l.host, err)
 }
 
 func (l linkControl) Probes(ctx context.Context) (link.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, linkTime)
 	defer cancel()
-	return l.cluster.machine(l.host).links.Probes(ctx)
+	return l.links().Probes(ctx)
 }
 
 // nodeControl lets the chaos runner reach nodes through the agents of their hosts.
@@ -68,63 +70,56 @@ type nodeControl struct{ cluster *cluster }
 
 var _ chaos.NodeControl = nodeControl{}
 
-func (n nodeControl) host(node string) (string, error) {
-	placed, ok := n.cluster.topo.Node(node)
-	if !ok {
-		return "", fmt.Errorf("node %q is not part of this run", node)
-	}
-	return placed.Host, nil
-}
-
-func (n nodeControl) with(ctx context.Context, node string, limit time.Duration, do func(context.Context, *agent.Client) error) error {
-	host, err := n.host(node)
-	if err != nil {
-		return err
-	}
+// call asks the agent of a node's host for something that takes at most so long.
+func (n nodeControl) call(
+	ctx context.Context, node string, limit time.Duration, do func(context.Context, *agent.Client) error,
+) error {
+	placed, _ := n.cluster.topo.Node(node)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return do(ctx, n.cluster.machine(host).agent)
-}
-
-func (n nodeControl) Kill(ctx context.Context, node string) error {
-	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Kill(ctx, node) })
-}
-
-func (n nodeControl) Pause(ctx context.Context, node string) error {
-	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Pause(ctx, node) })
-}
-
-func (n nodeControl) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	return n.with(ctx, node, within+callTime, func(ctx context.Context, a *agent.Client) error { return a.PauseAt(ctx, node, point, within) })
+	return do(ctx, n.cluster.machine(placed.Host).agent)
 }
 
 // heal is tolerant: with its host, what is wrong with a node is gone.
-func (n nodeControl) heal(ctx context.Context, node string, do func(context.Context, *agent.Client) error) error {
-	host, err := n.host(node)
-	if err != nil {
-		return err
-	}
-	return n.cluster.tolerate(ctx, host, n.with(ctx, node, callTime, do))
+func (n nodeControl) heal(node string, err error) error {
+	placed, _ := n.cluster.topo.Node(node)
+	return n.cluster.tolerate(placed.Host, err)
+}
+
+func (n nodeControl) Kill(ctx context.Context, node string) error {
+	return n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Kill(ctx, node) })
+}
+
+func (n nodeControl) Pause(ctx context.Context, node string) error {
+	return n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Pause(ctx, node) })
+}
+
+func (n nodeControl) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+	return n.call(ctx, node, within+callTime, func(ctx context.Context, a *agent.Client) error {
+		return a.PauseAt(ctx, node, point, within)
+	})
 }
 
 func (n nodeControl) Resume(ctx context.Context, node string) error {
-	return n.heal(ctx, node, func(ctx context.Context, a *agent.Client) error { return a.Resume(ctx, node) })
+	return n.heal(node, n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
+		return a.Resume(ctx, node)
+	}))
 }
 
 func (n nodeControl) Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error {
-	return n.with(ctx, node, delay+2*callTime, func(ctx context.Context, a *agent.Client) error {
+	return n.call(ctx, node, delay+2*callTime, func(ctx context.Context, a *agent.Client) error {
 		return a.Restart(ctx, node, agent.RestartOptions{Wipe: wipe, Delay: delay})
 	})
 }
 
 func (n nodeControl) SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error {
-	return n.with(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
+	return n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
 		return a.SetClock(ctx, node, process.Skew{Offset: offset, Rate: rate})
 	})
 }
 
 func (n nodeControl) ClockOffset(ctx context.Context, node string) (offset time.Duration, err error) {
-	err = n.with(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
+	err = n.call(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
 		offset, err = a.NodeClock(ctx, node)
 		return err
 	})
@@ -132,15 +127,17 @@ func (n nodeControl) ClockOffset(ctx context.Context, node string) (offset time.
 }
 
 func (n nodeControl) SetDisk(ctx context.Context, node string, disk fault.Disk) error {
-	set := func(ctx context.Context, a *agent.Client) error { return a.SetDisk(ctx, node, diskfault.Fault(disk)) }
+	err := n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
+		return a.SetDisk(ctx, node, diskfault.Fault(disk))
+	})
 	if disk == (fault.Disk{}) {
-		return n.heal(ctx, node, set)
+		return n.heal(node, err)
 	}
-	return n.with(ctx, node, callTime, set)
+	return err
 }
 
 func (n nodeControl) Disk(ctx context.Context, node string) (seen chaos.DiskSeen, err error) {
-	err = n.with(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
+	err = n.call(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
 		s, err := a.Disk(ctx, node)
 		seen = chaos.DiskSeen{Disk: fault.Disk(s.Fault), Hit: s.Hit, Done: s.Done, Least: s.Least}
 		return err
@@ -149,17 +146,16 @@ func (n nodeControl) Disk(ctx context.Context, node string) (seen chaos.DiskSeen
 }
 
 func (n nodeControl) State(ctx context.Context, node string) (state chaos.NodeState, err error) {
-	err = n.with(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
+	err = n.call(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
 		all, err := a.Nodes(ctx)
-		if err != nil {
-			return err
-		}
 		i := slices.IndexFunc(all, func(s agent.NodeStatus) bool { return s.Name == node })
-		if i < 0 {
-			return fmt.Errorf("the agent does not know node %q", node)
+		if err == nil && i < 0 {
+			err = fmt.Errorf("the agent does not know node %q", node)
 		}
-		state = chaos.NodeState(all[i].State)
-		return nil
+		if err == nil {
+			state = chaos.NodeState(all[i].State)
+		}
+		return err
 	})
 	return state, err
 }
@@ -174,11 +170,14 @@ type externalControl struct {
 var _ chaos.External = externalControl{}
 
 func (e externalControl) Start(ctx context.Context, run, hosts []string) error {
-	e.cluster.losses.expect(hosts)
+	e.cluster.expectLoss(hosts)
 	e.cluster.fleet.log.Info("external fault begins", "run", run, "hosts", hosts)
 	err := e.programs.Start(ctx, run)
 	if err != nil && ctx.Err() == nil {
 		e.cluster.fleet.notice(fmt.Sprintf("warning: the external fault %s did not begin: %v", strings.Join(run, " "), err))
+	}
+	for _, host := range hosts {
+		e.cluster.fleet.notice(fmt.Sprintf("host %s is away, as the scenario asks", host))
 	}
 	return err
 }

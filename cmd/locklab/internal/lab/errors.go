@@ -8,21 +8,22 @@ import (
 	"strings"
 	"syscall"
 
+	"locklab/internal/httpapi"
 	"locklab/nodes/agent"
 )
 
-// A machine that is too busy starts a node too late, does not stop it in time, or lets a follower of
-// events fall behind. A machine that is too full has no file descriptor left. That ends one run, which
-// decides nothing, and not the comparison: the next run begins with empty hosts, and the lab kills for
-// it what it could not stop gently.
+// A machine that is too busy starts a node too late, does not stop it in time, or lets a follower of events fall
+// behind. A machine that is too full has no file descriptor left. A host elsewhere can be gone. That ends one run,
+// which decides nothing, and not the comparison: the next run begins with empty hosts, and the lab kills for it what
+// it could not stop gently.
 
-// errGivenUp says that a run could not begin, go on or end with what the machine had.
+// errGivenUp says that a run could not begin, go on or end with what the machines had.
 var errGivenUp = errors.New("given up")
 
-// giveUp makes the error of a run errGivenUp if the machine lacked time or file descriptors. Everything
+// giveUp makes the error of a run errGivenUp if a machine was gone, or lacked time or file descriptors. Everything
 // else (a program that is missing, a node that ends with an error) would be the same in the next run.
 func giveUp(err error) error {
-	if err == nil || errors.Is(err, errHostLost) || !lackedTime(err) && !lackedFiles(err) {
+	if err == nil || !lackedTime(err) && !lackedFiles(err) && !errors.Is(err, httpapi.ErrUnreachable) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errGivenUp, err)
@@ -50,5 +51,6 @@ func firstLine(err error) string {
 // Said is an error for people: without the sentinels that programs look for, with which its
 // clauses end.
 func Said(err error) string {
-	return regexp.MustCompile(`(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`).ReplaceAllString(err.Error(), "$4")
+	sentinels := regexp.MustCompile(`(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`)
+	return sentinels.ReplaceAllString(err.Error(), "$4")
 }

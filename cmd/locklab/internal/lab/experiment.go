@@ -18,10 +18,9 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
 	"locklab/locks/clock"
-	"locklab/nodes/role"
 	"locklab/nodes/topology"
+	"locklab/reports/live"
 	"locklab/workloads/history"
-	"locklab/workloads/mutex"
 	"locklab/workloads/result"
 )
 
@@ -66,9 +65,8 @@ var errInterrupted = errors.New("interrupted")
 
 // run brings the cluster up, lets the workload and the scenario run, takes the
 // cluster down, and judges the history. An interrupted run gives the row of
-// what there is, with errInterrupted, if it had begun to measure. A run that lost a
-// host, or had to be given up, gives a row that decides nothing, also if it could not
-// even begin.
+// what there is, with errInterrupted, if it had begun to measure. A run that had to be given up gives a row that
+// decides nothing, also if it could not even begin.
 func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	path := filepath.Join(x.config.Dir, x.historyFile())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -91,27 +89,24 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 		}
 	}()
 	measured, runErr := x.record(recorded, file)
-	if errors.Is(runErr, errGivenUp) && ctx.Err() == nil { // so says the history, and decides nothing
+	switch {
+	case ctx.Err() != nil:
+		runErr = errInterrupted
+	case errors.Is(runErr, errGivenUp):
 		x.fleet.log.Warn("the run was given up", "run", x.name(), "error", runErr)
 		file.Record(history.Event{Kind: history.KindGivenUp, AtNS: clock.Mono(), Error: firstLine(runErr)})
 		measured, runErr = true, nil
 	}
 	if err := file.Close(); err != nil {
-		if errors.Is(runErr, context.Canceled) && ctx.Err() == nil {
+		if errors.Is(runErr, context.Canceled) {
 			runErr = nil // that is how the record's end ended it
 		}
 		return nil, errors.Join(runErr, err)
 	}
-	if ctx.Err() != nil {
-		runErr = errInterrupted
-	}
-	if errors.Is(runErr, errHostLost) { // the history says so, and decides nothing
-		measured, runErr = true, nil
-	}
 	if !measured || (runErr != nil && !errors.Is(runErr, errInterrupted)) {
 		return nil, runErr
 	}
-	row, err := rowOf(context.WithoutCancel(ctx), x.config.Dir, x.historyFile(), runErr != nil) // an interrupted run is judged, too
+	row, err := rowOf(context.WithoutCancel(ctx), x.config.Dir, x.historyFile(), runErr != nil) // if interrupted, too
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +115,10 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 
 // record makes the history. It says whether the measured part was reached.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
-	first := &headed{out: file}
-	defer func() { first.Begin(x.head(0)) }() //nolint:contextcheck // planning waits for nothing; a run that failed early has a head too
-	rec := seen{first, x.config.Live}
-
+	rec := &recorder{file: file, live: x.config.Live}
+	defer func() { rec.begin(x.head(0)) }() //nolint:contextcheck // planning waits for nothing; a run that failed early has a head too
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	outlook := x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // planning waits for nothing
-	p.hold, p.clocks, p.calls = x.scenario.Wants.Hold, outlook.clocks, outlook.calls
+	p.hold, p.outlook = x.scenario.Wants.Hold, x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // likewise
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
@@ -143,36 +135,59 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		err = errors.Join(err, down)
 	}()
 	rtt := c.measureRTT(ctx)
-	head := x.head(rtt) //nolint:contextcheck // planning waits for nothing
-	first.Begin(head)
-	x.config.Live.Record(head)
+	rec.begin(x.head(rtt)) //nolint:contextcheck // planning waits for nothing
 	measured, err = x.measure(ctx, c, rec)
-	if err == nil && measured && ctx.Err() == nil && x.measuresCapacity(rtt) {
+	calm := measured && len(x.scenario.Timeline) == 0 && x.play == nil
+	if err == nil && calm && x.config.Capacity && rtt > 0 && ctx.Err() == nil {
 		err = x.measureCapacity(ctx, c, rec)
 	}
-	if err == nil && measured && ctx.Err() == nil && x.config.Throughput && len(x.scenario.Timeline) == 0 {
+	if err == nil && calm && x.config.Throughput && ctx.Err() == nil {
 		err = x.measureThroughput(ctx, c, rec)
 	}
 	if err != nil && ctx.Err() == nil {
-		err = giveUp(c.blameLosses(ctx, err))
+		err = giveUp(err)
 	}
 	return measured, err
 }
 
 // head is the first event of the history.
 func (x *experiment) head(rtt time.Duration) history.Event {
-	topo, second := x.config.Topology, int64(0)
-	if longer := x.config.Topology.Second(); longer > time.Second {
-		second = int64(longer)
-	}
-	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &history.Run{
+	topo := x.config.Topology
+	run := history.Run{
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
-		Expect: expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect), Planned: planned(x.scenario, x.config.Duration),
-		HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(), RTTNS: int64(rtt), SecondNS: second, LeaseNS: int64(x.lock.Lease),
-		Program: programOf(x.lock, topo), Seats: x.config.seats(),
-	}}
+		Expect:  expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect),
+		Planned: planned(x.scenario, x.config.Duration), HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(),
+		RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
+	}
+	if second := topo.Second(); second > time.Second {
+		run.SecondNS = int64(second)
+	}
+	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &run}
+}
+
+// expected converts an expectation of the rules into the form of histories.
+func expected(s scenario.Scenario, e scenario.Expectation) *history.Expect {
+	want := &history.Expect{Safety: e.Safety, Liveness: e.Liveness}
+	if len(s.Timeline) == 0 {
+		want.Availability.Outside = e.Served
+	} else {
+		want.Availability.During = e.Served
+	}
+	return want
+}
+
+// planned are the faults that the scenario asks for in a run that measures for so long.
+func planned(s scenario.Scenario, measured time.Duration) []history.Planned {
+	var all []history.Planned
+	for _, p := range s.Schedule(measured) {
+		all = append(all, history.Planned{
+			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Target,
+			AtNS: int64(p.Window.From), ForNS: int64(p.Window.Until - p.Window.From),
+		})
+	}
+	return all
 }
 
 // programOf is what the history says of a lock that the user brings; nil of others.
@@ -202,7 +217,14 @@ const lead = 50 * time.Millisecond
 func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Recorder) (measured bool, err error) {
 	start := clock.Mono() + int64(lead)
 	over := make(chan struct{}) // closed when a run with faults is to end
-	clients, err := x.clients(c, rec, start, over)
+	run := x.load(c, rec, start)
+	switch {
+	case x.play != nil:
+		run.Stop = x.play.stop
+	case len(x.scenario.Timeline) > 0:
+		run.Stop, run.Duration = over, run.Duration+latest
+	}
+	clients, err := x.config.Load.Begin(run)
 	if err != nil {
 		return false, err
 	}
@@ -227,49 +249,28 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 			if clock.Sleep(done, time.Duration(rest)) == nil {
 				close(over)
 			}
-			return nil
 		case <-done.Done():
-			return nil
 		}
-	})
-	group.Go(func() error {
-		x.watch(done, clients, start)
 		return nil
 	})
-	group.Go(func() error {
-		x.fleet.measure(done, rec)
-		return nil
-	})
-	group.Go(func() error {
-		x.watchWaits(done, c)
-		return nil
-	})
+	c.watchHosts(done, group)
+	var watching sync.WaitGroup
+	watching.Go(func() { x.watch(done, clients, start) })
+	watching.Go(func() { x.fleet.measure(done, rec) })
+	watching.Go(func() { x.watchWaits(done, c) })
 	err = group.Wait()
+	finish()
+	watching.Wait()
 	return measured, err
-}
-
-// clients prepares what the clients do in this run.
-func (x *experiment) clients(c *cluster, rec history.Recorder, start int64, over <-chan struct{}) (catalog.Clients, error) {
-	run := x.load(c, rec, start)
-	switch {
-	case x.play != nil:
-		run.Stop = x.play.stop
-	case len(x.scenario.Timeline) > 0:
-		run.Stop, run.Duration = over, run.Duration+latest
-	}
-	return x.config.Load.Begin(run)
 }
 
 // load is what the clients are put on.
 func (x *experiment) load(c *cluster, rec history.Recorder, start int64) catalog.Run {
-	run := catalog.Run{
-		Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(), Wants: x.scenario.Wants,
+	return catalog.Run{
+		Masters: c.masters(), Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Wants: x.scenario.Wants,
+		Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(),
 		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
 	}
-	for _, m := range c.topo.NodesOf(role.Master) {
-		run.Masters = append(run.Masters, mutex.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.plan.token})
-	}
-	return run
 }
 
 func (x *experiment) logStage(stage string) {
@@ -309,37 +310,40 @@ func (x *experiment) watch(done context.Context, clients catalog.Clients, start 
 	}
 }
 
-// headed is a recorder whose events wait for the description of the run, which is the first of the history.
-type headed struct {
+// recorder passes the run's events to its history and the live page. In the history they wait for the head, which
+// is known later than the first of them.
+type recorder struct {
+	file    history.Recorder
+	live    *live.Board
 	mu      sync.Mutex
-	out     history.Recorder
 	begun   bool
 	waiting []history.Event
 }
 
-// Record passes the event on, or keeps it until Begin.
-func (h *headed) Record(e history.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.begun {
-		h.waiting = append(h.waiting, e)
+// Record implements [history.Recorder].
+func (r *recorder) Record(e history.Event) {
+	r.live.Record(e)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.begun {
+		r.waiting = append(r.waiting, e)
 		return
 	}
-	h.out.Record(e)
+	r.file.Record(e)
 }
 
-// Begin writes the description of the run and everything that waited for it.
-// Later calls do nothing.
-func (h *headed) Begin(head history.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.begun {
+// begin records the head and everything that waited for it. Later calls do nothing.
+func (r *recorder) begin(head history.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun {
 		return
 	}
-	h.begun = true
-	h.out.Record(head)
-	for _, e := range h.waiting {
-		h.out.Record(e)
+	r.begun = true
+	r.live.Record(head)
+	r.file.Record(head)
+	for _, e := range r.waiting {
+		r.file.Record(e)
 	}
-	h.waiting = nil
+	r.waiting = nil
 }

@@ -60,23 +60,17 @@ func startFleet(ctx context.Context, topo *topology.Topology, c *Config, log *sl
 	}
 	for _, host := range topo.Hosts {
 		m := &machine{Host: host}
-		url := host.Agent
+		url, token := host.Agent, c.Token
 		if url == "" {
 			config := HostConfig{Config: agent.DefaultConfig(), Seed: c.Seed, Gates: gates, Programs: c.Programs}
 			config.Host, config.Zone, config.DataDir = host.Name, host.Zone, filepath.Join(f.data.Path, host.Name)
 			config.Token, config.Log = own, log
-			m.local, err = StartHost(config)
-			if err != nil {
+			if m.local, err = StartHost(config); err != nil {
 				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)
 			}
-			url = m.local.URL()
+			url, token = m.local.URL(), own
 		}
-		secret := c.Token
-		if m.local != nil {
-			secret = own
-		}
-		m.agent = agent.NewClient(url, secret)
-		m.links = link.NewClient(url, secret)
+		m.agent, m.links = agent.NewClient(url, token), link.NewClient(url, token)
 		f.machines[host.Name] = m
 		f.order = append(f.order, host.Name)
 	}
@@ -96,13 +90,15 @@ func (m *machine) greet(ctx context.Context, deadline int64) error {
 			health, err = m.health(ctx)
 		}
 	}
+	at := fmt.Sprintf("host %s: its agent at %s", m.Name, m.Agent)
 	switch {
 	case errors.Is(err, httpapi.ErrUnauthorized):
-		return fmt.Errorf("host %s: its agent at %s refuses the token: want the agent's own token in LOCKLAB_TOKEN or --token-file: %w", m.Name, m.Agent, err)
+		return fmt.Errorf("%s refuses the token: want the agent's own token in LOCKLAB_TOKEN or --token-file: %w", at, err)
 	case err != nil:
-		return fmt.Errorf("host %s: its agent at %s cannot be reached: start it with `locklab agent --host %s`, or correct the topology: %w", m.Name, m.Agent, m.Name, err)
+		return fmt.Errorf("%s cannot be reached: start it with `locklab agent --host %s`, or correct the topology: %w",
+			at, m.Name, err)
 	case health.Host != m.Name:
-		return fmt.Errorf("host %s: the agent at %s is that of host %s: correct the topology", m.Name, m.Agent, health.Host)
+		return fmt.Errorf("%s is that of host %s: correct the topology", at, health.Host)
 	}
 	m.greeted = true
 	return nil
@@ -114,39 +110,23 @@ func (m *machine) health(ctx context.Context) (agent.Health, error) {
 	return m.agent.Health(ctx)
 }
 
-// enlist empties the machine for a run, and reads its clock. One that is just coming back gets a second
-// chance.
-func (m *machine) enlist(ctx context.Context) error {
-	if err := m.awaitReturn(ctx); err != nil {
-		return err
-	}
-	err := m.tryEnlist(ctx)
-	if errors.Is(err, httpapi.ErrUnreachable) && m.missing(ctx) == nil {
-		return m.tryEnlist(ctx)
-	}
-	return err
-}
-
 // returnTime is how long a host that was stopped on purpose may take to come back.
 const returnTime = 5 * time.Minute
 
-// awaitReturn waits for a host that the run before had stopped.
-func (m *machine) awaitReturn(ctx context.Context) error {
-	if !m.returning {
-		return nil
+// enlist empties the machine for a run, and reads its clock: a machine that was started anew has another one.
+// It waits for a host that the run before had stopped.
+func (m *machine) enlist(ctx context.Context) error {
+	m.instance, m.clock = "", hostClock{}
+	patience := askTime
+	if m.returning {
+		patience = returnTime
 	}
-	if err := m.greet(ctx, clock.Mono()+int64(returnTime)); err != nil {
+	if err := m.greet(ctx, clock.Mono()+int64(patience)); err != nil {
 		return err
 	}
 	m.returning = false
-	return nil
-}
-
-// tryEnlist reads the clock every time: a machine that was started anew has another.
-func (m *machine) tryEnlist(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	m.instance, m.clock = "", hostClock{}
 	if err := m.agent.Reset(ctx); err != nil || m.local != nil {
 		return err
 	}

@@ -19,9 +19,7 @@ func inventoryOf(t *topology.Topology, lock catalog.Lock) (inv fault.Inventory) 
 	for _, h := range t.Hosts {
 		inv.Hosts = append(inv.Hosts, fault.Host{Name: h.Name, Zone: h.Zone})
 	}
-	for _, n := range t.Nodes() {
-		inv.Nodes = append(inv.Nodes, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
-	}
+	inv.Nodes = nodes(t.Nodes())
 	for _, r := range catalog.ServerRoles() {
 		if r.Primary == nil { // who only says which server that is stores nothing
 			inv.Servers = append(inv.Servers, r.Name)
@@ -38,16 +36,13 @@ func inventoryOf(t *topology.Topology, lock catalog.Lock) (inv fault.Inventory) 
 // contents are the names by which a scenario can call what is there.
 func contents(t *topology.Topology) string {
 	var zones, roles []string
-	add := func(list *[]string, name string) {
-		if !slices.Contains(*list, name) {
-			*list = append(*list, name)
-		}
-	}
-	for _, h := range t.Hosts {
-		add(&zones, h.Zone)
-	}
 	for _, n := range t.Nodes() {
-		add(&roles, n.Role)
+		if !slices.Contains(zones, n.Zone) {
+			zones = append(zones, n.Zone)
+		}
+		if !slices.Contains(roles, n.Role) {
+			roles = append(roles, n.Role)
+		}
 	}
 	return fmt.Sprintf("the zones %s and the roles %s", strings.Join(zones, ", "), strings.Join(roles, ", "))
 }
@@ -109,17 +104,19 @@ func (a anyNode) Leader(context.Context) (string, error) {
 
 // Primary is of a role that others name one of, or the only server that there is.
 func (a anyNode) Primary(context.Context) (string, error) {
+	var servers []topology.Placed
+	decided := false // there are nodes that decide which one the primary is
 	for _, r := range catalog.ServerRoles() {
-		if nodes := a.topo.NodesOf(r.Name); r.Primary == nil && (len(nodes) == 1 || len(nodes) > 1 && a.decided()) {
-			return nodes[0].Name, nil
+		if found := a.topo.NodesOf(r.Name); r.Primary == nil {
+			servers = append(servers, found...)
+		} else {
+			decided = decided || len(found) > 0
 		}
 	}
+	if len(servers) == 1 || decided && len(servers) > 0 {
+		return servers[0].Name, nil
+	}
 	return "", fmt.Errorf("no node is a primary: %w", fault.ErrNoTarget)
-}
-
-// decided says whether there are nodes that decide which one the primary is.
-func (a anyNode) decided() bool {
-	return slices.ContainsFunc(catalog.ServerRoles(), func(r role.Role) bool { return r.Primary != nil && len(a.topo.NodesOf(r.Name)) > 0 })
 }
 
 func (a anyNode) first(wanted ...string) (string, error) {

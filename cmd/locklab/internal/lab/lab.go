@@ -41,7 +41,9 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 }
 
 // with runs something on the hosts of the comparisons, and keeps their result.
-func with(ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *results) error) (result.File, error) {
+func with(
+	ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *results) error,
+) (result.File, error) {
 	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
 	// often leaves more of the machine to what is measured.
@@ -50,7 +52,8 @@ func with(ctx context.Context, parts []Config, earlier *result.File, display pro
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Zones: c.zones(), Command: c.Command, Args: c.Args, Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
+		Topology: c.Topology.Name, Zones: c.zones(), Command: c.Command, Args: c.Args,
+		Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
 		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit, Inputs: c.Inputs,
 	}}
 	if earlier != nil {
@@ -117,7 +120,8 @@ func goesOnFrom(run *result.Run, earlier result.File) {
 	was := earlier.Run
 	kept := len(slices.DeleteFunc(slices.Clone(earlier.Rows), func(r result.Row) bool { return r.Partial }))
 	if kept > 0 && (was.Commit != run.Commit || was.Host != run.Host || !maps.Equal(was.Versions, run.Versions)) {
-		run.Warn(fmt.Sprintf("%d rows were measured before the run was resumed: by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
+		run.Warn(fmt.Sprintf("%d rows were measured before the run was resumed: "+
+			"by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
 			kept, was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
 	}
 }
@@ -154,7 +158,7 @@ func whole(parts []Config) Config {
 		maps.Copy(c.Inputs, p.Inputs)
 		c.Unfit = append(c.Unfit, p.Unfit...)
 		for _, lock := range p.Locks {
-			if !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.String() == lock.String() }) {
+			if !named(c.Locks, lock.String()) {
 				c.Locks = append(c.Locks, lock)
 			}
 		}
@@ -177,7 +181,8 @@ const (
 // openLog keeps what agents and links have to say out of the console. The log is locked
 // as long as this process works in the directory; see Complete.
 func openLog(dir string) (io.Closer, *slog.Logger, error) {
-	f, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // meant to be read by others
+	path := filepath.Join(dir, LogFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // meant to be read by others
 	if err != nil {
 		return nil, nil, fmt.Errorf("create log: %w", err)
 	}
@@ -199,48 +204,40 @@ func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
 	}
 }
 
-// combinations runs every lock under every scenario, in the order of eachFit.
+// combinations runs every lock under every scenario, in the order of eachFit, as often as asked, but for the runs
+// that have their rows.
 func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
 	for lock, s := range c.eachFit {
-		err := c.combination(ctx, fleet, display, rows, lock, s)
-		if errors.Is(err, errInterrupted) || ctx.Err() != nil {
-			rows.file.Run.Interrupted = true
-			return nil // an interruption is no error: there is a report of what was measured
-		}
-		if err != nil {
-			return fmt.Errorf("%s under %s: %w", lock, s.Name, err)
-		}
-	}
-	return nil
-}
-
-// combination runs one lock under one scenario as often as asked, but for the runs that have
-// their rows.
-func (c *Config) combination(ctx context.Context, fleet *fleet, display progress.Display, rows *results, lock catalog.Lock, s scenario.Scenario) error {
-	for i := range c.Repeat {
-		x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
-		if rows.done(c.key(lock, s), x.repeat) {
-			continue
-		}
-		if err := rows.drop(c.key(lock, s), x.repeat); err != nil {
-			return err
-		}
-		display.Begin(x.name(), c.aboutRun(lock, s))
-		row, err := x.run(ctx)
-		if row != nil {
-			err = errors.Join(err, x.end(*row, rows))
-		}
-		if err != nil {
-			return err
+		for i := range c.Repeat {
+			x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
+			if rows.done(c.key(lock, s), x.repeat) {
+				continue
+			}
+			err := rows.drop(c.key(lock, s), x.repeat)
+			if err == nil {
+				display.Begin(x.name(), c.aboutRun(lock, s))
+				err = x.kept(ctx, rows)
+			}
+			if errors.Is(err, errInterrupted) || ctx.Err() != nil {
+				rows.file.Run.Interrupted = true
+				return nil // an interruption is no error: there is a report of what was measured
+			}
+			if err != nil {
+				return fmt.Errorf("%s under %s: %w", lock, s.Name, err)
+			}
 		}
 	}
 	return nil
 }
 
-// end tells of a run and keeps its row.
-func (x *experiment) end(row result.Row, rows *results) error {
-	err := rows.put(row)
-	x.display.End(*rows.file, row)
-	x.config.Live.End(*rows.file, row)
+// kept runs, keeps the row, and tells of it. A session that was interrupted before it was played leaves none.
+func (x *experiment) kept(ctx context.Context, rows *results) error {
+	row, err := x.run(ctx)
+	if row == nil || x.play != nil && errors.Is(err, errInterrupted) {
+		return err
+	}
+	err = errors.Join(err, rows.put(*row))
+	x.display.End(*rows.file, *row)
+	x.config.Live.End(*rows.file, *row)
 	return err
 }

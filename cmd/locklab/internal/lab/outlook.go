@@ -43,13 +43,15 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		return o
 	}
 	if c.Duration < s.MinDuration {
-		o.unfit = otherRunError{fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long", c.Duration, s.MinDuration, s.Name)}
+		o.unfit = otherRunError{fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long",
+			c.Duration, s.MinDuration, s.Name)}
 		return o
 	}
 	if o.unfit = s.CheckLease(c.Duration, lock.Lease, lock.String()); o.unfit != nil {
 		return o
 	}
-	if o.plans, o.unfit = s.Plan(context.Background(), inventoryOf(topo, lock), anyNode{topo, c.resources(s)}); o.unfit != nil { // it asks no node
+	resolver := anyNode{topo, c.resources(s)} // it asks no node
+	if o.plans, o.unfit = s.Plan(context.Background(), inventoryOf(topo, lock), resolver); o.unfit != nil {
 		return o
 	}
 	o.expect = s.Expect(subject(topo, lock, c.Duration), o.plans)
@@ -58,6 +60,25 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
 	}
 	return o
+}
+
+// Expected is the expectation for a lock under a scenario in a topology, with its rules; unfit is why the
+// scenario does not apply.
+func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
+	c := Config{Duration: DefaultDuration}
+	if err := c.UseTopology(place, ""); err != nil {
+		return e, nil, err
+	}
+	s, err := scenario.Load(nameOrPath, c.Topology.Zones[0].Short)
+	if err != nil {
+		return e, nil, err
+	}
+	c.Duration = max(c.Duration, s.MinDuration)
+	o := c.outlook(lock, s)
+	if o.expect.SafetyBy.Safety == "" { // else only this machine or this duration does not fit
+		return e, o.unfit, nil
+	}
+	return o.expect, nil, nil
 }
 
 // otherRunError is why a scenario fits no lock in this run, although it would with other flags.
@@ -83,9 +104,12 @@ func (c *Config) checkScenarios() error {
 			switch {
 			case err == nil:
 			case applies, c.Suite, elsewhere && len(c.Scenarios) > 1:
-				c.Unfit = append(c.Unfit, result.Unfit{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: Said(err)})
+				c.Unfit = append(c.Unfit, result.Unfit{
+					Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: Said(err),
+				})
 			default:
-				return fmt.Errorf("--scenarios: %s does not apply to %s: %w; on the topology %s it has %s", s.Name, lock, err, c.Topology.Name, contents(lock.Part(c.Topology)))
+				return fmt.Errorf("--scenarios: %s does not apply to %s: %w; on the topology %s it has %s",
+					s.Name, lock, err, c.Topology.Name, contents(lock.Part(c.Topology)))
 			}
 		}
 	}
@@ -119,28 +143,30 @@ func (c *Config) knows(spec locks.Spec) error {
 
 // checkData says which roles cannot lose their data.
 func checkData(name string) error {
-	roles := Roles(nil)
-	i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == name })
+	r, known := roleOf(name)
 	switch {
-	case i < 0:
+	case !known:
 		return fmt.Errorf("%q is not a role: want one of %s", name, strings.Join(RoleNames(), ", "))
-	case roles[i].KeepsData != "":
-		return fmt.Errorf("%s: want another role, or none", roles[i].KeepsData)
-	default:
-		return nil
+	case r.KeepsData != "":
+		return fmt.Errorf("%s: want another role, or none", r.KeepsData)
 	}
+	return nil
+}
+
+func roleOf(name string) (r role.Role, known bool) {
+	all := Roles(nil)
+	if i := slices.IndexFunc(all, func(r role.Role) bool { return r.Name == name }); i >= 0 {
+		return all[i], true
+	}
+	return r, false
 }
 
 // add sees that what a fault wants of nodes is something that their roles can do, and notes what
 // must be started for it.
 func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.Topology, lock catalog.Lock) error {
-	roles := Roles(nil)
 	for _, name := range p.Nodes() {
 		node, _ := topo.Node(name)
-		i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == node.Role })
-		if i < 0 {
-			continue
-		}
+		r, _ := roleOf(node.Role)
 		if slices.Contains(p.Disks, name) {
 			if p.Disk.Full {
 				o.calls[node.Role] = diskfault.Writes
@@ -148,40 +174,38 @@ func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.To
 				o.calls[node.Role] = diskfault.Syncs
 			}
 		}
-		o.clocks = o.clocks || !roles[i].OwnClock && slices.Contains(p.Clocks, name)
-		if err := able(s, p, node, roles[i], topo, lock); err != nil {
+		o.clocks = o.clocks || !r.OwnClock && slices.Contains(p.Clocks, name)
+		host, _ := topo.Host(node.Host)
+		if err := able(s, p, name, r, lock.Program && r.Name == role.Master, host.Agent == ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// able is nil if the fault can be made at the node.
-func able(s scenario.Scenario, p scenario.Planned, node topology.Placed, r role.Role, topo *topology.Topology, lock catalog.Lock) error {
-	refuse := func(what, want string) error {
-		return fmt.Errorf("%s:%d: fault %s: %s: %s: %w", s.File, p.Step.Line, p.Step.ID, what, want, scenario.ErrInvalid)
-	}
-	if p.Point != "" && !r.Points {
-		return refuse(fmt.Sprintf("%s comes to no point %s", node.Name, p.Point), "want masters, where the locks' clients are")
-	}
-	if beyond := beyondProgram(p.Plan, node.Name); lock.Program && r.Name == role.Master && beyond != "" {
-		return refuse("it would hit "+node.Name+", but not the lock program there, which has "+beyond, "want another fault, or other nodes")
-	}
-	host, _ := topo.Host(node.Host)
-	here := host.Agent == ""
-	if here && slices.Contains(p.Disks, node.Name) {
+// able is nil if the fault can be made at the node of the role, where a program of the user's may hold the lock's
+// client, and which may be here.
+func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, program, here bool) error {
+	clock, disk := slices.Contains(p.Clocks, node), slices.Contains(p.Disks, node)
+	var wrong string
+	switch beyond := beyondProgram(p.Plan, node); {
+	case p.Point != "" && !r.Points:
+		wrong = fmt.Sprintf("%s comes to no point %s: want masters, where the locks' clients are", node, p.Point)
+	case program && beyond != "":
+		wrong = fmt.Sprintf("it would hit %s, but not the lock program there, which has %s: want another fault, or other nodes",
+			node, beyond)
+	case here && disk:
 		return diskfault.Missing()
-	}
-	if !slices.Contains(p.Clocks, node.Name) || r.OwnClock {
+	case !clock || r.OwnClock:
+		return nil
+	case r.Clock == nil:
+		wrong = fmt.Sprintf("the clock of %s cannot be set: want servers of another role than %s", node, r.Name)
+	case here:
+		return fakeclock.Missing()
+	default:
 		return nil
 	}
-	if r.Clock == nil {
-		return refuse(fmt.Sprintf("the clock of %s cannot be set", node.Name), "want servers of another role than "+r.Name)
-	}
-	if here {
-		return fakeclock.Missing()
-	}
-	return nil
+	return fmt.Errorf("%s:%d: fault %s: %s: %w", s.File, p.Step.Line, p.Step.ID, wrong, scenario.ErrInvalid)
 }
 
 // beyondProgram is what a lock program has of its own or of the machine, although the plan breaks
@@ -200,28 +224,29 @@ func beyondProgram(plan fault.Plan, node string) string {
 
 // subject is what expectations must know of a lock.
 func subject(topo *topology.Topology, lock catalog.Lock, measured time.Duration) scenario.Lock {
-	nodes := func(roles ...string) (all []fault.Node) {
-		for _, n := range topo.NodesOf(roles...) {
-			all = append(all, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
-		}
-		return all
-	}
 	l := scenario.Lock{
-		Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lock.Lease, Lease: lock.Lease, Measured: measured, Clients: nodes(role.Master),
+		Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lock.Lease, Lease: lock.Lease, Measured: measured,
+		Clients: nodes(topo.NodesOf(role.Master)),
 	}
-	switch lock.Traits.Agree {
+	switch deciders := nodes(topo.NodesOf(lock.Deciders()...)); lock.Traits.Agree {
 	case locks.AgreeUnknown, locks.AgreeNobody:
 	case locks.AgreeServer:
-		all := nodes(lock.Deciders()...)
-		first := min(1, len(all))
-		l.Deciders, l.Replicas = all[:first], all[first:]
+		first := min(1, len(deciders))
+		l.Deciders, l.Replicas = deciders[:first], deciders[first:]
 	default:
-		l.Deciders = nodes(lock.Deciders()...)
+		l.Deciders = deciders
 	}
 	for _, server := range lock.Servers {
 		if server.Primary != nil {
-			l.Watchers = append(l.Watchers, nodes(server.Name)...)
+			l.Watchers = append(l.Watchers, nodes(topo.NodesOf(server.Name))...)
 		}
 	}
 	return l
+}
+
+func nodes(placed []topology.Placed) (all []fault.Node) {
+	for _, n := range placed {
+		all = append(all, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
+	}
+	return all
 }

@@ -18,7 +18,6 @@ import (
 	"locklab/cmd/locklab/internal/masternode"
 	"locklab/internal/httpapi"
 	"locklab/nodes/agent"
-	"locklab/nodes/diskfault"
 	"locklab/nodes/master"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
@@ -47,35 +46,25 @@ type wire struct {
 
 // plan is which nodes dial which in a run, and each node's settings.
 type plan struct {
-	lock             catalog.Lock
-	topo             *topology.Topology // only what the lock needs
-	cluster          string
-	seed             uint64
-	seats            int                        // of a room
-	hold             time.Duration              // how long masters hold at least
-	patience, second time.Duration              // of players; and what is a second on the whole topology
-	clocks           bool                       // the scenario sets clocks
-	calls            map[string]diskfault.Calls // of each role that are stopped, so that its disks can get slow or full
-	token            string                     // that the run's masters take orders by
-	otlp             string                     // where traces go
-	orders           string                     // that the run's workers take orders of rooms by
-	wires            []wire
-	aliases          map[string]netip.AddrPort // by node: see aliasesOf
-
-	ways *wireWays
-}
-
-// wireWays is where each wire's dialer finds its link, and what lies behind it.
-type wireWays struct {
-	mu  sync.Mutex
-	way map[wire]catalog.Way
+	config  *Config
+	lock    catalog.Lock
+	outlook *outlook           // nil: nothing is broken
+	topo    *topology.Topology // only what the lock needs
+	cluster string
+	seed    uint64
+	hold    time.Duration             // how long masters hold at least
+	token   string                    // that the run's masters take orders by
+	orders  string                    // that the run's workers take orders of rooms by
+	aliases map[string]netip.AddrPort // by node: see aliasesOf
+	wires   []wire
+	ways    *sync.Map // wire -> catalog.Way: where its dialer finds its link, and what lies behind it
 }
 
 // newPlan lays out the run of a lock on the part of the topology that it needs.
 func newPlan(c *Config, lock catalog.Lock, cluster string, seed uint64) plan {
 	p := plan{
-		lock: lock, topo: lock.Part(c.Topology), otlp: c.OTLP, cluster: cluster, seed: seed, seats: c.seats(), patience: c.patience(), second: c.Topology.Second(), token: httpapi.NewToken(), orders: httpapi.NewToken(),
-		ways: &wireWays{way: map[wire]catalog.Way{}},
+		config: c, lock: lock, topo: lock.Part(c.Topology), cluster: cluster, seed: seed,
+		token: httpapi.NewToken(), orders: httpapi.NewToken(), ways: new(sync.Map),
 	}
 	p.aliases = aliasesOf(lock, p.topo)
 	p.connect(role.Master, role.Worker, worker.Port, false)
@@ -116,36 +105,30 @@ func (p plan) stages() [][]topology.Placed {
 			late = slices.Insert(late, len(late)-1, server.Name)
 		}
 	}
-	stages := [][]topology.Placed{slices.DeleteFunc(p.topo.Nodes(), func(n topology.Placed) bool { return slices.Contains(late, n.Role) })}
+	first := slices.DeleteFunc(p.topo.Nodes(), func(n topology.Placed) bool { return slices.Contains(late, n.Role) })
+	stages := [][]topology.Placed{first}
 	for _, name := range late {
 		stages = append(stages, p.topo.NodesOf(name))
 	}
 	return stages
 }
 
-// set notes where the dialer of a wire finds its link.
-func (p plan) set(w wire, way catalog.Way) {
-	p.ways.mu.Lock()
-	defer p.ways.mu.Unlock()
-	p.ways.way[w] = way
-}
-
 // members are the nodes of a role that a node dials, as its host reaches them.
 func (p plan) members(from topology.Placed, ofRole string) (all []catalog.Member) {
-	p.ways.mu.Lock()
-	defer p.ways.mu.Unlock()
 	for _, w := range p.wires {
 		if w.from.Name != from.Name || w.to.Role != ofRole {
 			continue
 		}
-		way := p.ways.way[w]
+		found, _ := p.ways.Load(w)
+		way, _ := found.(catalog.Way)
 		i := slices.IndexFunc(all, func(m catalog.Member) bool { return m.Name == w.to.Name })
 		if i < 0 {
 			rank, _ := p.topo.Rank(w.to.Name)
-			i, all = len(all), append(all, catalog.Member{Name: w.to.Name, Addr: way.Link, Rank: max(rank, 0), Role: ofRole})
+			m := catalog.Member{Name: w.to.Name, Addr: way.Link, Rank: max(rank, 0), Role: ofRole}
 			if alias, has := p.aliases[w.to.Name]; has {
-				all[i].Alias = alias.String()
+				m.Alias = alias.String()
 			}
+			i, all = len(all), append(all, m)
 		}
 		all[i].Ways = append(all[i].Ways, way)
 	}
@@ -156,7 +139,8 @@ func (p plan) members(from topology.Placed, ofRole string) (all []catalog.Member
 func (p plan) aliased(self topology.Placed) (all []catalog.Member) {
 	for _, n := range p.topo.Nodes() {
 		if alias, has := p.aliases[n.Name]; has {
-			all = append(all, catalog.Member{Name: n.Name, Addr: alias.String(), Role: n.Role, Alias: alias.String(), Self: n.Name == self.Name})
+			at := alias.String()
+			all = append(all, catalog.Member{Name: n.Name, Addr: at, Role: n.Role, Alias: at, Self: n.Name == self.Name})
 		}
 	}
 	return all
@@ -178,60 +162,58 @@ func (p plan) hostPairs(ofLock bool) (pairs [][2]string) {
 // spec is how a node is started.
 func (p plan) spec(n topology.Placed) (agent.NodeSpec, error) {
 	settings, err := p.settings(n)
-	return agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings, FakeClock: p.clocks, Disk: p.calls[n.Role]}, err
+	spec := agent.NodeSpec{Name: n.Name, Role: n.Role, Settings: settings}
+	if p.outlook != nil {
+		spec.FakeClock, spec.Disk = p.outlook.clocks, p.outlook.calls[n.Role]
+	}
+	return spec, err
 }
 
 // settings is what a node is told when it starts.
 func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
-	tell := map[string]func(topology.Placed) (any, error){role.Master: p.masterSettings, role.Worker: p.workerSettings}
+	switch n.Role {
+	case role.Master:
+		return p.masterSettings(n)
+	case role.Worker:
+		s := worker.DefaultSettings()
+		s.Name, s.Token, s.OTLP = n.Name, p.orders, p.config.OTLP
+		s.Capacity = cmp.Or(p.config.seats(), s.Capacity)
+		return json.Marshal(s)
+	}
 	for _, s := range p.lock.Servers {
-		tell[s.Name] = func(n topology.Placed) (any, error) {
-			if len(s.Dials) > 0 {
-				return s.Settings(p.aliased(n), p.second), nil
-			}
-			return s.Settings(p.members(n, n.Role), p.second), nil
+		switch {
+		case s.Name != n.Role:
+		case len(s.Dials) > 0:
+			return json.Marshal(s.Settings(p.aliased(n), p.config.Topology.Second()))
+		default:
+			return json.Marshal(s.Settings(p.members(n, n.Role), p.config.Topology.Second()))
 		}
 	}
-	told, known := tell[n.Role]
-	if !known {
-		return nil, fmt.Errorf("node %s: nothing gives settings to the role %s with the lock %s", n.Name, n.Role, p.lock)
-	}
-	s, err := told(n)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(s)
+	return nil, fmt.Errorf("node %s: nothing gives settings to the role %s with the lock %s", n.Name, n.Role, p.lock)
 }
 
-func (p plan) workerSettings(n topology.Placed) (any, error) {
-	s := worker.DefaultSettings()
-	s.Name, s.Token, s.OTLP = n.Name, p.orders, p.otlp
-	s.Capacity = cmp.Or(p.seats, s.Capacity)
-	return s, nil
-}
-
-func (p plan) masterSettings(n topology.Placed) (any, error) {
+func (p plan) masterSettings(n topology.Placed) (jsontext.Value, error) {
 	s := master.DefaultSettings()
-	s.Name, s.Zone, s.Lock, s.Hold, s.WorkerToken, s.OTLP = n.Name, n.Zone, p.lock.String(), p.hold, p.orders, p.otlp
-	s.Patience, s.Second = p.patience, p.second
+	s.Name, s.Zone, s.Lock, s.Hold = n.Name, n.Zone, p.lock.String(), p.hold
+	s.WorkerToken, s.OTLP, s.Patience, s.Second = p.orders, p.config.OTLP, p.config.patience(), p.config.Topology.Second()
 	for _, m := range p.members(n, role.Worker) {
 		w, _ := p.topo.Node(m.Name)
 		s.Workers = append(s.Workers, master.WorkerAddr{Name: m.Name, Zone: w.Zone, Addr: m.Addr})
 	}
-	lock, err := p.lock.Settings(p.second)
+	lock, err := p.lock.Settings(s.Second)
 	if err != nil {
 		return nil, err
 	}
 	lock.Cluster, lock.Seed, lock.Peers = p.cluster, p.seed, p.members(n, role.Master)
 	lock.Rank, _ = p.topo.Rank(n.Name)
 	for _, server := range p.lock.Servers {
-		for _, m := range p.members(n, server.Name) {
-			m.Role = server.Name
-			lock.Servers = append(lock.Servers, m)
-		}
+		lock.Servers = append(lock.Servers, p.members(n, server.Name)...)
 	}
 	text, err := json.Marshal(s)
-	return masternode.Settings{Master: text, Lock: lock, Token: p.token}, err
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(masternode.Settings{Master: text, Lock: lock, Token: p.token})
 }
 
 // aliasesOf gives an address of the loopback network to every server of a lock whose servers

@@ -117,7 +117,7 @@ func TestServersKnowEachOtherByOneAddress(t *testing.T) {
 func TestSettingsNameTheDialersOwnLinks(t *testing.T) {
 	p := planFor(t, "seoul-2az", "raft")
 	for _, w := range p.wires {
-		p.set(w, catalog.Way{Link: w.from.Name + ">" + w.to.Name})
+		p.ways.Store(w, catalog.Way{Link: w.from.Name + ">" + w.to.Name})
 	}
 	for _, m := range p.topo.NodesOf(role.Master) {
 		var told masternode.Settings
@@ -172,11 +172,11 @@ func TestBaseDelayIsDrawnAroundHalfTheRoundTrip(t *testing.T) {
 // TestTheFirstEventIsTheDescription although others are recorded before it is known.
 func TestTheFirstEventIsTheDescription(t *testing.T) {
 	var got []history.Kind
-	h := &headed{out: recorderFunc(func(e history.Event) { got = append(got, e.Kind) })}
-	h.Record(history.Event{Kind: history.KindNode})
-	h.Begin(history.Event{Kind: history.KindRun})
-	h.Record(history.Event{Kind: history.KindRoom})
-	h.Begin(history.Event{Kind: history.KindRun}) // does nothing
+	r := &recorder{file: recorderFunc(func(e history.Event) { got = append(got, e.Kind) })}
+	r.Record(history.Event{Kind: history.KindNode})
+	r.begin(history.Event{Kind: history.KindRun})
+	r.Record(history.Event{Kind: history.KindRoom})
+	r.begin(history.Event{Kind: history.KindRun}) // does nothing
 	if len(got) != 3 || got[0] != history.KindRun || got[1] != history.KindNode || got[2] != history.KindRoom {
 		t.Errorf("%v", got)
 	}

@@ -16,6 +16,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/nearest"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/reports/live"
 	"locklab/workloads/history"
@@ -37,46 +38,27 @@ type Play struct {
 	mu    sync.Mutex
 	lock  catalog.Lock // of the run that goes on or begins
 	rate  uint32
-	run   int // its number, from 1
-	topo  []live.Node
-	zones []string
 	hand  *chaos.Hand                  // while faults are taken
 	rates func(perSecond uint32) error // while rates are taken
 	stop  chan struct{}                // closed when the run is to end
-	ended bool
-	next  bool // another run follows
+	next  bool                         // another run follows
 }
 
 var _ live.Control = (*Play)(nil)
 
 // NewPlay prepares a session that begins with the first lock; [Play.Run] plays it.
 func NewPlay(c Config) *Play {
-	p := &Play{config: c, lock: c.Locks[0], rate: uint32(min(max(c.Rate, 1), MostPlayedRate))} //nolint:gosec // bounded
-	p.arrange(c.Locks[0])
-	return p
+	rate := uint32(min(max(c.Rate, 1), MostPlayedRate)) //nolint:gosec // bounded
+	return &Play{config: c, lock: c.Locks[0], rate: rate}
 }
 
 // Show has a board follow the session. Call it before Run.
 func (p *Play) Show(board *live.Board) { p.config.Live = board }
 
-// arrange notes what the next run is of; p.mu is held, or p is new.
-func (p *Play) arrange(lock catalog.Lock) {
-	p.lock, p.run = lock, p.run+1
-	p.stop, p.ended, p.next = make(chan struct{}), false, false
-	p.topo, p.zones = nil, nil
-	part := lock.Part(p.config.Topology)
-	for _, h := range part.Hosts {
-		if !slices.Contains(p.zones, h.Zone) {
-			p.zones = append(p.zones, h.Zone)
-		}
-	}
-	for _, n := range part.Nodes() {
-		p.topo = append(p.topo, live.Node{Name: n.Name, Role: n.Role})
-	}
-}
-
 // errNotYet says that the run is not there to be controlled.
 var errNotYet = errors.New("the lab starts or stops right now: try again in a moment")
+
+var errBadFault = errors.New("bad fault")
 
 // Begin begins a fault: a scenario's, in JSON.
 func (p *Play) Begin(text []byte) error {
@@ -84,9 +66,7 @@ func (p *Play) Begin(text []byte) error {
 	if err != nil {
 		return readable(err)
 	}
-	p.mu.Lock()
-	hand := p.hand
-	p.mu.Unlock()
+	hand := p.taken()
 	if hand == nil {
 		return errNotYet
 	}
@@ -99,7 +79,20 @@ func (p *Play) Begin(text []byte) error {
 	return readable(err)
 }
 
-var errBadFault = errors.New("bad fault")
+// Heal ends a fault, or all.
+func (p *Play) Heal(id string) error {
+	if hand := p.taken(); hand != nil {
+		return readable(hand.Heal(id))
+	}
+	return errNotYet
+}
+
+// taken takes faults; it is nil while none are taken.
+func (p *Play) taken() *chaos.Hand {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hand
+}
 
 // readable is an error in a fault by hand, for people.
 func readable(err error) error {
@@ -107,17 +100,6 @@ func readable(err error) error {
 		return nil
 	}
 	return errors.New(strings.TrimPrefix(Said(err), "fault:1: "))
-}
-
-// Heal ends a fault, or all.
-func (p *Play) Heal(id string) error {
-	p.mu.Lock()
-	hand := p.hand
-	p.mu.Unlock()
-	if hand == nil {
-		return errNotYet
-	}
-	return readable(hand.Heal(id))
 }
 
 // SetRate changes the rate of this run and of those that follow.
@@ -140,7 +122,8 @@ func (p *Play) SetRate(perSecond uint32) error {
 func (p *Play) Switch(name string) error {
 	i := slices.IndexFunc(p.config.Locks, func(l catalog.Lock) bool { return l.String() == name })
 	if i < 0 {
-		return fmt.Errorf("unknown lock %.80q: want one of %s%s", name, strings.Join(p.names(), ", "), nearest.Hint(name, p.names()))
+		names := p.names()
+		return fmt.Errorf("unknown lock %.80q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,15 +135,12 @@ func (p *Play) Switch(name string) error {
 	return nil
 }
 
-// finish ends the run; p.mu is held. It says whether one was there to be ended.
-func (p *Play) finish() bool {
-	there := p.hand != nil && !p.ended
-	p.hand, p.rates = nil, nil
-	if there {
-		p.ended = true
+// finish ends the run, if it is there to be ended; p.mu is held.
+func (p *Play) finish() {
+	if p.hand != nil {
+		p.hand, p.rates = nil, nil
 		close(p.stop)
 	}
-	return there
 }
 
 func (p *Play) names() (all []string) {
@@ -173,12 +153,18 @@ func (p *Play) names() (all []string) {
 // State is how things are.
 func (p *Play) State() live.ControlState {
 	p.mu.Lock()
+	hand, lock := p.hand, p.lock
 	s := live.ControlState{
-		Lock: p.lock.String(), Locks: p.names(), PerS: p.rate, MostPerS: MostPlayedRate, Zones: p.zones, Nodes: p.topo,
+		Lock: lock.String(), Locks: p.names(), PerS: p.rate, MostPerS: MostPlayedRate, Running: hand != nil,
 	}
-	hand := p.hand
 	p.mu.Unlock()
-	if s.Running = hand != nil; s.Running {
+	for _, n := range lock.Part(p.config.Topology).Nodes() {
+		s.Nodes = append(s.Nodes, live.Node{Name: n.Name, Role: n.Role})
+		if !slices.Contains(s.Zones, n.Zone) {
+			s.Zones = append(s.Zones, n.Zone)
+		}
+	}
+	if hand != nil {
 		for _, f := range hand.Open() {
 			s.Faults = append(s.Faults, live.ControlFault{ID: f.ID, Kind: f.Kind, Target: f.Target, Proven: f.Proven, Healing: f.Healing})
 		}
@@ -186,25 +172,26 @@ func (p *Play) State() live.ControlState {
 	return s
 }
 
+// playTries is how many runs may end by themselves, such as on a machine that is too busy.
+const playTries = 3
+
 // Run plays until ctx ends, which is no interruption: the run that goes on is ended as if it
 // had been that long, and is in the file. The rest is as with [Run].
 func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, error) {
 	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
-			lock := p.State().Lock
-			err := p.one(ctx, fleet, display, rows)
+			lock, err := p.one(ctx, fleet, display, rows)
 			switch {
 			case ctx.Err() != nil && (err == nil || errors.Is(err, errInterrupted)): // it may not have begun to measure
 				return nil
 			case err != nil:
 				return fmt.Errorf("%s: %w", lock, err)
 			}
-			p.mu.Lock()
 			failures++ // of runs that ended by themselves
+			p.mu.Lock()
 			if p.next {
 				failures = 0
 			}
-			p.arrange(p.lock)
 			p.mu.Unlock()
 			if failures == playTries {
 				return fmt.Errorf("%s: %d runs ended by themselves, one after the other: the report says why", lock, failures)
@@ -214,12 +201,10 @@ func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, 
 	})
 }
 
-// playTries is how many runs may end by themselves, such as on a machine that is too busy.
-const playTries = 3
-
-// one plays one run.
-func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
+// one plays one run, of the lock that it returns.
+func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *results) (catalog.Lock, error) {
 	p.mu.Lock()
+	p.stop, p.next = make(chan struct{}), false
 	lock, config := p.lock, p.config
 	config.Rate = float64(p.rate)
 	p.mu.Unlock()
@@ -232,25 +217,24 @@ func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, 
 	defer context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if !p.finish() && !p.ended {
+		if p.finish(); !signals.Closed(p.stop) {
 			cancel() // nothing is measured yet
 		}
 	})()
 	x := &experiment{config: &config, fleet: fleet, display: display, lock: lock, scenario: s, repeat: 1, play: p}
 	display.Begin(x.name(), 0)
-	row, err := x.run(own)
+	err := x.kept(own, rows)
 	p.mu.Lock()
 	p.hand, p.rates = nil, nil
 	p.mu.Unlock()
-	if errors.Is(err, errInterrupted) || row == nil {
-		return err
-	}
-	return errors.Join(err, x.end(*row, rows))
+	return lock, err
 }
 
 // during takes faults and rates from when the measured part begins, until the run is to end;
 // then everything is healed.
-func (p *Play) during(ctx context.Context, done <-chan struct{}, x *experiment, c *cluster, clients catalog.Clients, rec history.Recorder, measureFrom int64) error {
+func (p *Play) during(
+	ctx context.Context, done <-chan struct{}, x *experiment, c *cluster, clients catalog.Clients, rec history.Recorder, measureFrom int64,
+) error {
 	if err := clock.Sleep(ctx, time.Duration(measureFrom-clock.Mono())); err != nil {
 		return nil //nolint:nilerr // the run ended before
 	}

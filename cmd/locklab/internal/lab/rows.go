@@ -10,10 +10,15 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/filelock"
+	"locklab/reports/page"
 	"locklab/workloads/check/judge"
+	"locklab/workloads/check/record"
+	"locklab/workloads/check/safety"
 	"locklab/workloads/result"
 )
 
@@ -65,8 +70,12 @@ func (t *results) add(row result.Row) {
 	if _, known := t.order[row.Key()]; !known {
 		t.order[row.Key()] = len(t.order)
 	}
-	rows := slices.DeleteFunc(slices.Clone(t.file.Rows), func(r result.Row) bool { return r.Key() == row.Key() && r.Repeat == row.Repeat })
-	t.file.Rows = append(rows, row)
+	t.file.Rows = slices.Clone(t.file.Rows) // others may have the old ones
+	if i := t.find(row.Key(), row.Repeat); i >= 0 {
+		t.file.Rows[i] = row
+	} else {
+		t.file.Rows = append(t.file.Rows, row)
+	}
 	slices.SortStableFunc(t.file.Rows, func(a, b result.Row) int {
 		return cmp.Or(cmp.Compare(t.order[a.Key()], t.order[b.Key()]), cmp.Compare(a.Repeat, b.Repeat))
 	})
@@ -79,8 +88,10 @@ func (t *results) drop(key result.Key, repeat int) error {
 	if i < 0 {
 		return nil
 	}
-	if was := t.file.Rows[i]; was.Verdict.Safety.State == result.Failed && was.Expected.Safety == result.Safe {
-		t.file.Run.Warn(fmt.Sprintf("%s under %s: an earlier try that decided nothing showed %.0f %s", was.Lock, was.Scenario, was.Verdict.Safety.N, was.Verdict.Safety.Code))
+	was := t.file.Rows[i]
+	if safety := was.Verdict.Safety; safety.State == result.Failed && was.Expected.Safety == result.Safe {
+		t.file.Run.Warn(fmt.Sprintf("%s under %s: an earlier try that decided nothing showed %.0f %s",
+			was.Lock, was.Scenario, safety.N, safety.Code))
 	}
 	t.file.Rows = slices.Delete(slices.Clone(t.file.Rows), i, i+1)
 	return t.save()
@@ -103,6 +114,62 @@ func rowOf(ctx context.Context, dir, path string, cut bool) (result.Row, error) 
 	debug.FreeOSMemory() // a history takes much for a moment, and nothing is measured now
 	row.History, row.Partial = filepath.ToSlash(path), cut && !row.Decided()
 	return row, nil
+}
+
+// Complete adds to the result of a comparison that was killed what its histories say of
+// the runs that had no time to get there. A comparison that has ended, or that goes on,
+// is left as it is.
+func Complete(ctx context.Context, dir string) error {
+	t := &results{file: new(result.File), path: filepath.Join(dir, result.FileName), order: map[result.Key]int{}}
+	file, err := result.Read(t.path)
+	if err != nil || !file.Run.Unfinished {
+		return err
+	}
+	log, _, err := openLog(dir)
+	if errors.Is(err, filelock.ErrInUse) {
+		return nil // it goes on
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // nothing was written
+	t.file.Schema, t.file.Run = file.Schema, file.Run
+	t.keep(file)
+	all, err := filepath.Glob(filepath.Join(dir, HistoryDir, "*", "*.jsonl"))
+	if err != nil {
+		return fmt.Errorf("list histories: %w", err)
+	}
+	for _, path := range all {
+		below := filepath.ToSlash(strings.TrimPrefix(path, filepath.Clean(dir)+string(filepath.Separator)))
+		if slices.ContainsFunc(t.file.Rows, func(r result.Row) bool { return r.History == below }) {
+			continue
+		}
+		row, err := rowOf(ctx, dir, below, true)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil { // else the history ends before its first line
+			t.add(row)
+		}
+	}
+	return t.save()
+}
+
+// Open reads the histories of the report in a directory, for its page.
+func Open(dir string) page.Open {
+	return func(ctx context.Context, row *result.Row) (page.History, error) {
+		run, err := record.Read(ctx, filepath.Join(dir, filepath.FromSlash(row.History)))
+		if err != nil {
+			return page.History{}, err
+		}
+		h := page.History{Run: run}
+		for _, v := range safety.All(run) {
+			if !v.Excused {
+				h.ViolationsMS = append(h.ViolationsMS, v.AtMS)
+			}
+		}
+		return h, nil
+	}
 }
 
 // setAside renames a history, so that the run can be repeated.

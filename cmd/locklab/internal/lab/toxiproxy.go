@@ -18,7 +18,9 @@ type Toxiproxy struct {
 }
 
 // serveToxiproxy serves toxiproxy's API over the links of hosts until stop is called.
-func serveToxiproxy(ctx context.Context, at *Toxiproxy, hosts func() map[string]*link.Client, log *slog.Logger) (stop func()) {
+func serveToxiproxy(
+	ctx context.Context, at *Toxiproxy, hosts func() map[string]*link.Client, log *slog.Logger,
+) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan struct{})
 	go func() {
