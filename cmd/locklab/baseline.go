@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"locklab/cmd/locklab/internal/threshold"
 	"locklab/reports/compare"
@@ -50,8 +49,14 @@ func gate(files []result.File, names []string, thresholds []threshold.Threshold)
 			code = exitInconclusive
 		}
 	}
+	var rows []*result.Row
+	for _, f := range files {
+		for i := range f.Rows {
+			rows = append(rows, &f.Rows[i])
+		}
+	}
 	for _, t := range thresholds {
-		if !slices.ContainsFunc(files, func(f result.File) bool { return !t.Missing(&f) }) {
+		if t.Missing(rows...) {
 			told = append(told, fmt.Sprintf("--fail-on %s decides nothing: no row has that figure", t))
 		}
 	}

@@ -141,7 +141,7 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 func TestNotesBeginACleanLine(t *testing.T) {
 	const note = "interrupted: finishing the report"
 	file, read := terminal(t, 80)
-	for _, display := range []progress.Display{progress.New(file, 1, nil), &spoken{w: file}} {
+	for _, display := range []progress.Display{progress.New(file, 1, nil), progress.Session(file)} {
 		display.Begin("raft under baseline", time.Second)
 		fmt.Fprint(file, "^C")
 		display.Note(note)

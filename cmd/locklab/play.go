@@ -17,7 +17,6 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
-	"locklab/workloads/result"
 )
 
 // playFlags is what the user typed. Those of run that say what a lab is made of are play's too.
@@ -145,7 +144,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends",
 		toVisit(listener.Addr()), c.Seed, dir)))
 
-	display := noting{&spoken{w: stderr}, page.Board}
+	display := noting{progress.Session(stderr), page.Board}
 	limited, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	defer context.AfterFunc(limited, func() {
@@ -166,24 +165,3 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	}
 	return cmp.Or(show{say: say, stdout: stdout}.publish(ctx, file, dir, code), exitWith(code))
 }
-
-// spoken tells a session in lines: what goes on is on the page.
-type spoken struct {
-	w     io.Writer
-	count int
-}
-
-func (s *spoken) Begin(name string, _ time.Duration) {
-	s.count++
-	s.Note(fmt.Sprintf("[%d] %s", s.count, name))
-}
-
-func (*spoken) Advance(time.Duration, string) {}
-
-func (s *spoken) End(_ result.File, row result.Row) {
-	s.Note(fmt.Sprintf("[%d] %s", s.count, progress.Line(row)))
-}
-
-func (s *spoken) Note(line string) { progress.Tell(s.w, line) }
-
-func (*spoken) Close() {}

@@ -45,7 +45,8 @@ type Settings struct {
 // these programs: no settings from elsewhere name one.
 func Role(programs catalog.Programs) role.Role {
 	return role.Role{
-		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer}, Main: run, OwnClock: true, Points: true,
+		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer},
+		Main: run, OwnClock: true, Points: true,
 		Command: func(n role.Node) (role.Command, error) {
 			all, _, err := parse(n.Settings)
 			if err != nil {
@@ -55,7 +56,8 @@ func Role(programs catalog.Programs) role.Role {
 			if all.Lock.Program {
 				command, known := programs[all.Lock.Lock]
 				if !known {
-					return role.Command{}, fmt.Errorf("this agent runs no program for the lock %s: want --lock-cmd %s=COMMAND where it is started", all.Lock.Lock, all.Lock.Lock)
+					return role.Command{}, fmt.Errorf("this agent runs no program for the lock %s: want --lock-cmd %s=COMMAND "+
+						"where it is started", all.Lock.Lock, all.Lock.Lock)
 				}
 				text, err := json.Marshal(command)
 				if err != nil {
@@ -71,14 +73,6 @@ func Role(programs catalog.Programs) role.Role {
 // commandVariable is how a master gets from its agent what runs the lock.
 const commandVariable = "LOCKLAB_LOCK_CMD"
 
-// command is what runs the lock, if it is one that the user brings.
-func (s Settings) command() (c program.Command, err error) {
-	if s.Lock.Program {
-		err = strictjson.Decode([]byte(os.Getenv(commandVariable)), &c)
-	}
-	return c, err
-}
-
 func parse(text []byte) (all Settings, settings master.Settings, err error) {
 	if err := process.DecodeSettings(text, &all); err != nil {
 		return all, settings, err
@@ -93,12 +87,15 @@ func run(ctx context.Context, node *process.Node) (err error) {
 		return err
 	}
 	listen := func() (net.Listener, error) { return new(net.ListenConfig).Listen(ctx, "tcp", node.Addrs[PortPeer]) }
-	command, err := all.command()
-	if err != nil {
-		return fmt.Errorf("read what runs the lock %s: %w", settings.Lock, err)
+	var command program.Command
+	if all.Lock.Program {
+		if err := strictjson.Decode([]byte(os.Getenv(commandVariable)), &command); err != nil {
+			return fmt.Errorf("read what runs the lock %s: %w", settings.Lock, err)
+		}
 	}
 	locker, err := catalog.Client(catalog.Env{
-		Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, Command: command, Stderr: os.Stderr, Clock: node.Clock, First: node.First,
+		Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, Command: command,
+		Stderr: os.Stderr, Clock: node.Clock, First: node.First,
 	})
 	if err != nil {
 		return fmt.Errorf("build lock %s: %w", settings.Lock, err)
@@ -118,7 +115,10 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	defer func() { err = errors.Join(err, tracker.Close()) }()
 	mounts := map[string]http.Handler{}
 	site := catalog.Site{
-		Config:      mutex.Config{Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder, Granted: func(resource string) { node.Points.Pass(history.PointGranted, resource) }},
+		Config: mutex.Config{
+			Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder,
+			Granted: func(resource string) { node.Points.Pass(history.PointGranted, resource) },
+		},
 		WorkerToken: settings.WorkerToken, Second: settings.Second,
 	}
 	for _, w := range settings.Workers {
@@ -140,12 +140,8 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	}
 	defer tracer.Close(ctx)
 	m, err := master.New(ctx, settings, master.Deps{
-		Tracer:   tracer,
-		Recorder: node.Recorder,
-		Locker:   tracker,
-		Log:      node.Log,
-		Seed:     seed.Seed(all.Lock.Seed).Child(node.Name + "/master"),
-		Mounts:   mounts,
+		Tracer: tracer, Recorder: node.Recorder, Locker: tracker, Log: node.Log, Mounts: mounts,
+		Seed: seed.Seed(all.Lock.Seed).Child(node.Name + "/master"),
 	})
 	if err != nil {
 		return err

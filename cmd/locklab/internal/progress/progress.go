@@ -43,6 +43,9 @@ func New(w io.Writer, runs int, grid Grid) Display {
 	return &lines{w: w, runs: runs}
 }
 
+// Session tells in lines of runs whose number nobody knows before.
+func Session(w io.Writer) Display { return &lines{w: w} }
+
 // Width is how many columns a terminal has; false if w is none.
 func Width(w io.Writer) (width int, terminal bool) {
 	width, _, terminal = size(w)
@@ -63,36 +66,39 @@ func size(w io.Writer) (width, height int, terminal bool) {
 // Columns is the width of a terminal that does not tell.
 const Columns = 80
 
-// Tell prints a line, broken between words. On a terminal it replaces the echo of typed keys, such
-// as ^C.
-func Tell(w io.Writer, line string) {
-	width, terminal := Width(w)
-	if terminal {
-		fmt.Fprint(w, overEcho)
-	} else {
-		width = Columns
-	}
-	fmt.Fprintln(w, Wrap(line, width, 4))
-}
-
-// overEcho goes back to the beginning of the line and erases from there to the end of the screen.
+// overEcho goes back to the beginning of the line and erases from there to the end of the screen: on a
+// terminal a line replaces the echo of typed keys, such as ^C.
 const overEcho = "\r\x1b[J"
 
-// Line tells of a row: the worst of it, the word of its liveness, and the share served.
-func Line(row result.Row) string {
+// Wrap breaks text between words into lines of at most width columns, those after the first
+// with an indent. A word that is longer stays whole.
+func Wrap(text string, width, indent int) string {
+	return strings.Join(table.Wrap(strings.Join(strings.Fields(text), " "), width, indent), "\n")
+}
+
+// Plural writes "1 room" and "2 rooms".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// line tells of a row: the worst of it, the word of its liveness, and the share served.
+func line(row result.Row) string {
 	v := row.Verdict
 	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  "
-	if !row.Decided() {
+	switch {
+	case !row.Decided():
 		text += "? " + title(v.Sound)
-	} else {
-		switch v.Safety.State {
-		case result.Failed:
-			text += fmt.Sprintf("✗ %s %s", table.Count(v.Safety.N), title(v.Safety))
-		case result.Unknown:
-			text += "? " + title(v.Safety)
-		default:
-			text += "✓"
-		}
+	case v.Safety.State == result.Failed:
+		text += fmt.Sprintf("✗ %s %s", table.Count(v.Safety.N), title(v.Safety))
+	case v.Safety.State == result.Unknown:
+		text += "? " + title(v.Safety)
+	default:
+		text += "✓"
+	}
+	if row.Decided() {
 		text += "  " + v.Word
 		if v.Liveness.N > 0 {
 			text += " " + table.Duration(v.Liveness.N)
@@ -115,31 +121,44 @@ func title(s result.Statement) string {
 	return strings.TrimSpace(s.Code.Title() + " " + table.Plain(s.Of))
 }
 
-// lines writes one line for each run.
+// lines writes one line for each run, and for each that begins where their number is not known.
 type lines struct {
 	mu          sync.Mutex
 	w           io.Writer
 	runs, count int
 }
 
-func (l *lines) Begin(string, time.Duration) {
+func (l *lines) Begin(name string, _ time.Duration) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.count++
+	l.mu.Unlock()
+	if l.runs == 0 {
+		l.Note(fmt.Sprintf("[%d] %s", l.count, name))
+	}
 }
 
 func (*lines) Advance(time.Duration, string) {}
 
 func (l *lines) End(_ result.File, row result.Row) {
+	of := ""
+	if l.runs > 0 {
+		of = fmt.Sprintf("/%d", l.runs)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.w, "[%d/%d] %s\n", l.count, l.runs, Line(row))
+	fmt.Fprintf(l.w, "[%d%s] %s\n", l.count, of, line(row))
 }
 
 func (l *lines) Note(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	Tell(l.w, line)
+	width, terminal := Width(l.w)
+	if terminal {
+		fmt.Fprint(l.w, overEcho)
+	} else {
+		width = Columns
+	}
+	fmt.Fprintln(l.w, Wrap(line, width, 4))
 }
 
 func (*lines) Close() {}
@@ -162,7 +181,8 @@ type bar struct {
 const permille = 1000
 
 func newBar(w io.Writer, runs, width, height int, draw Grid) *bar {
-	b := &bar{out: mpb.New(mpb.WithOutput(w), mpb.WithWidth(16), mpb.WithAutoRefresh()), runs: runs, width: width, height: height, draw: draw}
+	b := &bar{runs: runs, width: width, height: height, draw: draw}
+	b.out = mpb.New(mpb.WithOutput(w), mpb.WithWidth(16), mpb.WithAutoRefresh())
 	locked := func(text func() string) decor.Decorator {
 		return decor.Any(func(decor.Statistics) string {
 			b.mu.Lock()
@@ -170,17 +190,17 @@ func newBar(w io.Writer, runs, width, height int, draw Grid) *bar {
 			return text()
 		})
 	}
-	b.total = b.out.AddBar(int64(runs)*permille,
-		mpb.PrependDecorators(locked(func() string { return fmt.Sprintf("\r%d/%d ", b.count, b.runs) })), // \r: typing moved the cursor
-		mpb.AppendDecorators(decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_MMSS),
-			locked(func() string { return "  " + table.Clip(b.name+": "+b.now, max(b.width-40, 10)) })),
-		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			_, err := io.WriteString(w, b.grid)
-			return err
-		}), false),
-	)
+	count := func() string { return fmt.Sprintf("\r%d/%d ", b.count, b.runs) } // \r: typing moved the cursor
+	step := func() string { return "  " + table.Clip(b.name+": "+b.now, max(b.width-40, 10)) }
+	below := func(w io.Writer, _ decor.Statistics) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		_, err := io.WriteString(w, b.grid)
+		return err
+	}
+	b.total = b.out.AddBar(int64(runs)*permille, mpb.PrependDecorators(locked(count)),
+		mpb.AppendDecorators(decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_MMSS), locked(step)),
+		mpb.BarExtender(mpb.BarFillerFunc(below), false))
 	return b
 }
 
@@ -206,19 +226,20 @@ func (b *bar) Advance(elapsed time.Duration, now string) {
 }
 
 func (b *bar) End(file result.File, row result.Row) {
-	b.mu.Lock()
-	at := min(int64(b.count)*permille, int64(b.runs)*permille-1)
-	if b.grid = ""; b.draw != nil {
-		if text := "\n" + b.draw(file, b.width); strings.Count(text, "\n")+2 < b.height { // more could not be drawn in place
-			b.grid = text
-		}
+	grid := ""
+	if b.draw != nil {
+		grid = "\n" + b.draw(file, b.width)
 	}
-	told := b.grid == ""
+	if strings.Count(grid, "\n")+2 >= b.height { // more could not be drawn in place
+		grid = ""
+	}
+	b.mu.Lock()
+	b.grid = grid
 	count := b.count
 	b.mu.Unlock()
-	b.total.SetCurrent(at)
-	if told {
-		b.Note(fmt.Sprintf("[%d/%d] %s", count, b.runs, Line(row)))
+	b.total.SetCurrent(min(int64(count)*permille, int64(b.runs)*permille-1))
+	if grid == "" {
+		b.Note(fmt.Sprintf("[%d/%d] %s", count, b.runs, line(row)))
 	}
 }
 

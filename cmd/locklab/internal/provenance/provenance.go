@@ -3,51 +3,34 @@
 package provenance
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"locklab/workloads/result"
 )
 
 // Host describes this machine. What cannot be found out is left empty.
 func Host() result.Host {
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") // there is none but on Linux
+	kib, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
 	return result.Host{
-		OS:        runtime.GOOS,
-		Arch:      runtime.GOARCH,
-		Kernel:    kernel(),
-		CPUs:      runtime.NumCPU(),
-		CPUModel:  field("/proc/cpuinfo", "model name"),
-		MemoryMiB: memoryMiB(),
-		Go:        runtime.Version(),
+		OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: strings.TrimSpace(string(release)), Go: runtime.Version(),
+		CPUs: runtime.NumCPU(), CPUModel: field("/proc/cpuinfo", "model name"), MemoryMiB: kib / 1024,
 	}
-}
-
-func memoryMiB() int64 {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kib / 1024
 }
 
 // field reads the first "key : value" line of a file of the proc file system.
 func field(path, key string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }() // only read
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		name, value, ok := strings.Cut(lines.Text(), ":")
-		if ok && strings.TrimSpace(name) == key {
+	text, _ := os.ReadFile(path) // likewise
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
 			return strings.TrimSpace(value)
 		}
 	}
@@ -68,18 +51,14 @@ func ReadBuild() Build {
 	if !ok {
 		return b
 	}
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
+	b.Version = cmp.Or(info.Main.Version, b.Version)
 	dirty := ""
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
+		switch {
+		case s.Key == "vcs.revision":
 			b.Commit = s.Value
-		case "vcs.modified":
-			if s.Value == "true" {
-				dirty = "+dirty"
-			}
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+dirty"
 		}
 	}
 	b.Commit += dirty
@@ -99,14 +78,15 @@ func Commit(ctx context.Context) string {
 	if text, err := os.ReadFile("go.mod"); err != nil || !strings.HasPrefix(string(text), "module locklab\n") {
 		return unknownCommit
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	head, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", args...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("rev-parse", "HEAD")
 	if err != nil {
 		return unknownCommit
 	}
-	commit := strings.TrimSpace(string(head))
-	if changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no").Output(); err != nil || len(changes) > 0 {
+	if changes, err := git("status", "--porcelain", "--untracked-files=no"); err != nil || changes != "" {
 		commit += "+dirty"
 	}
 	return commit
@@ -122,10 +102,8 @@ func ModuleVersions(paths ...string) map[string]string {
 		return versions
 	}
 	for _, dep := range info.Deps {
-		for _, path := range paths {
-			if dep.Path == path {
-				versions[path] = dep.Version
-			}
+		if slices.Contains(paths, dep.Path) {
+			versions[dep.Path] = dep.Version
 		}
 	}
 	return versions

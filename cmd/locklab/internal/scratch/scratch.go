@@ -11,13 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"locklab/internal/filelock"
 	"locklab/internal/posix"
-	"locklab/locks/clock"
 )
 
 const (
@@ -56,23 +53,16 @@ func create() (*Dir, error) {
 	}
 	lock, err := os.OpenFile(filepath.Join(path, ownerFile), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(path))
+		return nil, err
 	}
-	d := &Dir{Path: path, lock: lock}
-	switch err := filelock.Exclusive(lock); {
-	case errors.Is(err, filelock.ErrInUse): // who has it removes the directory
-		return nil, errors.Join(err, lock.Close())
-	case err != nil:
-		return nil, errors.Join(err, d.Remove())
+	err = filelock.Exclusive(lock)
+	if _, gone := os.Lstat(lock.Name()); err == nil {
+		err = gone // another process has removed it before it was locked
 	}
-	mine, err := lock.Stat()
 	if err != nil {
-		return nil, errors.Join(err, d.Remove())
+		return nil, errors.Join(err, lock.Close())
 	}
-	if there, err := os.Lstat(lock.Name()); err != nil || !os.SameFile(mine, there) {
-		return nil, errors.Join(fmt.Errorf("%s was removed by another process", path), lock.Close())
-	}
-	return d, nil
+	return &Dir{Path: path, lock: lock}, nil
 }
 
 // Remove removes the directory with all that is in it.
@@ -86,49 +76,20 @@ func removeOrphans(base string) {
 		return
 	}
 	defer func() { _ = root.Close() }() // only read from
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return
-	}
+	entries, _ := fs.ReadDir(root.FS(), ".")
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) && e.IsDir() {
-			removeOrphan(root, e.Name())
+		proof := filepath.Join(e.Name(), ownerFile)
+		if !strings.HasPrefix(e.Name(), prefix) || !isMine(root, e.Name(), fs.ModeDir) || !isMine(root, proof, 0) {
+			continue // another user's, or a link: not of this package
 		}
-	}
-}
-
-func removeOrphan(root *os.Root, name string) {
-	proof := filepath.Join(name, ownerFile)
-	if !isMine(root, name, fs.ModeDir) {
-		return // another user's, or a link: not of this package
-	}
-	if !isMine(root, proof, 0) {
-		removeUnborn(root, name)
-		return
-	}
-	lock, err := root.OpenFile(proof, os.O_RDWR, 0)
-	if err != nil {
-		return
-	}
-	defer func() { _ = lock.Close() }() // its lock with it
-	if filelock.Exclusive(lock) == nil {
-		_ = root.RemoveAll(name)
-	}
-}
-
-// unbornAge is how old a directory without an owner must be: it has one an instant after
-// it was made.
-const unbornAge = time.Hour
-
-// removeUnborn removes a directory whose maker was killed before it owned it: it is old,
-// it has the name that this package gives, and there is nothing in it.
-func removeUnborn(root *os.Root, name string) {
-	info, err := root.Lstat(name)
-	if err != nil || clock.System().Now().Sub(info.ModTime()) < unbornAge {
-		return
-	}
-	if _, err := strconv.ParseUint(strings.TrimPrefix(name, prefix), 10, 64); err == nil {
-		_ = root.Remove(name) // fails if anything is in it
+		lock, err := root.OpenFile(proof, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if filelock.Exclusive(lock) == nil {
+			_ = root.RemoveAll(e.Name())
+		}
+		_ = lock.Close() // its lock with it
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"locklab/internal/testfile"
 )
@@ -106,38 +105,6 @@ func TestWhatNobodyOwnsIsRemoved(t *testing.T) {
 	for _, d := range []*Dir{mine, again} {
 		if err := d.Remove(); err != nil || exists(d.Path) {
 			t.Errorf("remove: %v", err)
-		}
-	}
-}
-
-// TestWhatNeverHadAnOwnerIsRemoved, when it is old and empty: its maker was killed in the
-// instant before it owned it.
-func TestWhatNeverHadAnOwnerIsRemoved(t *testing.T) {
-	base := t.TempDir()
-	t.Setenv("TMPDIR", base)
-	old := time.Now().Add(-2 * unbornAge)
-	goes := map[string]bool{"locklab-123": true, "locklab-124": false, "locklab-notes": false, "locklab-125": false}
-	for name := range goes {
-		if err := os.Mkdir(filepath.Join(base, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	testfile.Write(t, filepath.Join(base, "locklab-125", "data"), "")
-	for name := range goes {
-		if name != "locklab-124" { // which was just made
-			if err := os.Chtimes(filepath.Join(base, name), old, old); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	mine, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = mine.Remove() }()
-	for name, gone := range goes {
-		if exists(filepath.Join(base, name)) == gone {
-			t.Errorf("%s: gone %v, want %v", name, !gone, gone)
 		}
 	}
 }

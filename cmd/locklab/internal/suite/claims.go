@@ -56,7 +56,7 @@ func (c Cell) verdict(all result.Cell) string {
 		return result.ClaimUndecided
 	}
 	if c.Figure != nil {
-		if !slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return !c.Figure.Missing(&result.File{Rows: []result.Row{*r}}) }) {
+		if c.Figure.Missing(all.Rows...) {
 			return result.ClaimUndecided
 		}
 		return decided(c.Figure.Crossed(all.Rows...))

@@ -30,73 +30,50 @@ type Threshold struct {
 // Differs says that it is about the difference from a baseline.
 func (t Threshold) Differs() bool { return t.differs }
 
-// Figure is what it is about; its name is "" for errors.KIND.
-func (t Threshold) Figure() result.Figure { return t.figure }
-
 // String is the threshold as the user wrote it.
 func (t Threshold) String() string { return t.text }
 
 // operators, longest first so that ">=" is not read as ">".
 func operators() []string { return []string{">=", "<=", "==", "!=", ">", "<"} }
 
-// errorsOf stands before the kind of errors that are counted.
-const errorsOf = "errors."
-
 // Parse reads FIGURE OPERATOR NUMBER. A figure has its name of result.json; errors.KIND is how many
 // operations failed so.
 func Parse(text string) (Threshold, error) {
-	for _, op := range operators() {
-		name, number, ok := strings.Cut(text, op)
-		if !ok {
-			continue
-		}
-		name, number = strings.TrimSpace(name), strings.TrimSpace(number)
-		t := Threshold{text: text, op: op}
-		t.differs = strings.HasPrefix(number, "+") || strings.HasPrefix(number, "-")
-		digits, relative := strings.CutSuffix(number, "%")
-		if relative && !t.differs {
-			return Threshold{}, fmt.Errorf("--fail-on %q: want a sign before a percentage, such as +%s, for the difference from a baseline", text, number)
-		}
-		t.relative = relative
-		limit, err := strconv.ParseFloat(digits, 64)
-		if err != nil {
-			return Threshold{}, fmt.Errorf("--fail-on %q: %q is not a number", text, number)
-		}
-		if math.IsNaN(limit) || math.IsInf(limit, 0) {
-			return Threshold{}, fmt.Errorf("--fail-on %q: nothing is compared with %s: want a finite number", text, number)
-		}
-		t.limit = limit
-		if t.differs && (op == "==" || op == "!=" || (limit > 0) != strings.HasPrefix(op, ">")) {
-			return Threshold{}, fmt.Errorf("--fail-on %q: a difference from a baseline is above + or below -, such as '%s>+10%%'", text, name)
-		}
-		if kind, is := strings.CutPrefix(name, errorsOf); is && kind != "" && !t.differs {
-			t.kind = kind
-			return t, nil
-		}
-		known := false
-		if t.figure, known = result.Lookup(name); !known {
-			return Threshold{}, fmt.Errorf("--fail-on %q: unknown figure %q%s (known: %s, errors.KIND)", text, name, hint(name), strings.Join(Figures(), ", "))
-		}
+	fail := func(format string, args ...any) (Threshold, error) {
+		return Threshold{}, fmt.Errorf("--fail-on %q: %s", text, fmt.Sprintf(format, args...))
+	}
+	i := slices.IndexFunc(operators(), func(op string) bool { return strings.Contains(text, op) })
+	if i < 0 {
+		return fail("want FIGURE OPERATOR NUMBER, such as 'duplicates>0' (operators: %s)", strings.Join(operators(), " "))
+	}
+	t := Threshold{text: text, op: operators()[i]}
+	name, number, _ := strings.Cut(text, t.op)
+	name, number = strings.TrimSpace(name), strings.TrimSpace(number)
+	t.differs = strings.HasPrefix(number, "+") || strings.HasPrefix(number, "-")
+	var digits string
+	digits, t.relative = strings.CutSuffix(number, "%")
+	limit, err := strconv.ParseFloat(digits, 64)
+	t.limit = limit
+	switch {
+	case t.relative && !t.differs:
+		return fail("want a sign before a percentage, such as +%s, for the difference from a baseline", number)
+	case err != nil:
+		return fail("%q is not a number", number)
+	case math.IsNaN(t.limit) || math.IsInf(t.limit, 0):
+		return fail("nothing is compared with %s: want a finite number", number)
+	case t.differs && (t.op == "==" || t.op == "!=" || (t.limit > 0) != strings.HasPrefix(t.op, ">")):
+		return fail("a difference from a baseline is above + or below -, such as '%s>+10%%'", name)
+	}
+	if kind, is := strings.CutPrefix(name, "errors."); is && kind != "" && !t.differs {
+		t.kind = kind
 		return t, nil
 	}
-	return Threshold{}, fmt.Errorf("--fail-on %q: want FIGURE OPERATOR NUMBER, such as 'duplicates>0' (operators: %s)", text, strings.Join(operators(), " "))
-}
-
-// hint guesses a name, also from names of earlier versions, such as latency_ms.p99.
-func hint(name string) string {
-	if near := nearest.Hint(name, Figures()); near != "" {
-		return near
+	known := false
+	if t.figure, known = result.Lookup(name); !known {
+		names := Figures()
+		return fail("unknown figure %q%s (known: %s, errors.KIND)", name, nearest.Hint(name, names), strings.Join(names, ", "))
 	}
-	base, quantile, _ := strings.Cut(name, ".")
-	for _, change := range [][2]string{{"latency_ms", "request"}, {"availability", "served"}, {"stall", "outage"}, {"_ms", ""}} {
-		base = strings.Replace(base, change[0], change[1], 1)
-	}
-	for _, name := range []string{base + "_" + quantile + "_ms", base + "_p99_ms", base + "_ms", base} {
-		if _, known := result.Lookup(name); known {
-			return nearest.Hint(name, []string{name})
-		}
-	}
-	return ""
+	return t, nil
 }
 
 // value is that of one row; errors that did not come are none.
@@ -126,8 +103,8 @@ func (t Threshold) Crossed(rows ...*result.Row) bool {
 }
 
 // Missing says that no row has what the threshold is about, so that it decides nothing.
-func (t Threshold) Missing(f *result.File) bool {
-	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { _, known := t.value(&r); return known })
+func (t Threshold) Missing(rows ...*result.Row) bool {
+	return !slices.ContainsFunc(rows, func(r *result.Row) bool { _, known := t.value(r); return known })
 }
 
 // Beyond says whether a figure that was before, and is after, differs by more than the
@@ -179,10 +156,7 @@ type Finding struct {
 
 // String is the finding in a line.
 func (f Finding) String() string {
-	state := "crossed"
-	if f.Open {
-		state = "open"
-	}
+	state := map[bool]string{true: "open", false: "crossed"}[f.Open]
 	return fmt.Sprintf("%s --fail-on %s: %s under %s%s", state, f.Threshold, f.Lock, f.Scenario, f.text)
 }
 
@@ -210,10 +184,9 @@ func Gate(files []result.File, thresholds []Threshold) (all []Finding) {
 	for _, d := range compare.Runs(files, figures...) {
 		for _, t := range thresholds {
 			if t.figure.Name == d.Figure.Name && t.Beyond(d.Before.Median, d.After.Median) {
-				all = append(all, Finding{
-					Key: d.Key, Run: d.Run, Threshold: t, Open: d.Outcome() == compare.SideBySide,
-					text: fmt.Sprintf(": %s, it was %s", table.Figure(d.Figure, d.After.Median), table.Figure(d.Figure, d.Before.Median)),
-				})
+				after, before := table.Figure(d.Figure, d.After.Median), table.Figure(d.Figure, d.Before.Median)
+				open := d.Outcome() == compare.SideBySide
+				all = append(all, Finding{d.Key, d.Run, t, open, fmt.Sprintf(": %s, it was %s", after, before)})
 			}
 		}
 	}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package provenance
-
-func kernel() string { return "" }
