@@ -140,42 +140,19 @@ func (c *composed) takeDown(t *testing.T) {
 		logs := c.docker(t, nil, "compose", "logs", "--no-log-prefix", "lab")
 		t.Logf("the lab said:\n%s%s", logs.stdout, logs.stderr)
 	}
-	down := c.docker(t, nil, "compose", "--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "20")
-	leaked := c.leaked(t, down.stderr)
-	if down.code != 0 && len(leaked) == 0 {
-		t.Errorf("docker compose down: exit code %d\n%s", down.code, down.stderr)
-	}
-	for _, kind := range [][]string{{"ps", "-a", "-q"}, {"network", "ls", "-q"}, {"volume", "ls", "-q"}} {
-		for left := range strings.FieldsSeq(c.mustDocker(t, append(kind, "--filter", "label=com.docker.compose.project="+c.project)...)) {
-			if !slices.Contains(leaked, left) {
-				t.Errorf("docker %s: left behind: %s", strings.Join(kind, " "), left)
-			}
+	c.mustDocker(t, "compose", "--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "20")
+	for _, kind := range []string{"ps -a -q", "network ls -q", "volume ls -q"} {
+		args := append(strings.Fields(kind), "--filter", "label=com.docker.compose.project="+c.project)
+		if left := strings.TrimSpace(c.mustDocker(t, args...)); left != "" {
+			t.Errorf("docker %s: left behind: %s", kind, left)
 		}
 	}
-}
-
-// leaked is the networks that the engine refuses to remove because something is
-// connected to them, and of which it says itself that nothing is: older engines forget
-// an endpoint now and then when many containers stop at once. No client can remove such
-// a network, so it is not ours that it is left.
-func (c *composed) leaked(t *testing.T, said string) (ids []string) {
-	t.Helper()
-	if !strings.Contains(said, "has active endpoints") {
-		return nil
-	}
-	for id := range strings.FieldsSeq(c.mustDocker(t, "network", "ls", "-q", "--filter", "label=com.docker.compose.project="+c.project)) {
-		if in := c.mustDocker(t, "network", "inspect", "--format", "{{len .Containers}}", id); strings.TrimSpace(in) == "0" {
-			t.Logf("the engine says that network %s has active endpoints and no containers", id)
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 func (c *composed) report(name string) string { return filepath.Join(c.dir, "reports", "runs", name) }
 
-// TestE2ECompose is what a user does after cloning: build, compare, look, lose a
-// host, take everything away.
+// TestE2ECompose is what a user does after cloning: build, compare, look, play, take everything away. What
+// the loss of a host does is tested with agents that are processes.
 func TestE2ECompose(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "docker", "version").CombinedOutput(); err != nil {
 		t.Skipf("NOT TESTED: the containers, as no Docker engine answers (docker version: %v)\n%s", err, out)
@@ -192,7 +169,6 @@ func TestE2ECompose(t *testing.T) {
 	}
 	c.mustDocker(t, "compose", "build", "-q")
 	t.Run("compares", func(t *testing.T) { c.compares(t) })
-	t.Run("loses a host", func(t *testing.T) { c.losesHost(t) })
 	t.Run("is played with", func(t *testing.T) { c.isPlayed(t) })
 }
 
@@ -222,21 +198,10 @@ func (c *composed) compares(t *testing.T) {
 		if n := row(t, file, "none", scenario).Figures["duplicates"]; n == 0 {
 			t.Errorf("none under %s made no duplicates", scenario)
 		}
-		if n := row(t, file, "redlock", scenario).Figures["duplicates"]; n != 0 {
-			t.Errorf("redlock under %s: %v duplicates", scenario, n)
+		r := row(t, file, "redlock", scenario)
+		if n := r.Figures["duplicates"]; n != 0 || slices.ContainsFunc(r.Faults, func(f result.Fault) bool { return !f.Proven }) {
+			t.Errorf("redlock under %s: %v duplicates, faults %+v", scenario, n, r.Faults)
 		}
-		for _, f := range row(t, file, "redlock", scenario).Faults {
-			if !f.Proven {
-				t.Errorf("%s was not proven", f.Kind)
-			}
-		}
-		// A machine that is too busy loses no records.
-		if v := row(t, file, "redlock", scenario).Verdict; v.Sound.Code == result.Missing {
-			t.Errorf("redlock under %s: %+v", scenario, v)
-		}
-	}
-	if n := row(t, file, "multiphase", "baseline").Figures["duplicates"]; n != 0 {
-		t.Errorf("multiphase under baseline: %v duplicates", n)
 	}
 	if v := file.Run.Versions["redis"]; !strings.HasPrefix(v, "redis-server ") {
 		t.Errorf("the image has no redis-server: %q", v)
@@ -268,46 +233,6 @@ func (c *composed) checkOwner(t *testing.T, dir string) {
 	}
 }
 
-func (c *composed) losesHost(t *testing.T) {
-	const victim = "worker-c-2"
-	out := c.docker(t, []string{"LOCKS=raft,none", "SCENARIOS=baseline,zone-partition", "DURATION=5s", "SEED=2", "OUT=second"}, "compose", "up", "-d")
-	if out.code != 0 {
-		t.Fatalf("exit code %d\n%s\n%s", out.code, out.stdout, out.stderr)
-	}
-	lab := c.container(t, "lab")
-	said, ended := c.follow(t, lab)
-	awaitStage(t, c.report("second"), 3, "measuring")
-	c.mustDocker(t, "kill", c.container(t, victim))
-	for _, path := range []string{"/", "/first-1/", "/first-1/result.json"} {
-		get(t, "http://127.0.0.1:"+c.port+path)
-	}
-	c.checkConfinement(t)
-	code := strings.TrimSpace(c.mustDocker(t, "wait", lab))
-	ended()
-	if code != "4" {
-		t.Errorf("exit code %s, want 4\n%s", code, said)
-	}
-	file := read(t, c.report("second"))
-	before := row(t, file, "raft", "baseline")
-	if before.Figures["requests"] == 0 || before.Figures["duplicates"] != 0 {
-		t.Errorf("raft under baseline, before the loss: %v", before.Figures)
-	}
-	during := row(t, file, "raft", "zone-partition")
-	if during.Figures["requests"] == 0 || len(during.Faults) < 2 {
-		t.Errorf("the run was not completed: %v, faults %+v", during.Figures, during.Faults)
-	}
-	for _, lock := range []string{"none", "raft"} {
-		r := row(t, file, lock, "zone-partition")
-		if !blames(r, result.NodeLost) {
-			t.Errorf("%s: %+v", lock, r.Verdict)
-		}
-		if !slices.ContainsFunc(r.Faults, func(f result.Fault) bool { return f.Kind == "host-loss" && f.Target == "host "+victim }) {
-			t.Errorf("the ledger of %s does not have the loss: %+v", lock, r.Faults)
-		}
-	}
-	c.checkOwner(t, c.report("second"))
-}
-
 // isPlayed plays with a lock that is a program of the user's, while Prometheus looks on.
 func (c *composed) isPlayed(t *testing.T) {
 	from := time.Now()
@@ -318,6 +243,10 @@ func (c *composed) isPlayed(t *testing.T) {
 	said, ended := c.follow(t, c.container(t, "lab"))
 	said.awaitLine(t, "open http://localhost:"+c.live+" in a browser")
 	get(t, "http://127.0.0.1:"+c.live+"/")
+	for _, path := range []string{"/", "/first-1/", "/first-1/result.json"} {
+		get(t, "http://127.0.0.1:"+c.port+path)
+	}
+	c.checkConfinement(t)
 	prometheus := "http://127.0.0.1:" + c.prometheusAt
 	hosts := strings.Count(c.mustDocker(t, "compose", "ps", "--format", "{{.Service}}"), "\n") - len([]string{"lab", "report", "prometheus"})
 	for query, want := range map[string]int{
@@ -375,8 +304,8 @@ func (c *composed) checkConfinement(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &containers); err != nil {
 		t.Fatal(err)
 	}
-	if len(containers) < 17 {
-		t.Errorf("%d containers, want those of 15 hosts that are left, the lab and the page", len(containers))
+	if len(containers) < 19 {
+		t.Errorf("%d containers, want those of 16 hosts, the lab, the page and Prometheus", len(containers))
 	}
 	for _, k := range containers {
 		h := k.HostConfig

@@ -24,70 +24,40 @@ import (
 // grafanaDir has what Prometheus and Grafana are given.
 var grafanaDir = filepath.Join("..", "..", "reports", "grafana")
 
-// dashboard is what these tests read of a dashboard of Grafana's.
+// dashboard is what this test reads of a dashboard of Grafana's.
 type dashboard struct {
-	UID, Title string
-	Panels     []struct {
-		ID          int
+	Panels []struct {
 		Type, Title string
-		Datasource  struct{ Type, UID string }
-		FieldConfig struct{ Defaults struct{ Unit string } }
-		GridPos     struct{ X, Y, W, H int }
-		Targets     []struct {
-			RefID, Expr, LegendFormat string
-			Datasource                struct{ UID string }
-		}
+		Datasource  struct{ UID string }
+		Targets     []struct{ Expr, LegendFormat string }
 	}
 	Templating struct {
-		List []struct {
-			Name       string
-			Datasource struct{ UID string }
-			Query      struct{ Query string }
-		}
+		List []struct{ Query struct{ Query string } }
 	}
 }
 
-// readDashboard reads the dashboard and fails the test if Grafana could not show it.
-func readDashboard(t *testing.T) dashboard {
+// readDashboard reads the dashboard, all of whose panels ask the data source that is provisioned.
+func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	var d dashboard
 	if err := json.Unmarshal(testfile.Read(t, filepath.Join(grafanaDir, "dashboards", "locklab.json")), &d); err != nil {
 		t.Fatal(err)
 	}
-	var sources struct {
-		Datasources []struct{ Name, UID, Type string }
-	}
-	text := testfile.Read(t, filepath.Join(grafanaDir, "provisioning", "datasources", "prometheus.yml"))
-	if err := yaml.Load(text, &sources); err != nil || len(sources.Datasources) != 1 || sources.Datasources[0].Type != "prometheus" {
-		t.Fatalf("data sources %+v: %v", sources, err)
-	}
-	source := sources.Datasources[0].UID
-	units := map[string]bool{"ops": true, "s": true, "short": true, "Bps": true, "bytes": true}
-	ids := map[int]bool{}
+	provisioned := string(testfile.Read(t, filepath.Join(grafanaDir, "provisioning", "datasources", "prometheus.yml")))
 	for _, p := range d.Panels {
-		if ids[p.ID] || p.Title == "" || p.GridPos.W < 1 || p.GridPos.H < 1 || p.GridPos.X+p.GridPos.W > 24 {
-			t.Errorf("panel %d %q: its number is there twice, or it has no title or place", p.ID, p.Title)
-		}
-		ids[p.ID] = true
 		if p.Type == "row" {
 			continue
 		}
-		if p.Type != "timeseries" || p.Datasource.UID != source || len(p.Targets) == 0 || !units[p.FieldConfig.Defaults.Unit] {
-			t.Errorf("panel %q: type %q, data source %q, unit %q, %d queries", p.Title, p.Type, p.Datasource.UID, p.FieldConfig.Defaults.Unit, len(p.Targets))
+		if len(p.Targets) == 0 || p.Datasource.UID == "" || !strings.Contains(provisioned, "uid: "+p.Datasource.UID) {
+			t.Errorf("panel %q: data source %q, %d queries", p.Title, p.Datasource.UID, len(p.Targets))
 		}
 		for _, q := range p.Targets {
-			if q.RefID == "" || q.Expr == "" || q.LegendFormat == "" || q.Datasource.UID != source {
-				t.Errorf("panel %q: query %+v", p.Title, q)
-			}
 			for _, label := range regexp.MustCompile(`\{\{(\w+)\}\}`).FindAllStringSubmatch(q.LegendFormat, -1) {
-				if grouped := regexp.MustCompile(`by \(([^)]*)\)`).FindStringSubmatch(q.Expr); grouped != nil && !strings.Contains(grouped[1], label[1]) {
+				grouped := regexp.MustCompile(`by \(([^)]*)\)`).FindStringSubmatch(q.Expr)
+				if grouped != nil && !strings.Contains(grouped[1], label[1]) {
 					t.Errorf("panel %q: the legend wants %s, by which %s is not grouped", p.Title, label[1], q.Expr)
 				}
 			}
 		}
-	}
-	if d.UID == "" || len(d.Templating.List) != 1 || d.Templating.List[0].Name != "host" || d.Templating.List[0].Datasource.UID != source {
-		t.Errorf("dashboard %q with variables %+v", d.UID, d.Templating.List)
 	}
 	return d
 }
@@ -204,11 +174,10 @@ func TestE2EDashboard(t *testing.T) {
 	if out := finish(t, check); page.code != 0 || out.code != 0 || out.stdout+out.stderr != "" {
 		t.Errorf("promtool check metrics: exit code %d\n%s%s\n%s", out.code, out.stdout, out.stderr, page.stderr)
 	}
-	for path, want := range map[string]string{"/v1/nodes": "403", "/v1/nodes/master-a/kill": "403", "/v1/reset": "403"} {
-		out := finish(t, command(t, nil, "curl", "-sS", "-o", os.DevNull, "-w", "%{http_code}", "-X", map[bool]string{true: "GET", false: "POST"}[path == "/v1/nodes"], "-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+path))
-		if out.stdout != want {
-			t.Errorf("%s with Prometheus's token: %s%s, want %s", path, out.stdout, out.stderr, want)
-		}
+	forbidden := finish(t, command(t, nil, "curl", "-sS", "-o", os.DevNull, "-w", "%{http_code}",
+		"-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+"/v1/nodes"))
+	if forbidden.stdout != "403" {
+		t.Errorf("with Prometheus's token: %s%s, want 403", forbidden.stdout, forbidden.stderr)
 	}
 	if code := lab.end(); code == 1 || code == -1 { // its verdict is the machine's
 		t.Fatalf("the run ended with %d", code)
@@ -216,16 +185,12 @@ func TestE2EDashboard(t *testing.T) {
 	for _, silent := range d.silent(t, server, from) {
 		t.Error(silent)
 	}
-	for name, query := range map[string]string{
-		"the partition":       `sum(locklab_link_faults{kind=~"hold|drop"}) > 0`,
-		"grants":              `sum(locklab_lock_acquires_total{lock="raft",outcome="ok"}) > 0`,
-		"a host of the names": d.Templating.List[0].Query.Query,
+	hostNames := regexp.MustCompile(`label_values\((\w+), (\w+)\)`).ReplaceAllString(d.Templating.List[0].Query.Query, `count by ($2) ($1)`)
+	for _, query := range []string{
+		`sum(locklab_link_faults{kind=~"hold|drop"}) > 0`, `sum(locklab_lock_acquires_total{lock="raft",outcome="ok"}) > 0`, hostNames,
 	} {
-		if name == "a host of the names" {
-			query = regexp.MustCompile(`label_values\((\w+), (\w+)\)`).ReplaceAllString(query, `count by ($2) ($1)`)
-		}
 		if n, err := ask(t, server, query, from); err != nil || n == 0 {
-			t.Errorf("%s: nothing for %s: %v", name, query, err)
+			t.Errorf("nothing for %s: %v", query, err)
 		}
 	}
 }

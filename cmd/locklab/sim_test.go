@@ -285,14 +285,3 @@ func TestHarmlessIsWhatWasFound(t *testing.T) {
 		}
 	}
 }
-
-// TestSimTokensOutliveCrashes checks that tokens grow where votes are on disk, and that
-// they are only forgotten where more memory was lost than may be.
-func TestSimTokensOutliveCrashes(t *testing.T) {
-	for spec, forgets := range map[string]bool{"multiphase:quorum": false, "multiphase:quorum,store=memory": true} {
-		code, stdout, stderr := simulate(t, spec, "--seeds", "300", "--faults", "crash", "--think", "1ms")
-		if code != exitOK || strings.Contains(stdout, string(sim.Forgot)) != forgets || strings.Contains(stdout, "  token ") {
-			t.Errorf("%s: exit code %d\n%s%s", spec, code, stdout, stderr)
-		}
-	}
-}

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"text/template/parse"
 
 	"go.yaml.in/yaml/v4"
 
@@ -182,14 +182,12 @@ func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
 func (all texts) ofTemplate(t *testing.T, path string) {
 	t.Helper()
 	data := testfile.Read(t, path)
-	tree := parse.New(filepath.Base(path))
-	tree.Mode = parse.SkipFuncCheck
-	trees := map[string]*parse.Tree{}
-	if _, err := tree.Parse(string(data), "", "", trees); err != nil {
-		t.Fatal(err)
-	}
-	for _, tree := range trees {
-		all.ofNode(t, path, tree.Root)
+	for _, call := range regexp.MustCompile(`\b(?:t|tf|tm) ("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(string(data), -1) {
+		english, err := strconv.Unquote(call[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[english] = path
 	}
 	// What a template says by itself is no language: names of files, of commands, of us.
 	static := regexp.MustCompile(`(?s)<code>.*?</code>|\{\{.*?\}\}`).ReplaceAllString(string(data), "\x00")
@@ -202,52 +200,6 @@ func (all texts) ofTemplate(t *testing.T, path string) {
 	static = regexp.MustCompile(`locklab( check .*--explain 1)?|<br>|results\.csv|result\.json`).ReplaceAllString(static, " ")
 	for _, word := range regexp.MustCompile(`[A-Za-z]{2,}[^<>\x00]*`).FindAllString(static, -1) {
 		t.Errorf("%s: %q is in no catalogue", path, strings.TrimSpace(word))
-	}
-}
-
-func (all texts) ofNode(t *testing.T, path string, node parse.Node) {
-	t.Helper()
-	switch n := node.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			for _, one := range n.Nodes {
-				all.ofNode(t, path, one)
-			}
-		}
-	case *parse.IfNode:
-		all.ofNode(t, path, n.Pipe)
-		all.ofNode(t, path, n.List)
-		all.ofNode(t, path, n.ElseList)
-	case *parse.RangeNode:
-		all.ofNode(t, path, n.Pipe)
-		all.ofNode(t, path, n.List)
-		all.ofNode(t, path, n.ElseList)
-	case *parse.WithNode:
-		all.ofNode(t, path, n.Pipe)
-		all.ofNode(t, path, n.List)
-		all.ofNode(t, path, n.ElseList)
-	case *parse.ActionNode:
-		all.ofNode(t, path, n.Pipe)
-	case *parse.TemplateNode:
-		all.ofNode(t, path, n.Pipe)
-	case *parse.PipeNode:
-		if n != nil {
-			for _, command := range n.Cmds {
-				all.ofNode(t, path, command)
-			}
-		}
-	case *parse.CommandNode:
-		for _, arg := range n.Args {
-			all.ofNode(t, path, arg)
-		}
-		if f, ok := n.Args[0].(*parse.IdentifierNode); ok && slices.Contains([]string{"t", "tf", "tm"}, f.Ident) {
-			english, ok := n.Args[1].(*parse.StringNode)
-			if !ok {
-				t.Errorf("%s: %s is told what is no constant", path, n)
-				return
-			}
-			all[english.Text] = path
-		}
 	}
 }
 
