@@ -8,17 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
-
-// maxDepth is how deep objects and lists may be nested: nothing that is sent here
-// needs a tenth of it, and what is decoded recursively costs stack.
-const maxDepth = 100
 
 // Decode reads exactly one JSON value. Errors name the field and say what would be
 // right. What the text does not mention stays as it is. A duration is a number of
@@ -30,163 +25,69 @@ func Decode(text []byte, into any) error { return decode(text, into, json.Reject
 func DecodeOpen(text []byte, into any) error { return decode(text, into) }
 
 func decode(text []byte, into any, options ...json.Options) error {
-	if tooDeep(text) {
-		return fmt.Errorf("objects and lists are nested more than %d deep", maxDepth)
-	}
 	err := json.Unmarshal(text, into, append(options, jsonv1.FormatDurationAsNano(true))...)
-	return explain(err, text)
-}
-
-func tooDeep(text []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
-			i++
-		case quoted:
-		case c == '{', c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}', c == ']':
-			depth--
-		}
-	}
-	return false
-}
-
-// explain turns an error of the decoder into one for whoever wrote the text, with the
-// line if there are several.
-func explain(err error, text []byte) error {
-	if err == nil {
+	text = bytes.TrimSpace(text)
+	switch {
+	case err == nil:
 		return nil
-	}
-	text = bytes.TrimRight(text, " \t\r\n")
-	if len(text) == 0 {
+	case len(text) == 0:
 		return errors.New("it is empty: want one JSON value")
 	}
-	offset := int64(0)
-	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		offset = e.ByteOffset
-	} else if e, ok := errors.AsType[*json.SemanticError](err); ok {
-		offset = e.ByteOffset
-	}
-	why := reason(err)
-	if bytes.ContainsRune(text, '\n') {
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte("\n")), why)
-	}
-	return why
-}
-
-func reason(err error) error {
-	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+	place := int64(0)
+	if e, is := errors.AsType[*jsontext.SyntacticError](err); is {
+		place, err = e.ByteOffset, fmt.Errorf("%sbyte %d: %w", field(e.JSONPointer, ": "), e.ByteOffset, e.Err)
 		if errors.Is(e, jsontext.ErrDuplicateName) {
-			return fmt.Errorf("field %s is there twice", field(e.JSONPointer))
+			err = errors.New(field(e.JSONPointer, " is there twice"))
 		}
-		return fmt.Errorf("%sbyte %d: %w", place(e.JSONPointer), e.ByteOffset, e.Err)
+	} else if e, is := errors.AsType[*json.SemanticError](err); is && e.GoType != nil {
+		place, err = e.ByteOffset, mismatch(e)
 	}
-	e, ok := errors.AsType[*json.SemanticError](err)
-	switch {
-	case !ok:
-		return err
-	case errors.Is(e, json.ErrUnknownName):
-		return fmt.Errorf("field %s is unknown: want one of %s", field(e.JSONPointer), strings.Join(known(e.GoType), ", "))
-	case e.Err != nil: // such as a number out of range, or a type's own reader
-		return fmt.Errorf("%shave %s, want %s: %w", place(e.JSONPointer), have(e), want(e.GoType, e.JSONPointer), e.Err)
+	if bytes.ContainsRune(text, '\n') {
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:min(int(place), len(text))], []byte("\n")), err)
 	}
-	return fmt.Errorf("%shave %s, want %s", place(e.JSONPointer), have(e), want(e.GoType, e.JSONPointer))
+	return err
 }
 
-// place says where something is, in front of what is said of it.
-func place(p jsontext.Pointer) string {
-	if p == "" {
+// field is what is said of a field, behind its name: that of the pointer /peers/0/name is peers.0.name.
+func field(at jsontext.Pointer, said string) string {
+	if at == "" {
 		return ""
 	}
-	return "field " + field(p) + ": "
+	return fmt.Sprintf("field %q%s", strings.ReplaceAll(string(at[1:]), "/", "."), said)
 }
 
-// field writes a pointer as users would: /peers/0/name is "peers[0].name".
-func field(p jsontext.Pointer) string {
-	var b strings.Builder
-	for token := range p.Tokens() {
-		switch _, err := strconv.Atoi(token); {
-		case err == nil:
-			b.WriteString("[" + token + "]")
-		case b.Len() > 0:
-			b.WriteString("." + token)
-		default:
-			b.WriteString(token)
+// mismatch says what a field has and what would be right.
+func mismatch(e *json.SemanticError) error {
+	if errors.Is(e, json.ErrUnknownName) {
+		var known []string
+		for _, f := range reflect.VisibleFields(e.GoType) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+				known = append(known, name)
+			}
 		}
+		return errors.New(field(e.JSONPointer, " is unknown: want one of ") + strings.Join(known, ", "))
 	}
-	return strconv.Quote(b.String())
-}
-
-func have(e *json.SemanticError) string {
-	switch e.JSONKind {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a truth value"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
+	want := "an object"
+	switch k := e.GoType.Kind(); {
+	case e.GoType.String() == "time.Duration":
+		want = "a duration"
+	case k == reflect.Bool:
+		want = "true or false"
+	case k <= reflect.Int64:
+		want = "a whole number"
+	case k <= reflect.Uintptr:
+		want = "a whole number from 0"
+	case k <= reflect.Float64:
+		want = "a number"
+	case k == reflect.String:
+		want = "a string"
+	case k == reflect.Slice:
+		want = "a list"
 	}
-	return "a value"
-}
-
-func want(t reflect.Type, at jsontext.Pointer) string {
-	if t == nil {
-		return "another type"
+	have := strings.NewReplacer("{", "object", "[", "list").Replace(e.JSONKind.String())
+	said := fmt.Sprintf("%shave %s, want %s", field(e.JSONPointer, ": "), have, want)
+	if e.Err == nil {
+		return errors.New(said)
 	}
-	if t.String() == "time.Duration" && strings.HasSuffix(string(at), "_ns") {
-		return "a whole number"
-	}
-	if t.String() == "time.Duration" {
-		return `a duration such as "250ms"`
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return "a whole number from 0"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Pointer:
-		return want(t.Elem(), at)
-	default:
-		return "another type"
-	}
-}
-
-// known lists the fields that a struct has, in its order, with those of embedded ones.
-func known(t reflect.Type) []string {
-	var names []string
-	if t == nil || t.Kind() != reflect.Struct {
-		return names
-	}
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous && name == "":
-			names = append(names, known(f.Type)...)
-		case f.IsExported() && name != "-":
-			names = append(names, name)
-		}
-	}
-	return names
+	return fmt.Errorf("%s: %w", said, e.Err) // such as a number out of range, or a type's own reader
 }
