@@ -1,50 +1,16 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
-
-// Document is a parsed text. It keeps the first thing that is wrong; what its nodes return
-// after that is of no use.
-type Document struct {
-	Root Node
-
-	file    string
-	invalid error
-	err     error
-}
-
-// Err is the first thing that was wrong, nil if nothing was.
-func (d *Document) Err() error { return d.err }
-
-func (d *Document) failAt(line int, format string, args ...any) {
-	if d.err == nil {
-		what := words.ReplaceAllStringFunc(fmt.Sprintf(format, args...), Cut)
-		d.err = fmt.Errorf("%s:%d: %s: %w", d.file, line, what, d.invalid)
-	}
-}
-
-// words are what a user wrote, which an error may quote, and all others.
-var words = regexp.MustCompile(`"(\\.|[^"\\])*"|[^\s"]+`)
-
-// maxEcho is how much of what a user wrote an error repeats.
-const maxEcho = 80
-
-// Cut is the beginning of a text that is too long for an error to repeat.
-func Cut(text string) string {
-	if utf8.RuneCountInString(text) <= maxEcho {
-		return text
-	}
-	return string([]rune(text)[:maxEcho-1]) + "…"
-}
 
 // Node is a mapping, a list or a scalar, and the way to it. One that is not there reads as
 // nothing: an empty text, no entries.
@@ -62,17 +28,12 @@ func (n Node) Line() int { return n.line }
 func (n Node) Given() bool { return n.yaml != nil }
 
 // IsList tells a list, where other kinds are right too; IsMapping is the same for mappings.
-func (n Node) IsList() bool { return n.kind() == yaml.SequenceNode }
+func (n Node) IsList() bool { return n.is(yaml.SequenceNode) }
 
 // IsMapping is beside IsList.
-func (n Node) IsMapping() bool { return n.kind() == yaml.MappingNode }
+func (n Node) IsMapping() bool { return n.is(yaml.MappingNode) }
 
-func (n Node) kind() yaml.Kind {
-	if n.yaml == nil {
-		return 0
-	}
-	return n.yaml.Kind
-}
+func (n Node) is(kind yaml.Kind) bool { return n.yaml != nil && n.yaml.Kind == kind }
 
 // blank says that a field has no value, as where all below it is commented out: a list or a
 // mapping without entries.
@@ -86,12 +47,6 @@ func (n Node) Fail(format string, args ...any) {
 		format, args = "%s: "+format, append([]any{n.path}, args...)
 	}
 	n.doc.failAt(n.line, format, args...)
-}
-
-// At is the node, found wrong where another stands.
-func (n Node) At(other Node) Node {
-	n.line = other.line
-	return n
 }
 
 // Need is the node, which must be there.
@@ -111,34 +66,26 @@ type Fields struct {
 // Fields are those of a node that must be a mapping with the known fields; without any, all
 // are right.
 func (n Node) Fields(known ...string) Fields {
-	f := Fields{node: n}
-	switch n.kind() {
-	case 0:
-		return f
-	case yaml.ScalarNode:
-		if !n.blank() {
-			n.Fail("want fields (%s)", list(known))
-		}
-	case yaml.MappingNode:
-		f.pairs = n.yaml.Content
-	default:
-		n.Fail("want fields (%s)", list(known))
-	}
+	want := cmp.Or(strings.Join(known, ", "), "any")
+	f := Fields{n, n.entries(yaml.MappingNode, "want fields ("+want+")")}
 	for i := 0; i < len(f.pairs); i += 2 {
 		if key := f.pairs[i]; len(known) > 0 && !slices.Contains(known, key.Value) {
-			at := n
-			at.line = key.Line
-			at.Fail("unknown field %q: want %s", key.Value, list(known))
+			n.line = key.Line
+			n.Fail("unknown field %q: want %s", key.Value, want)
 		}
 	}
 	return f
 }
 
-func list(known []string) string {
-	if len(known) == 0 {
-		return "any"
+// entries are those of a node that must be of a kind; none of one that is not there or blank.
+func (n Node) entries(kind yaml.Kind, want string) []*yaml.Node {
+	switch {
+	case n.is(kind):
+		return n.yaml.Content
+	case n.yaml != nil && !n.blank():
+		n.Fail("%s", want)
 	}
-	return strings.Join(known, ", ")
+	return nil
 }
 
 // Get is the field of that name.
@@ -164,18 +111,8 @@ func (f Fields) Names() (names []string) {
 
 // List are the entries of a node that must be a list.
 func (n Node) List() (all []Node) {
-	switch n.kind() {
-	case 0:
-	case yaml.ScalarNode:
-		if !n.blank() {
-			n.Fail("want a list")
-		}
-	case yaml.SequenceNode:
-		for i, v := range n.yaml.Content {
-			all = append(all, Node{n.doc, v, fmt.Sprintf("%s[%d]", n.path, i), v.Line})
-		}
-	default:
-		n.Fail("want a list")
+	for i, v := range n.entries(yaml.SequenceNode, "want a list") {
+		all = append(all, Node{n.doc, v, fmt.Sprintf("%s[%d]", n.path, i), v.Line})
 	}
 	return all
 }
