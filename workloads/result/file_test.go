@@ -2,7 +2,6 @@ package result_test
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,21 +40,6 @@ func TestWriteThenReadGivesTheSame(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*.tmp")); err != nil || len(left) > 0 {
 		t.Errorf("temporary files left: %v, %v", left, err)
-	}
-}
-
-func TestWriteLeavesOutWhatIsNoNumber(t *testing.T) {
-	f, dir := file(), t.TempDir()
-	f.Rows[0].Figures["recovery_ms"] = math.NaN()
-	if err := result.Write(filepath.Join(dir, result.FileName), f); err != nil {
-		t.Fatal(err)
-	}
-	have, err := result.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, there := have.Rows[0].Of("recovery_ms"); there || len(have.Run.Warnings) != 1 {
-		t.Errorf("have %v and %q, want no recovery_ms and a warning", have.Rows[0].Figures, have.Run.Warnings)
 	}
 }
 

@@ -258,18 +258,7 @@ const (
 )
 
 // ExitCode is what the program ends with for a run that ended so.
-func (c Comparison) ExitCode() int {
-	switch c {
-	case NotAsExpected:
-		return 2
-	case Silent:
-		return 3
-	case Unsound:
-		return 4
-	default:
-		return 0
-	}
-}
+func (c Comparison) ExitCode() int { return map[Comparison]int{NotAsExpected: 2, Silent: 3, Unsound: 4}[c] }
 
 // Expected is what a scenario expects of a lock; what is empty is not judged.
 type Expected struct {
