@@ -44,10 +44,7 @@ func serveUI(
 	if err != nil {
 		return livePage{}, err
 	}
-	p, err := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
-	if err != nil {
-		return livePage{}, err
-	}
+	p := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
 	for i := range parts {
 		parts[i].Live = p.Board
 	}
@@ -65,14 +62,11 @@ type livePage struct {
 }
 
 // servePage serves the board's page until it is closed, also by the name that was asked for.
-func servePage(ctx context.Context, listener net.Listener, info live.Info, asked string) (livePage, error) {
+func servePage(ctx context.Context, listener net.Listener, info live.Info, asked string) livePage {
 	board := live.New(info)
 	host, _, _ := net.SplitHostPort(listener.Addr().String()) // a listener's address has both
 	name, _, _ := net.SplitHostPort(asked)                    // it was listened on
-	handler, err := board.Handler(host, cmp.Or(name, host))
-	if err != nil {
-		return livePage{}, errors.Join(err, listener.Close())
-	}
+	handler := board.Handler(host, cmp.Or(name, host))
 	ctx = context.WithoutCancel(ctx) // an interrupted comparison is shown to its end
 	shown, endShow := context.WithCancel(ctx)
 	served, endServe := context.WithCancel(ctx)
@@ -87,7 +81,7 @@ func servePage(ctx context.Context, listener net.Listener, info live.Info, asked
 		endShow()
 		all.Wait()
 		return serveErr
-	}}, nil
+	}}
 }
 
 // close shows where the report is, and ends the page.

@@ -135,10 +135,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	session := lab.NewPlay(c)
 	info := lab.LiveInfo("locklab play", []lab.Config{c})
 	info.Control = session
-	page, err := servePage(ctx, listener, info, f.ui)
-	if err != nil {
-		return errors.Join(err, discard(dir, created))
-	}
+	page := servePage(ctx, listener, info, f.ui)
 	defer func() { failed = errors.Join(failed, page.close(dir)) }()
 	session.Show(page.Board)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends",

@@ -55,11 +55,7 @@ func writeReport(ctx context.Context, f result.File, dir, out string) error {
 	if err := write("results.csv", func(w io.Writer) error { return view.CSV(w, f) }); err != nil {
 		return err
 	}
-	languages, err := lang.All()
-	if err != nil {
-		return err
-	}
-	for _, say := range languages {
+	for _, say := range lang.All() {
 		err := write(page.FileIn(say, "report.md"), func(w io.Writer) error {
 			return view.Markdown(w, f, say, view.Options{Page: page.FileIn(say, page.File)})
 		})

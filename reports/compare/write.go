@@ -139,10 +139,6 @@ type Claimed struct {
 // Write writes the page, the Markdown, the CSV and the JSON of a comparison of runs into a
 // directory.
 func Write(dir string, files []result.File, names []string) error {
-	languages, err := lang.All()
-	if err != nil {
-		return err
-	}
 	ds := Runs(files)
 	f := File{Schema: Schema, Runs: names, Said: map[string][]string{}, Differences: []Claimed{}}
 	for i := range ds {
@@ -154,7 +150,7 @@ func Write(dir string, files []result.File, names []string) error {
 			}
 		}
 	}
-	for _, say := range languages {
+	for _, say := range lang.All() {
 		said := Said(say, files, names, ds)
 		f.Said[say.Tag] = said
 		shown, all := Table(say, names, ds, false), Table(say, names, ds, true)

@@ -1,3 +1,19 @@
+// Package lang has the texts of reports and of the console in the languages that they are
+// written in.
+//
+// A text is written where it is used, in English, and that is its key:
+//
+//	say.Text("No faults.")
+//	say.Sprintf("%s under %s", lock, scenario)
+//	{{t "No faults."}}, {{tf "%d runs side by side" .N}} in a template
+//
+// ko.yaml has the same in Korean. A test takes all texts from the code and the templates,
+// and fails if one is missing there or left over, or takes other values. Texts are
+// sentences or clauses, never pieces that only English puts together so. In Korean no
+// particle follows a name, as particles depend on its last sound.
+//
+// Packages that know no language make a [sentence.Text]: a form of the same catalogue, and
+// its values. See [Lang.Tell]. Errors are in English only.
 package lang
 
 import (
@@ -6,6 +22,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -28,23 +45,23 @@ type Lang struct {
 }
 
 // All are the languages that a report is written in, the first of them first.
-func All() ([]*Lang, error) {
+func All() []*Lang { return []*Lang{English(), {KoreanTag, "한국어", koreanTexts()}} }
+
+//nolint:gochecknoglobals // read once; it does not change
+var koreanTexts = sync.OnceValue(func() map[string]string {
 	var c struct{ Texts map[string]string }
 	if err := yaml.Unmarshal(korean, &c); err != nil {
-		return nil, fmt.Errorf("read the catalogue ko.yaml: %w", err)
+		panic("ko.yaml, which is built in: " + err.Error())
 	}
-	return []*Lang{English(), {KoreanTag, "한국어", c.Texts}}, nil
-}
+	return c.Texts
+})
 
 // English is the language of the code.
 func English() *Lang { return &Lang{Tag: EnglishTag, Name: "English"} }
 
 // Of is the language with a tag.
 func Of(tag string) (*Lang, error) {
-	all, err := All()
-	if err != nil {
-		return nil, err
-	}
+	all := All()
 	if i := slices.IndexFunc(all, func(l *Lang) bool { return l.Tag == tag }); i >= 0 {
 		return all[i], nil
 	}

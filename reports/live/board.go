@@ -1,3 +1,15 @@
+// Package live shows a comparison while it runs: a page that browsers open, kept up to
+// date by server-sent events.
+//
+//	lab ──events, runs, rows──▶ Board ──every 250 ms──▶ model ──▶ parts of the page ──▶ browsers
+//	         (never waits)       inbox   one goroutine        each viewer gets those that changed
+//
+// The lab tells a [Board] the events that it records anyway. The Board puts them into an inbox and
+// returns; one goroutine folds them into a model. Each viewer renders the newest model, so a slow
+// browser delays no other and misses frames. A new connection begins with every part.
+//
+// The page decides nothing: its duplicates come from the checker that judges the run in the end, over
+// the rooms of the last seconds, and its charts are the report's.
 package live
 
 import (
@@ -14,11 +26,43 @@ import (
 	"locklab/workloads/result"
 )
 
-// frameTime is between two frames.
-const frameTime = 250 * time.Millisecond
+// Info describes a comparison before it begins.
+type Info struct {
+	Title string
+	Zones []Zone
+	Runs  int
+	Rooms bool // some workload has them
+	// Grids are the report's, of the rows so far.
+	Grids func(*lang.Lang, result.File) []table.Table
+	// Duplicates judges the rooms of a history, whose first event is the run. It is the
+	// run's own checker: live has no rule of its own. nil judges nothing.
+	Duplicates func([]history.Event) []Duplicate
+	// Control lets viewers break the lab; nil does not.
+	Control Control
+}
 
 // Zone is an availability zone of the comparison.
 type Zone struct{ Name, Short string }
+
+// Duplicate is a room that should not have been created.
+type Duplicate struct {
+	AtNS        int64  // it began
+	Room, Group string // the group of its players
+	Worker      string
+	Free        string // the worker of the room that was free then
+	Unreachable bool   // it is not held against the lock
+}
+
+// Run describes a run that begins.
+type Run struct {
+	result.Key
+	Hosts       []Host
+	Links       []Link
+	Planned     []history.Planned
+	Duration    time.Duration
+	Played      bool    // it is broken and ended by hand: it has no Duration
+	OfferedPerS float64 // 0 if nothing is offered at a rate
+}
 
 // Host is a machine of a run with its nodes.
 type Host struct {
@@ -35,44 +79,6 @@ type Link struct {
 	RTT      time.Duration // of a round trip while nothing is broken
 }
 
-// Key is a combination.
-type Key struct{ Lock, Scenario, Workload string }
-
-// Info describes a comparison before it begins.
-type Info struct {
-	Title string
-	Zones []Zone
-	Runs  int
-	Rooms bool // some workload has them
-	// Grids are the report's, of the rows so far.
-	Grids func(*lang.Lang, result.File) []table.Table
-	// Duplicates judges the rooms of a history, whose first event is the run. It is the
-	// run's own checker: live has no rule of its own. nil judges nothing.
-	Duplicates func([]history.Event) []Duplicate
-	// Control lets viewers break the lab; nil does not.
-	Control Control
-}
-
-// Duplicate is a room that should not have been created.
-type Duplicate struct {
-	AtNS        int64  // it began
-	Room, Group string // the group of its players
-	Worker      string
-	Free        string // the worker of the room that was free then
-	Unreachable bool   // it is not held against the lock
-}
-
-// Run describes a run that begins.
-type Run struct {
-	Key
-	Hosts       []Host
-	Links       []Link
-	Planned     []history.Planned
-	Duration    time.Duration
-	Played      bool    // it is broken and ended by hand: it has no Duration
-	OfferedPerS float64 // 0 if nothing is offered at a rate
-}
-
 // Board takes the events of a comparison and shows them. A nil Board takes everything and
 // shows nothing. Its methods may be called from any goroutine and never wait for a viewer.
 type Board struct {
@@ -81,7 +87,7 @@ type Board struct {
 	viewers atomic.Int32
 
 	inboxMu sync.Mutex
-	inbox   []news
+	inbox   []func(*model)
 
 	mu    sync.Mutex // of the fields below; viewers render under it
 	model *model
@@ -91,23 +97,13 @@ type Board struct {
 
 var _ history.Recorder = (*Board)(nil)
 
-// news is an event, or something else to do with the model.
-type news struct {
-	event history.Event
-	do    func(*model)
-}
-
 // New makes a board. Nothing is shown before [Board.Show].
 func New(info Info) *Board {
 	return &Board{info: info, token: httpapi.NewToken(), model: newModel(info), next: make(chan struct{})}
 }
 
 // Record takes an event of the current run's history.
-func (b *Board) Record(e history.Event) {
-	if b != nil {
-		b.take(news{event: e})
-	}
-}
+func (b *Board) Record(e history.Event) { b.post(func(m *model) { m.add(&e) }) }
 
 // Begin says that a run begins: its nodes are about to be started.
 func (b *Board) Begin(r Run) {
@@ -144,22 +140,23 @@ func (b *Board) Waiting(node string, n int) { b.post(func(m *model) { m.waiting[
 func (b *Board) Note(line string) { b.post(func(m *model) { m.note(line) }) }
 
 // Finish says that the comparison has ended, and where its report is.
-func (b *Board) Finish(report string) { b.post(func(m *model) { m.finish(report) }) }
+func (b *Board) Finish(report string) {
+	b.post(func(m *model) { m.over, m.report, m.run = true, report, nil })
+}
 
 func (b *Board) post(do func(*model)) {
 	if b != nil {
-		b.take(news{do: do})
+		b.inboxMu.Lock()
+		defer b.inboxMu.Unlock()
+		b.inbox = append(b.inbox, do)
 	}
-}
-
-func (b *Board) take(n news) {
-	b.inboxMu.Lock()
-	defer b.inboxMu.Unlock()
-	b.inbox = append(b.inbox, n)
 }
 
 // Watched says whether there are viewers.
 func (b *Board) Watched() bool { return b != nil && b.viewers.Load() > 0 }
+
+// frameTime is between two frames.
+const frameTime = 250 * time.Millisecond
 
 // Show makes a frame every frameTime, until ctx ends. The last frame ends the viewers' streams.
 func (b *Board) Show(ctx context.Context) {
@@ -190,11 +187,7 @@ func (b *Board) fold() {
 	all := b.inbox
 	b.inbox = nil
 	b.inboxMu.Unlock()
-	for i := range all {
-		if all[i].do != nil {
-			all[i].do(b.model)
-		} else {
-			b.model.add(&all[i].event)
-		}
+	for _, do := range all {
+		do(b.model)
 	}
 }

@@ -35,10 +35,7 @@ func eventually(tab context.Context, t *testing.T, what, script string) {
 // switches language and theme, and has the server break and come back.
 func TestPageFollowsARun(t *testing.T) {
 	b := board(t)
-	h, err := b.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := b.Handler()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

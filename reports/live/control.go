@@ -1,11 +1,6 @@
 package live
 
 import (
-	"net/http"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"locklab/internal/httpapi"
 	"locklab/reports/lang"
 	"locklab/workloads/history"
 )
@@ -42,41 +37,6 @@ type ControlFault struct {
 	ID, Kind, Target string
 	Proven           bool // it was seen to have begun
 	Healing          bool // its end is asked for
-}
-
-// maxOrder bounds an order of the page, in bytes.
-const maxOrder = 4 << 10
-
-// order is one of the page; each route reads its own field.
-type order struct {
-	ID   string `json:"id"`
-	PerS uint32 `json:"per_s"`
-	Lock string `json:"lock"`
-	Stop int    `json:"stop"`
-}
-
-// controls takes the orders of the page, which bear its token.
-func (b *Board) controls() http.Handler {
-	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, SameOrigin: true, MaxBody: maxOrder})
-	c := b.info.Control
-	route(api, "fault", func(in jsontext.Value) error { return c.Begin(in) })
-	route(api, "heal", func(in order) error { return c.Heal(in.ID) })
-	route(api, "rate", func(in order) error { return c.SetRate(in.PerS) })
-	route(api, "lock", func(in order) error { return c.Switch(in.Lock) })
-	route(api, "tour", func(in order) error {
-		b.post(func(m *model) { m.tour.enter(in.Stop) })
-		return nil
-	})
-	return api
-}
-
-func route[In any](api *httpapi.API, name string, do func(In) error) {
-	httpapi.Post(api, "POST /control/"+name, func(_ *http.Request, in In) (any, error) {
-		if err := do(in); err != nil {
-			return nil, &httpapi.Error{Status: http.StatusConflict, Kind: "refused", Message: err.Error()}
-		}
-		return nil, nil
-	})
 }
 
 // brokenView is a fault that can be healed.

@@ -15,6 +15,7 @@ import (
 
 	"locklab/reports/lang"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // pretended is a lab that does what it is asked at once, and notes that.
@@ -62,10 +63,7 @@ func (p *pretended) took() []string {
 func TestOnlyThePageItselfControls(t *testing.T) {
 	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none"}, PerS: 300, MostPerS: 2000, Zones: []string{"a", "c"}}}
 	b := New(Info{Title: "a test", Control: lab})
-	h, err := b.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := b.Handler()
 	const here = "127.0.0.1:7788"
 	ask := func(method, path, body string, header map[string]string) (int, string, http.Header) {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -142,10 +140,7 @@ func TestOnlyThePageItselfControls(t *testing.T) {
 // TestWithoutControlNobodyActs: the page of a comparison has no buttons, and takes no orders.
 func TestWithoutControlNobodyActs(t *testing.T) {
 	b := New(Info{Title: "a test"})
-	h, err := b.Handler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := b.Handler()
 	for _, r := range []*http.Request{httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRequest(http.MethodPost, "/control/heal", strings.NewReader("{}"))} {
 		r.Host = "127.0.0.1"
 		r.Header.Set("Authorization", "Bearer "+b.token)
@@ -164,7 +159,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none", "local", "multiphase", "multiphase:quorum", "raft"}, Zones: []string{"a", "c"}}}
 	m := newModel(Info{Control: lab})
 	run := func(lock string) {
-		m.begin(Run{Key: Key{Lock: lock, Workload: history.Matchmaking}, Played: true})
+		m.begin(Run{Key: result.Key{Lock: lock, Workload: history.Matchmaking}, Played: true})
 		m.measureNS = ms
 		lab.state.Lock, lab.state.Running, lab.state.Faults = lock, true, nil
 	}
@@ -288,7 +283,7 @@ func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
 // TestARunWithoutAnEndIsDrawnWhole, however long it gets.
 func TestARunWithoutAnEndIsDrawnWhole(t *testing.T) {
 	m := newModel(Info{Control: &pretended{}})
-	m.begin(Run{Key: Key{Workload: history.Matchmaking}, Played: true})
+	m.begin(Run{Key: result.Key{Workload: history.Matchmaking}, Played: true})
 	m.measureNS = ms
 	for _, at := range []time.Duration{time.Second, 59 * time.Second, 200 * time.Second} {
 		now := int64(at) + ms
@@ -310,10 +305,7 @@ func TestWhatEndedIsNotControlled(t *testing.T) {
 	m := newModel(Info{Control: &pretended{}})
 	m.state = ControlState{Lock: "redis", Locks: []string{"redis"}, Running: true}
 	choices := func() string {
-		p, err := newPainter()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := newPainter()
 		for _, one := range p.paint(view{lang: "en"}, m, 0, false) {
 			if one.ID == "choices" {
 				return one.HTML
@@ -324,7 +316,7 @@ func TestWhatEndedIsNotControlled(t *testing.T) {
 	if text := choices(); strings.Contains(text, " disabled") || strings.Contains(text, "ended") {
 		t.Errorf("while it goes on: %s", text)
 	}
-	m.finish("report")
+	m.over, m.report, m.run = true, "report", nil
 	m.state.Running = false
 	if text := choices(); !strings.Contains(text, " disabled") || !strings.Contains(text, "The lab has ended.") || strings.Contains(text, "ready") {
 		t.Errorf("when it is over: %s", text)
@@ -338,10 +330,7 @@ func TestAHitOnAHolderIsNotSaidToBeProven(t *testing.T) {
 	m.state = ControlState{Faults: []ControlFault{{ID: "pause-1", Kind: "pause", Target: "holder (m-a)", Proven: true}, {ID: "kill-1", Kind: "kill", Target: "node:m-a", Proven: true}}}
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: ms, State: "measure"})
 	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "holder (m-a)"})
-	p, err := newPainter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newPainter()
 	text := map[string]string{}
 	for _, one := range p.paint(view{lang: "en"}, m, 3*ms, false) {
 		text[one.ID] = one.HTML

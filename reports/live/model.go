@@ -118,8 +118,6 @@ func (m *model) note(text string) {
 	m.say(clock.Mono(), "none", "·", func(*lang.Lang) string { return text })
 }
 
-func (m *model) finish(report string) { m.over, m.report, m.run = true, report, nil }
-
 // say adds a line in its place by time: events may come late.
 func (m *model) say(atNS int64, class, shape string, text func(*lang.Lang) string) {
 	at := len(m.lines)

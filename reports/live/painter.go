@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -23,27 +24,21 @@ type painter struct {
 	templates map[string]*template.Template // by language
 }
 
-func newPainter() (*painter, error) {
-	p := &painter{langs: map[string]*lang.Lang{}, templates: map[string]*template.Template{}}
-	all, err := lang.All()
-	if err != nil {
-		return nil, err
-	}
+func newPainter() *painter {
+	p, all := &painter{langs: map[string]*lang.Lang{}, templates: map[string]*template.Template{}}, lang.All()
 	for _, say := range all {
 		funcs := template.FuncMap{
 			"t": say.Text, "tf": say.Sprintf, "langs": func() []*lang.Lang { return all }, "lang": func() string { return say.Tag },
 			"delays": func() []string { return []string{"50ms", "20ms", "200ms", "1s"} }, // as faults have them
 		}
 		p.langs[say.Tag] = say
-		if p.templates[say.Tag], err = template.New("live").Funcs(funcs).ParseFS(assets, "assets/*.html"); err != nil {
-			return nil, err
-		}
+		p.templates[say.Tag] = template.Must(template.New("live").Funcs(funcs).ParseFS(assets, "assets/*.html"))
 	}
-	return p, nil
+	return p
 }
 
-// pages are the page before its first frame, by language.
-func (b *Board) pages(p *painter) (map[string][]byte, error) {
+// page writes the page before its first frame.
+func (p *painter) page(w io.Writer, tag string, b *Board) error {
 	view := struct {
 		Title   string
 		Control *ControlState // nil: nothing can be controlled
@@ -54,15 +49,7 @@ func (b *Board) pages(p *painter) (map[string][]byte, error) {
 		state := b.info.Control.State()
 		view.Control = &state
 	}
-	pages := map[string][]byte{}
-	for tag, t := range p.templates {
-		var out bytes.Buffer
-		if err := t.ExecuteTemplate(&out, "live.html", view); err != nil {
-			return nil, err
-		}
-		pages[tag] = out.Bytes()
-	}
-	return pages, nil
+	return p.templates[tag].ExecuteTemplate(w, "live.html", view)
 }
 
 // paint renders all parts, or all but the charts.

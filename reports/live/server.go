@@ -2,9 +2,7 @@ package live
 
 import (
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
@@ -22,6 +21,9 @@ import (
 //go:embed assets
 var assets embed.FS
 
+//go:embed assets/live.css
+var style string
+
 const (
 	// maxViewers bounds the CPU time that pages take from the run: each renders its own parts.
 	maxViewers = 16
@@ -30,44 +32,24 @@ const (
 	writeTime = 10 * time.Second
 	// chartFrames are from one drawing of the charts to the next: they are most of the work.
 	chartFrames = 4
-	// beatFrames are from one sign of life to the next, five seconds.
-	beatFrames = 20
+	// maxOrder bounds an order of the page, in bytes.
+	maxOrder = 4 << 10
 	// policy lets the page load files of this server only.
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 // Handler serves the page of the board. Names are those by which it may be called, besides IP
 // addresses and localhost.
-func (b *Board) Handler(names ...string) (http.Handler, error) {
-	files, err := fs.Sub(assets, "assets")
-	if err != nil {
-		return nil, err
-	}
-	own, err := fs.ReadFile(files, "live.css")
-	if err != nil {
-		return nil, err
-	}
-	style, err := page.Style()
-	if err != nil {
-		return nil, err
-	}
-	style = append(style, own...)
-	p, err := newPainter()
-	if err != nil {
-		return nil, err
-	}
-	pages, err := b.pages(p)
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
+func (b *Board) Handler(names ...string) http.Handler {
+	p, mux := newPainter(), http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(pages[tagOf(r)]) // a browser that went away needs no page
+		_ = p.page(w, tagOf(r), b) // a browser that went away needs no page
 	})
 	mux.HandleFunc("GET /live.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write(style)
+		_, _ = w.Write([]byte(page.Style + style))
 	})
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) { b.stream(p, w, r) })
 	if b.info.Control != nil {
@@ -78,50 +60,36 @@ func (b *Board) Handler(names ...string) (http.Handler, error) {
 			http.NotFound(w, r)
 			return
 		}
-		http.ServeFileFS(w, r, files, r.PathValue("file"))
+		http.ServeFileFS(w, r, assets, "assets/"+r.PathValue("file"))
 	})
-	return guard(mux, names), nil
+	return guard(mux, names)
 }
 
-// guard refuses requests of other sites, also under a name that a site made lead here, and sets the
-// page's policy.
+// guard sets the page's policy, and refuses requests under a name that another site made lead here, and
+// those that other sites' pages make.
 func guard(next http.Handler, names []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
+		for name, value := range map[string]string{
+			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+		} {
+			w.Header().Set(name, value)
+		}
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			host = r.Host
 		}
-		if !httpapi.IsAddress(r.Host) && !slices.Contains(names, host) {
-			http.Error(w, fmt.Sprintf("%q is no name of this server: want its IP address or localhost", r.Host), http.StatusForbidden)
-			return
-		}
-		if !fromHere(r) {
+		origin := r.Header.Get("Origin")
+		switch {
+		case !httpapi.IsAddress(r.Host) && !slices.Contains(names, host):
+			text := fmt.Sprintf("%q is no name of this server: want its IP address or localhost", r.Host)
+			http.Error(w, text, http.StatusForbidden)
+		case origin != "" && origin != "http://"+r.Host:
 			http.Error(w, "another site may not ask for this", http.StatusForbidden)
-			return
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
-}
-
-// fromHere says whether a request is the page's own, or of a typed address. Programs that are no
-// browsers name no site.
-func fromHere(r *http.Request) bool {
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
-		return false
-	}
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "same-origin", "none":
-		return true
-	}
-	// A link on another site may lead to the page, but to nothing else.
-	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // tagOf is the language that a request asks for, by its address or else by the browser's own.
@@ -163,41 +131,30 @@ func (b *Board) stream(p *painter, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Transfer-Encoding", "identity") // it ends with the connection: a frame is one write, as it is
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return // the connection is gone
-	}
-	send := func(event string, data any) bool {
-		text, err := json.Marshal(data)
-		if err != nil {
-			return false
+	_ = control.SetReadDeadline(time.Time{}) // where it cannot be set, there is none
+	send := func(event string, parts []part) bool {
+		_ = control.SetWriteDeadline(clock.System().Now().Add(writeTime))
+		text, err := json.Marshal(parts)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, text)
 		}
-		err = control.SetWriteDeadline(clock.System().Now().Add(writeTime))
-		if err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return false
-		}
-		_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, text)
 		return err == nil && control.Flush() == nil
-	}
-	type nothing struct{}
-	if !send("hello", nothing{}) {
-		return
 	}
 	v := view{lang: tagOf(r), narrow: r.URL.Query().Has("narrow")}
 	sent := map[string]string{}
-	for n := 0; ; n++ {
+	for n, alive := 0, send("hello", nil); alive; n++ {
 		parts, next, ended := b.parts(p, v, n%chartFrames == 0)
 		parts = slices.DeleteFunc(parts, func(one part) bool {
 			was, had := sent[one.ID]
 			sent[one.ID] = one.HTML
 			return had && was == one.HTML
 		})
-		switch {
-		case len(parts) > 0 && !send("parts", parts), n%beatFrames == 0 && !send("beat", nothing{}):
-			return
-		case ended:
-			_ = send("end", nothing{}) // the last that it hears
+		if len(parts) > 0 {
+			alive = send("parts", parts)
+		}
+		if ended {
+			send("end", nil) // the last that it hears
 			return
 		}
 		select {
@@ -206,4 +163,36 @@ func (b *Board) stream(p *painter, w http.ResponseWriter, r *http.Request) {
 		case <-next:
 		}
 	}
+}
+
+// order is one of the page; each route reads its own field.
+type order struct {
+	ID   string `json:"id"`
+	PerS uint32 `json:"per_s"`
+	Lock string `json:"lock"`
+	Stop int    `json:"stop"`
+}
+
+// controls takes the orders of the page, which bear its token.
+func (b *Board) controls() http.Handler {
+	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, SameOrigin: true, MaxBody: maxOrder})
+	c := b.info.Control
+	route(api, "fault", func(in jsontext.Value) error { return c.Begin(in) })
+	route(api, "heal", func(in order) error { return c.Heal(in.ID) })
+	route(api, "rate", func(in order) error { return c.SetRate(in.PerS) })
+	route(api, "lock", func(in order) error { return c.Switch(in.Lock) })
+	route(api, "tour", func(in order) error {
+		b.post(func(m *model) { m.tour.enter(in.Stop) })
+		return nil
+	})
+	return api
+}
+
+func route[In any](api *httpapi.API, name string, do func(In) error) {
+	httpapi.Post(api, "POST /control/"+name, func(_ *http.Request, in In) (any, error) {
+		if err := do(in); err != nil {
+			return nil, &httpapi.Error{Status: http.StatusConflict, Kind: "refused", Message: err.Error()}
+		}
+		return nil, nil
+	})
 }

@@ -25,8 +25,17 @@ import (
 	"locklab/workloads/result"
 )
 
-//go:embed assets
+//go:embed assets/*.html
 var assets embed.FS
+
+// Style is the style sheet of the pages, with the colours of both schemes: an element's color-scheme
+// chooses.
+//
+//go:embed assets/page.css
+var Style string
+
+//go:embed assets/page.js
+var script string
 
 // The names of the pages in English.
 const (
@@ -60,11 +69,7 @@ func Write(ctx context.Context, dir string, f result.File, open Open) error {
 	if err != nil {
 		return err
 	}
-	languages, err := lang.All()
-	if err != nil {
-		return err
-	}
-	for _, say := range languages {
+	for _, say := range lang.All() {
 		for name, make := range map[string]func() ([]byte, error){
 			File:         func() ([]byte, error) { return fill(say, "page.html", File, reportOf(say, f, cells)) },
 			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, glossaryOf(say)) },
@@ -117,32 +122,20 @@ func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
 
 // fill fills the template of a page.
 func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
-	all, err := lang.All()
-	if err != nil {
-		return nil, err
-	}
 	type other struct{ Href, Tag, Name string }
 	var others []other
-	for _, l := range all {
+	for _, l := range lang.All() {
 		if l.Tag != say.Tag && file != "" {
 			others = append(others, other{FileIn(l, file), l.Tag, l.Name})
 		}
-	}
-	css, err := assets.ReadFile("assets/page.css")
-	if err != nil {
-		return nil, err
-	}
-	js, err := assets.ReadFile("assets/page.js")
-	if err != nil {
-		return nil, err
 	}
 	t, err := template.New(name).Funcs(template.FuncMap{
 		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": sentence.Group, "lang": func() string { return say.Tag }, "table": table.HTML,
 		"verdict": func(r *result.Row) string { return verdict(say, r) },
 		"file":    func(name string) string { return FileIn(say, name) },
 		"others":  func() []other { return others },
-		"style":   func() template.CSS { return template.CSS(css) }, //nolint:gosec // our own file
-		"script":  func() template.JS { return template.JS(js) },    //nolint:gosec // our own file
+		"style":   func() template.CSS { return template.CSS(Style) }, //nolint:gosec // our own file
+		"script":  func() template.JS { return template.JS(script) },   //nolint:gosec // our own file
 	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return nil, err

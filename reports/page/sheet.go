@@ -52,7 +52,3 @@ func WriteSheet(path string, s Sheet) error {
 	}
 	return atomicfile.Write(path, data)
 }
-
-// Style is the style sheet of the pages, with the colours of both schemes: an element's color-scheme
-// chooses.
-func Style() ([]byte, error) { return assets.ReadFile("assets/page.css") }

@@ -86,8 +86,7 @@ func TestLivePageCountsWhatTheCheckerCounts(t *testing.T) {
 	want := fmt.Sprint(row.Figures["duplicates"])
 	synctest.Test(t, func(t *testing.T) {
 		board := boardOf(run)
-		handler, err := board.Handler()
-		must.Do(t, err)
+		handler := board.Handler()
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { board.Show(ctx) })
