@@ -111,7 +111,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
+	s.boot = s.boot || s.connected == s.cfg.Peers
 	if s.phase == Waiting || (s.phase == Holding && !s.cfg.Defer) {
 		out = peercore.SendTo(peercore.SetOf(peer), Message{Request, s.at}, out)
 	}

@@ -37,7 +37,7 @@ func (s *State) request(out []Effect) []Effect {
 
 // ready says that a round could succeed, as far as this peer knows.
 func (s *State) ready() bool {
-	return s.phase == Waiting && s.boot && s.connected.Equal(s.cfg.Peers) && !s.reserved.taken
+	return s.phase == Waiting && s.boot && s.connected == s.cfg.Peers && !s.reserved.taken
 }
 
 // prepare starts a round if it is time.
@@ -167,7 +167,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
+	s.boot = s.boot || s.connected == s.cfg.Peers
 	if s.reserved.taken && s.reserved.by == peer {
 		out = answer(peer, Inquire, s.reserved.round, out)
 	}

@@ -35,7 +35,7 @@ func (s *State) Drop(peer int) (complete bool) {
 // Connect changes nothing but who is connected, for mutants.
 func (s *State) Connect(connected peercore.Set) {
 	s.connected = connected
-	s.boot = s.boot || connected.Equal(s.cfg.Peers)
+	s.boot = s.boot || connected == s.cfg.Peers
 }
 
 // Clone is an independent copy.

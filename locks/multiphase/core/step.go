@@ -137,7 +137,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	s.boot = s.boot || s.connected.Equal(s.cfg.Peers)
+	s.boot = s.boot || s.connected == s.cfg.Peers
 	switch s.phase {
 	case None:
 	case Lurking:

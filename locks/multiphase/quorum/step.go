@@ -348,7 +348,7 @@ func (s *State) receiveFloor(from int, m Message, out []Effect) []Effect {
 // for peers to come back. All at once may be recovering, as when a cluster starts: then
 // no other peer is left that could know more.
 func (s *State) finish(out []Effect) []Effect {
-	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard.Equal(s.cfg.Peers)
+	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard == s.cfg.Peers
 	if !s.waited || !enough {
 		return out
 	}

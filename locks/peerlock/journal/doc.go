@@ -1,13 +1,12 @@
 // Package journal keeps records in a file, so that they outlive a crash of the process.
 //
-//	Append ─► batch ─► frame at the end of the file, fsync ─► Stored
+//	Append ─► batch ─► end of the file, fsync ─► Stored
 //
 // All records that come while a batch is written go into the next one together (group
-// commit). A frame is the length of its body, then checksums of the length and of the
-// body, four bytes each, then the body: records, each with its length before it. The first
-// frame says whose file it is. [Lock] keeps other processes away.
+// commit). In the file each has its length, a checksum of that, and a checksum of its own
+// before it. The first says whose file it is. [Lock] keeps other processes away.
 //
-// A crash may leave the last frame short. No caller was told that it was stored, so [Read]
+// A crash may leave the last record short. No caller was told that it was stored, so [Read]
 // drops it. Anything else that is wrong with the file is an error that names it: to go on
 // without what it held would be to break promises. A process makes the file anew when it
 // starts, with what still counts; until then it grows.

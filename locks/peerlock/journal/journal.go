@@ -1,14 +1,12 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"locklab/internal/filelock"
@@ -23,8 +21,8 @@ var (
 )
 
 const (
-	magic     = "locklab journal 1\n" // begins the body of the first frame; the owner follows
-	headBytes = 12                    // length of the body, checksum of these four bytes, checksum of the body
+	magic     = "locklab journal 2\n" // begins the first record; the owner follows
+	headBytes = 12                    // length of the record, checksum of these four bytes, checksum of the record
 )
 
 // Config is what a [Journal] is made of.
@@ -44,7 +42,7 @@ type Journal struct {
 	file *os.File
 
 	mu     sync.Mutex
-	batch  []byte // the next frame, with room for its head
+	batch  []byte // the next one
 	number uint64 // of that batch, from 1 on
 	closed bool
 	work   chan struct{} // of one place
@@ -86,9 +84,7 @@ func Create(cfg Config, records [][]byte) (*Journal, error) {
 	if cfg.Sync == nil {
 		cfg.Sync = (*os.File).Sync
 	}
-	j := &Journal{
-		cfg: cfg, batch: make([]byte, headBytes), number: 1, work: make(chan struct{}, 1), done: make(chan struct{}),
-	}
+	j := &Journal{cfg: cfg, number: 1, work: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := j.create(records); err != nil {
 		return nil, fmt.Errorf("create %s: %w", cfg.Path, err)
 	}
@@ -107,14 +103,11 @@ func (j *Journal) create(records [][]byte) (err error) {
 			err = errors.Join(err, j.file.Close(), os.Remove(next))
 		}
 	}()
-	body := make([]byte, headBytes)
+	b := appendRecord(nil, []byte(magic+j.cfg.Owner))
 	for _, r := range records {
-		body = appendRecord(body, r)
+		b = appendRecord(b, r)
 	}
-	if _, err := j.file.Write(append(header(j.cfg.Owner), seal(body)...)); err != nil {
-		return err
-	}
-	if err := j.cfg.Sync(j.file); err != nil {
+	if err := j.write(b); err != nil {
 		return err
 	}
 	if err := os.Rename(next, j.cfg.Path); err != nil {
@@ -125,6 +118,13 @@ func (j *Journal) create(records [][]byte) (err error) {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func (j *Journal) write(b []byte) error {
+	if _, err := j.file.Write(b); err != nil {
+		return err
+	}
+	return j.cfg.Sync(j.file)
 }
 
 // Append takes a record and gives the number of its batch. It does not wait until that is on
@@ -154,93 +154,58 @@ func (j *Journal) Close() {
 func (j *Journal) run() {
 	defer close(j.done)
 	defer func() { _ = j.file.Close() }() // all that was promised has been synced
-	var spare []byte
 	for range j.work {
 		j.mu.Lock()
-		frame, number := j.batch, j.number
-		j.batch = append(spare[:0], make([]byte, headBytes)...)
+		batch, number := j.batch, j.number
+		j.batch = nil
 		j.number++
 		j.mu.Unlock()
-		_, err := j.file.Write(seal(frame))
-		if err == nil {
-			err = j.cfg.Sync(j.file)
-		}
-		if err != nil {
+		if err := j.write(batch); err != nil {
 			j.cfg.Failed(fmt.Errorf("store in %s: %w", j.cfg.Path, err))
 			return
 		}
 		j.cfg.Stored(number)
-		spare = frame
 	}
 }
 
-func checksum(body []byte) uint32 { return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) }
-
-// seal fills in the head of the frame b, whose body is there.
-func seal(b []byte) []byte {
-	body := b[headBytes:]
-	binary.LittleEndian.PutUint32(b, uint32(len(body))) //nolint:gosec // far below 4 GiB
-	binary.LittleEndian.PutUint32(b[4:], checksum(b[:4]))
-	binary.LittleEndian.PutUint32(b[8:], checksum(body))
-	return b
-}
-
-// header is the first frame.
-func header(owner string) []byte {
-	return seal(slices.Concat(make([]byte, headBytes), []byte(magic), []byte(owner)))
-}
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 func appendRecord(b, record []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(record))), record...)
+	size := binary.LittleEndian.AppendUint32(nil, uint32(len(record))) //nolint:gosec // far below 4 GiB
+	b = binary.LittleEndian.AppendUint32(append(b, size...), checksum(size))
+	return append(binary.LittleEndian.AppendUint32(b, checksum(record)), record...)
 }
 
-// cutFrame splits the first frame off b. It says short if b ends within the frame.
-func cutFrame(b []byte) (body, rest []byte, short bool, err error) {
-	if len(b) < headBytes {
-		return nil, nil, true, nil
-	}
-	size := uint64(binary.LittleEndian.Uint32(b))
-	switch {
-	case binary.LittleEndian.Uint32(b[4:]) != checksum(b[:4]):
-		return nil, nil, false, fmt.Errorf("what should be the length of a frame is none: %w", ErrCorrupt)
-	case uint64(len(b)) < headBytes+size:
-		return nil, nil, true, nil
-	}
-	body, rest = b[headBytes:headBytes+size], b[headBytes+size:]
-	if binary.LittleEndian.Uint32(b[8:]) != checksum(body) {
-		return nil, nil, false, fmt.Errorf("the checksum of a frame is wrong: %w", ErrCorrupt)
-	}
-	return body, rest, false, nil
-}
-
-// decode reads a whole file: its records, in order.
+// decode gives the records of a file, in order, behind the one that names its owner.
 func decode(b []byte, owner string, record func([]byte) error) error {
-	first, rest, short, err := cutFrame(b)
-	switch {
-	case err != nil:
-		return err
-	case short || !bytes.HasPrefix(first, []byte(magic)):
-		return fmt.Errorf("it does not begin as a journal does: %w", ErrCorrupt)
-	case string(first[len(magic):]) != owner:
-		return fmt.Errorf("it is that of %s, not of %s: %w", first[len(magic):], owner, ErrCorrupt)
-	}
-	for len(rest) > 0 {
-		at := len(b) - len(rest)
-		var body []byte
-		if body, rest, _, err = cutFrame(rest); err != nil {
+	named := false
+	for at := 0; len(b)-at >= headBytes; {
+		head := b[at : at+headBytes]
+		end := uint64(at+headBytes) + uint64(binary.LittleEndian.Uint32(head))
+		switch {
+		case binary.LittleEndian.Uint32(head[4:]) != checksum(head[:4]):
+			return fmt.Errorf("at byte %d of %d: what should be the length of a record is none: %w", at, len(b), ErrCorrupt)
+		case end > uint64(len(b)): // torn
+			at = len(b)
+			continue
+		}
+		r := b[at+headBytes : end]
+		var err error
+		switch {
+		case binary.LittleEndian.Uint32(head[8:]) != checksum(r):
+			err = fmt.Errorf("the checksum of a record is wrong: %w", ErrCorrupt)
+		case named:
+			err = record(r)
+		case string(r) != magic+owner:
+			err = fmt.Errorf("it is that of %q, not of %q: %w", r, magic+owner, ErrCorrupt)
+		}
+		if err != nil {
 			return fmt.Errorf("at byte %d of %d: %w", at, len(b), err)
 		}
-		for len(body) > 0 {
-			size, n := binary.Uvarint(body)
-			if n <= 0 || size > uint64(len(body)-n) {
-				return fmt.Errorf("at byte %d of %d: a record is longer than its frame: %w", at, len(b), ErrCorrupt)
-			}
-			end := n + int(size) //nolint:gosec // it fits into the frame
-			if err := record(body[n:end]); err != nil {
-				return fmt.Errorf("at byte %d of %d: %w", at, len(b), err)
-			}
-			body = body[end:]
-		}
+		named, at = true, int(end) //nolint:gosec // within b
+	}
+	if !named {
+		return fmt.Errorf("it does not begin as a journal does: %w", ErrCorrupt)
 	}
 	return nil
 }

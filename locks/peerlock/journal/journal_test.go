@@ -83,19 +83,20 @@ func TestRecordsComeBack(t *testing.T) {
 }
 
 // TestTornEnd cuts a file off everywhere, and flips each byte of it. All but the last
-// frame must be there, or an error that names the file.
+// record must be there, or an error that names the file.
 func TestTornEnd(t *testing.T) {
 	b := newBook(t)
 	j := b.create(t, "first")
 	j.Append([]byte("second"))
 	j.Close()
 	file := testfile.Read(t, b.Path)
-	end := len(file) - len("second") - 1 - headBytes // where the last frame begins
+	begin := len(appendRecord(nil, []byte(magic+"me")))
+	end := len(file) - len("second") - headBytes // where the last record begins
 	for n := range len(file) {
 		testfile.Write(t, b.Path, file[:n])
 		got, err := b.read("me")
 		switch {
-		case n < len(header("me")): // within the frame of the owner, which is never torn
+		case n < begin: // within the record of the owner, which is never torn
 			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), b.Path) {
 				t.Errorf("%d bytes: want ErrCorrupt with the file's name, got %q, %v", n, got, err)
 			}
@@ -164,11 +165,11 @@ func TestDiskThatFails(t *testing.T) {
 
 // FuzzDecode reads files of any content: well, or with ErrCorrupt.
 func FuzzDecode(f *testing.F) {
-	file := append(header("me"), seal(appendRecord(make([]byte, headBytes), []byte("a")))...)
+	file := appendRecord(appendRecord(nil, []byte(magic+"me")), []byte("a"))
 	f.Add(file)
 	f.Add(append(file, 0, 0, 0))
-	f.Add(append(header("me"), seal(append(make([]byte, headBytes), 200, 1, 2))...)) // a record that is too long
-	f.Add(header("you"))
+	f.Add(append(file, 200, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+	f.Add(appendRecord(nil, []byte(magic+"you")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if err := decode(b, "me", func([]byte) error { return nil }); err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Errorf("want ErrCorrupt, got %v", err)

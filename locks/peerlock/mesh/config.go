@@ -40,51 +40,32 @@ type Config struct {
 	Log   *slog.Logger // nil discards
 }
 
-// Pauses between attempts to dial double from the first to the second, with jitter.
 const (
+	tick       = 50 * time.Millisecond // between two looks at all connections
+	beats      = 2                     // ticks between two heartbeats, each of one byte
+	silenceMin = 400 * time.Millisecond
+	silenceMax = 3 * time.Second // see patience
+	handshake  = time.Second     // for dialing, and again for hello
+	// Pauses between attempts to dial double from the first to the second, with jitter.
 	backoffMin = 10 * time.Millisecond
 	backoffMax = 250 * time.Millisecond
 )
 
-// timing says how fast a mesh notices and repairs.
-type timing struct {
-	tick  time.Duration // between two looks at all connections
-	beats int           // ticks between two heartbeats, each of one byte
-	// A connection is given up after a silence of the usual gap between arrivals plus eight
-	// times its deviation, but at least silenceMin; more while this process itself gets to
-	// run late; never more than silenceMax.
-	silenceMin, silenceMax time.Duration
-	handshake              time.Duration // for dialing, and again for hello
+// patience is after how much silence a connection is given up, where this process itself gets to run
+// so much late: peers on the same machine, or on one just as busy, will hardly do better.
+func patience(late time.Duration) time.Duration {
+	const latenesses = 6
+	return min(silenceMin+latenesses*late, silenceMax)
 }
 
-// timingOf is that of a peer with so many others. From nine peers on everything slows down,
-// so that each peer sends at most 84 heartbeats in a second.
-func timingOf(others int) timing {
-	silence := max(400*time.Millisecond, time.Duration(others)*48*time.Millisecond)
-	t := timing{
-		tick: silence / 8, beats: 2,
-		silenceMin: silence, silenceMax: max(3*time.Second, silence), handshake: max(time.Second, 2*silence),
-	}
-	if silence > 1200*time.Millisecond { // 600 ms are left for a heartbeat that is late
-		t.beats = 4
-	}
-	return t
-}
-
-func (t timing) heartbeat() time.Duration { return time.Duration(t.beats) * t.tick }
-
-func (c Config) withDefaults() Config {
+// complete fills in defaults, and checks what a topology can get wrong.
+func (c *Config) complete() error {
 	if c.Clock == nil {
 		c.Clock = clock.System()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return c
-}
-
-// validate checks what a topology can get wrong.
-func (c Config) validate() error {
 	for _, p := range append([]Peer{c.Self}, c.Peers...) {
 		if p.Rank < 0 || p.Rank > MaxRank {
 			return fmt.Errorf("mesh: peer %q: rank %d should be from 0 to %d: %w", p.ID, p.Rank, MaxRank, locks.ErrInvalid)

@@ -78,17 +78,13 @@ func (m *Mesh) dial(ctx context.Context, p *peer) {
 		// same moment do not stay in step.
 		m.pause(backoff/2 + time.Duration(rand.Int64N(int64(backoff))))
 		backoff = min(2*backoff, backoffMax)
-		if errors.Is(err, ErrRefused) { // a person has to change something first
-			const patience = 8
-			backoff = patience * backoffMax
-		}
 	}
 }
 
 func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, error) {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	late := m.cfg.Clock.AfterFunc(m.timing.handshake, cancel)
+	late := m.cfg.Clock.AfterFunc(handshake, cancel)
 	defer late.Stop()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(limited, "tcp", p.Addr)
@@ -97,7 +93,7 @@ func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, er
 	}
 	l := newLink(m, conn)
 	l.peer, l.attempt = p, attempt
-	return l, m.handshake(ctx, conn, func() error {
+	return l, m.within(ctx, conn, func() error {
 		if err := l.say(m.hello(attempt, "")); err != nil {
 			return err
 		}
@@ -134,7 +130,7 @@ func (m *Mesh) accept(ctx context.Context) {
 		}
 		m.wg.Go(func() {
 			l := newLink(m, conn)
-			switch err := m.handshake(ctx, conn, l.answer); {
+			switch err := m.within(ctx, conn, l.answer); {
 			case err == nil:
 				m.run(l)
 			case !m.closed() && !errors.Is(err, io.EOF):
@@ -168,15 +164,15 @@ func (l *Link) answer() error {
 	return nil
 }
 
-// handshake runs talk and closes conn if it fails, takes too long or the mesh is
+// within runs the handshake talk, and closes conn if that fails, takes too long or the mesh is
 // closed.
-func (m *Mesh) handshake(ctx context.Context, conn net.Conn, talk func() error) error {
+func (m *Mesh) within(ctx context.Context, conn net.Conn, talk func() error) error {
 	end := func() { _ = conn.Close() }
-	late := m.cfg.Clock.AfterFunc(m.timing.handshake, end)
+	late := m.cfg.Clock.AfterFunc(handshake, end)
 	open := context.AfterFunc(ctx, end)
 	err := talk()
 	if !late.Stop() {
-		err = fmt.Errorf("no hello within %v: %w", m.timing.handshake, ErrSilent)
+		err = fmt.Errorf("no hello within %v: %w", handshake, ErrSilent)
 	}
 	if !open() && err == nil {
 		err = ErrClosed

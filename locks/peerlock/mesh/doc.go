@@ -12,8 +12,8 @@
 //     Disconnected, then Connected of another [Link].
 //   - Payloads sent on one Link arrive in order or not at all, and never on another
 //     Link: what was meant for a lost connection is not delivered over its successor.
-//   - A silent connection is given up, see timing. Time that this process itself
-//     could not run does not count as silence of others.
+//   - A connection that is silent for 400 ms is given up, later while this process itself gets
+//     to run late. Time in which it could not run does not count as silence of others.
 //   - A connection is never given up because its peer reads slowly: what it has not
 //     read stays in memory until the peer is silent, too.
 //

@@ -38,8 +38,7 @@ type Link struct {
 
 	incarnation, attempt uint64 // of the hello, to tell which of two connections is newer
 
-	heardAt  atomic.Int64 // on the mesh's running clock
-	detector detector     // for Mesh.beat alone
+	heardAt atomic.Int64 // on the mesh's running clock
 
 	mu      sync.Mutex
 	out     []byte // queued

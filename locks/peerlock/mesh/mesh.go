@@ -29,7 +29,6 @@ type Handler interface {
 // Mesh is one peer's end of all its connections.
 type Mesh struct {
 	cfg         Config
-	timing      timing
 	incarnation uint64 // of this process
 	peers       []*peer
 	ran         atomic.Int64 // the running clock, in nanoseconds
@@ -54,14 +53,13 @@ type peer struct {
 // New starts to listen, to dial and to send heartbeats. It owns cfg.Listener, also
 // when it fails. Close ends it.
 func New(cfg Config) (*Mesh, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if err := cfg.complete(); err != nil {
 		if cfg.Listener != nil {
 			_ = cfg.Listener.Close() // the configuration is what the caller must hear of
 		}
 		return nil, err
 	}
-	m := &Mesh{cfg: cfg, timing: timingOf(len(cfg.Peers)), incarnation: uint64(cfg.Clock.Now().UnixNano())}
+	m := &Mesh{cfg: cfg, incarnation: uint64(cfg.Clock.Now().UnixNano())}
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop, m.done = stop, ctx.Done()
 	for _, p := range cfg.Peers {
@@ -153,7 +151,6 @@ func (m *Mesh) run(l *Link) {
 		return
 	}
 	l.heardAt.Store(m.ran.Load())
-	l.detector = newDetector(m.timing, time.Duration(m.ran.Load()))
 	p.link.Store(l)
 	p.setProblem(nil)
 	if m.closed() { // Close may have looked for links before this one was there
@@ -196,11 +193,8 @@ func (p *peer) setProblem(err error) {
 
 // beat sends heartbeats, advances the running clock and ends silent links.
 func (m *Mesh) beat() {
-	ran := runClock{tick: m.timing.tick, at: m.cfg.Clock.Now()}
-	for n := 1; ; n++ {
-		if m.pause(m.timing.tick) {
-			return
-		}
+	ran := runClock{at: m.cfg.Clock.Now()}
+	for n := 1; !m.pause(tick); n++ {
 		now := ran.advance(m.cfg.Clock.Now())
 		m.ran.Store(int64(now))
 		for _, p := range m.peers {
@@ -208,16 +202,34 @@ func (m *Mesh) beat() {
 			if l == nil {
 				continue
 			}
-			if n%m.timing.beats == 0 {
+			if n%beats == 0 {
 				l.Send(nil)
 				l.Flush()
 			}
-			l.detector.heard(time.Duration(l.heardAt.Load()))
-			if l.detector.dead(now, ran.late) {
-				l.fail(fmt.Errorf("nothing heard for %v: %w", (now - l.detector.last).Round(time.Millisecond), ErrSilent))
+			if silent := now - time.Duration(l.heardAt.Load()); silent > patience(ran.late) {
+				l.fail(fmt.Errorf("nothing heard for %v: %w", silent.Round(time.Millisecond), ErrSilent))
 			}
 		}
 	}
+}
+
+// runClock counts the time in which this process ran: of the time between two
+// ticks no more than twice the usual counts. A process that was stopped or starved
+// has not listened, and must not take its own deafness for the silence of others.
+type runClock struct {
+	at   time.Time
+	ran  time.Duration
+	late time.Duration // of ticks, the worst one lately
+}
+
+func (c *runClock) advance(now time.Time) time.Duration {
+	elapsed := max(0, now.Sub(c.at))
+	c.ran += min(elapsed, 2*tick)
+	// A bad moment is half forgotten after about a hundred ticks.
+	const keep = 0.993
+	c.late = max(elapsed-tick, time.Duration(keep*float64(c.late)))
+	c.at = now
+	return c.ran
 }
 
 // pause waits. It says whether the mesh was closed meanwhile.

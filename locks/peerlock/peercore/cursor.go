@@ -26,4 +26,4 @@ func (c *Cursor) Uvarint() uint64 {
 }
 
 // Set reads what Set.Append wrote.
-func (c *Cursor) Set() Set { return Set{low: c.Uvarint()} }
+func (c *Cursor) Set() Set { return SetOfBits(c.Uvarint()) }

@@ -2,35 +2,28 @@ package peercore
 
 import (
 	"encoding/binary"
+	"fmt"
 	"iter"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
-)
-
-const (
-	wordBits = 64
-	moreBits = MaxPeers - wordBits
 )
 
 // MaxPeers is how many peers a core can have: ranks are 0 to MaxPeers-1. The mesh
 // allows fewer; so many are for simulations.
 const MaxPeers = 1024
 
-// Set is a set of peers. The zero value is empty. Ranks below 64 are kept in one
-// word; greater ones cost an allocation at every change. Compare sets with
-// [Set.Equal]: == is not defined for sets of more than 64 ranks.
+// Set is a set of peers. The zero value is empty, and sets can be compared with ==. Ranks below 64
+// are kept in one word; greater ones cost an allocation at every change.
 type Set struct {
 	low  uint64
-	more *more // nil if it would be empty; never changed once it is in a Set
+	high string // from rank 64 on, one bit for each; no byte 0 at its end
 }
 
-type more [moreBits / wordBits]uint64
+const lowRanks, byteBits = 64, 8
 
 // SetOf is the set of the ranks.
-func SetOf(ranks ...int) Set {
-	var s Set
+func SetOf(ranks ...int) (s Set) {
 	for _, r := range ranks {
 		s = s.With(r)
 	}
@@ -41,14 +34,9 @@ func SetOf(ranks ...int) Set {
 func SetOfBits(bits uint64) Set { return Set{low: bits} }
 
 // Others is the set of the ranks 0 to n-1 without self.
-func Others(n, self int) Set {
-	var m more
-	s := Set{low: 1<<min(n, wordBits) - 1}
-	if n > wordBits {
-		for r := wordBits; r < n; r++ {
-			m[r/wordBits-1] |= 1 << (r % wordBits)
-		}
-		s.more = &m
+func Others(n, self int) (s Set) {
+	for r := range n {
+		s = s.With(r)
 	}
 	return s.Without(self)
 }
@@ -57,94 +45,67 @@ func Others(n, self int) Set {
 func (s Set) Low() uint64 { return s.low }
 
 // Empty says that there is no member.
-func (s Set) Empty() bool { return s.low == 0 && s.more == nil }
+func (s Set) Empty() bool { return s == Set{} }
 
 // Has says whether the peer is in the set.
-func (s Set) Has(rank int) bool { return s.word(rank/wordBits)&(1<<(rank%wordBits)) != 0 }
-
-// word is 64 ranks of the set: those from 64i on.
-func (s Set) word(i int) uint64 {
-	switch {
-	case i == 0:
-		return s.low
-	case s.more == nil:
-		return 0
+func (s Set) Has(rank int) bool {
+	if rank < lowRanks {
+		return s.low&(1<<rank) != 0
 	}
-	return s.more[i-1]
-}
-
-// words is how many of them there may be members in.
-func (s Set) words() int {
-	if s.more == nil {
-		return 1
-	}
-	return 1 + len(s.more)
+	at := rank - lowRanks
+	return at/byteBits < len(s.high) && s.high[at/byteBits]&(1<<(at%byteBits)) != 0
 }
 
 // With is the set and the peer.
 func (s Set) With(rank int) Set {
-	if rank < wordBits {
-		return Set{s.low | 1<<rank, s.more}
+	if rank < lowRanks {
+		s.low |= 1 << rank
+	} else if !s.Has(rank) {
+		s.flip(rank - lowRanks)
 	}
-	return s.change(rank, true)
+	return s
 }
 
 // Without is the set less the peer.
 func (s Set) Without(rank int) Set {
-	if rank < wordBits {
-		return Set{s.low &^ (1 << rank), s.more}
+	if rank < lowRanks {
+		s.low &^= 1 << rank
+	} else if s.Has(rank) {
+		s.flip(rank - lowRanks)
 	}
-	return s.change(rank, false)
+	return s
 }
 
-// change is the set with a great rank in it, or without.
-func (s Set) change(rank int, in bool) Set {
-	if s.Has(rank) == in {
-		return s
-	}
-	var m more
-	if s.more != nil {
-		m = *s.more
-	}
-	m[rank/wordBits-1] ^= 1 << (rank % wordBits)
-	return Set{s.low, m.orNil()}
+func (s *Set) flip(at int) {
+	b := make([]byte, max(len(s.high), at/byteBits+1))
+	copy(b, s.high)
+	b[at/byteBits] ^= 1 << (at % byteBits)
+	s.setHigh(b)
 }
 
-func (m *more) orNil() *more {
-	if *m == (more{}) {
-		return nil
-	}
-	return m
-}
+func (s *Set) setHigh(b []byte) { s.high = strings.TrimRight(string(b), "\x00") }
 
 // Less is the set of those in s that are not in t.
 func (s Set) Less(t Set) Set {
-	out := Set{low: s.low &^ t.low}
-	if s.more != nil {
-		var m more
-		for i := range m {
-			m[i] = s.more[i] &^ t.word(i+1)
+	s.low &^= t.low
+	if s.high != "" && t.high != "" {
+		b := []byte(s.high)
+		for i := range min(len(b), len(t.high)) {
+			b[i] &^= t.high[i]
 		}
-		out.more = m.orNil()
+		s.setHigh(b)
 	}
-	return out
-}
-
-// Equal says whether both have the same members.
-func (s Set) Equal(t Set) bool {
-	return s.low == t.low && (s.more == t.more || (s.more != nil && t.more != nil && *s.more == *t.more))
+	return s
 }
 
 // Within says whether every member is in t too.
-func (s Set) Within(t Set) bool {
-	return s.low&^t.low == 0 && (s.more == nil || s.Less(t).more == nil)
-}
+func (s Set) Within(t Set) bool { return s.low&^t.low == 0 && s.Less(t).Empty() }
 
 // Len is the number of members.
 func (s Set) Len() int {
-	n := 0
-	for i := range s.words() {
-		n += bits.OnesCount64(s.word(i))
+	n := bits.OnesCount64(s.low)
+	for i := range len(s.high) {
+		n += bits.OnesCount8(s.high[i])
 	}
 	return n
 }
@@ -152,9 +113,14 @@ func (s Set) Len() int {
 // All yields the members, the highest-ranking (lowest number) first.
 func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for i := range s.words() {
-			for rest := s.word(i); rest != 0; rest &= rest - 1 {
-				if !yield(i*wordBits + bits.TrailingZeros64(rest)) {
+		for rest := s.low; rest != 0; rest &= rest - 1 {
+			if !yield(bits.TrailingZeros64(rest)) {
+				return
+			}
+		}
+		for i := range len(s.high) {
+			for rest := s.high[i]; rest != 0; rest &= rest - 1 {
+				if !yield(lowRanks + i*byteBits + bits.TrailingZeros8(rest)) {
 					return
 				}
 			}
@@ -162,10 +128,10 @@ func (s Set) All() iter.Seq[int] {
 	}
 }
 
-// Append appends the members to b, as an unsigned varint if all are below 64. Sets
-// with greater ranks can't be appended; the mesh has none, nor has an exploration.
+// Append appends the members to b, as an unsigned varint. Sets with ranks above 63
+// can't be appended; the mesh has none, nor has an exploration.
 func (s Set) Append(b []byte) []byte {
-	if s.more != nil {
+	if s.high != "" {
 		panic("peercore: a set with ranks above 63 has no encoding")
 	}
 	return binary.AppendUvarint(b, s.low)
@@ -173,14 +139,5 @@ func (s Set) Append(b []byte) []byte {
 
 // String lists the ranks, as in {0 2}.
 func (s Set) String() string {
-	var b strings.Builder
-	b.WriteByte('{')
-	for _, r := range slices.Collect(s.All()) {
-		if b.Len() > 1 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(strconv.Itoa(r))
-	}
-	b.WriteByte('}')
-	return b.String()
+	return "{" + strings.Trim(fmt.Sprint(slices.Collect(s.All())), "[]") + "}"
 }
