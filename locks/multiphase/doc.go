@@ -30,7 +30,7 @@
 // each side, for as long as it lasts. For the same reason a holder whose peers
 // vanish keeps holding, and [locks.Lease].Lost is closed by Close alone. There is
 // no fencing token: nothing that all sides of a cut could agree on would grow. A
-// peer that stands still for longer than its peers' patience (400 ms up to nine peers, more
+// peer that stands still for longer than its peers' patience (400 ms, more
 // on a busy machine) is passed over: if it held, two hold when it goes on, and it is not
 // told. If it held nothing, its connections are lost as it goes on, and until they are back
 // it takes whatever it waits for, or asks for, alone.

@@ -16,6 +16,6 @@
 // Connections behave like those of package mesh: a direction that carries nothing for 400 ms ends the
 // connection, both ends see a disconnect before they connect again, and what a cut holds back arrives
 // after the heal, in order, if the connection still stands. A stopped process reads what has queued
-// when it goes on. A killed one resets its connections. Heartbeats go unseen, detectors do not adapt
-// to late ones, and a step of a core takes no time.
+// when it goes on. A killed one resets its connections. Heartbeats go unseen, no process
+// runs late, and a step of a core takes no time.
 package sim
