@@ -136,7 +136,8 @@ func (h *Hand) clash(b *byHand) error {
 			}
 		}
 		if what != "" {
-			return fmt.Errorf("%s is broken already, by the %v: heal that first: %w", what, history.FaultText(other.Kind, other.Target), ErrRefused)
+			return fmt.Errorf("%s is broken already, by the %v: heal that first: %w", what,
+				history.FaultText(other.Kind, other.Target), ErrRefused)
 		}
 	}
 	return nil

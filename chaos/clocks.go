@@ -79,7 +79,8 @@ func (e *episode) clockIs(ctx context.Context, node string, want func() (off, ma
 		if off, margin := want(); err != nil {
 			err = wrap("read the clock of", node, err)
 		} else if offset < min(before, off)-margin || offset > max(before, off)+margin {
-			err = fmt.Errorf("the clock of node %s is off by %v, not by %v", node, offset.Round(time.Millisecond), off.Round(time.Millisecond))
+			err = fmt.Errorf("the clock of node %s is off by %v, not by %v", node, offset.Round(time.Millisecond),
+				off.Round(time.Millisecond))
 		} else {
 			return nil
 		}

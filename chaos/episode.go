@@ -96,7 +96,8 @@ func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	} else {
 		e.proveBegin(ctx)
 	}
-	if seen := e.entry.Began - e.entry.Asked; len(e.plan.Kill) > 0 && e.entry.Began != 0 { // it counts from when they were seen dead
+	// it counts from when they were seen dead
+	if seen := e.entry.Began - e.entry.Asked; len(e.plan.Kill) > 0 && e.entry.Began != 0 {
 		e.from, e.until = e.from+seen, min(e.until+seen, e.end)
 	}
 	e.lasts(ctx)
@@ -121,7 +122,8 @@ func (e *episode) lookAround(ctx context.Context) {
 	if e.fault.Dynamic {
 		return
 	}
-	if plan, err := e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver); err == nil { // an error will come again
+	// an error will come again
+	if plan, err := e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver); err == nil {
 		e.plan, e.planned = plan, true
 		e.ready(ctx)
 	}
@@ -233,7 +235,8 @@ func (e *episode) over(ctx context.Context) error {
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
 	var stood error // who was paused or killed has to be, up to the heal
 	if ctx.Err() == nil && e.entry.Began != 0 {
-		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.stayedAway(ctx), e.clocksAreWrong(ctx), e.disksWereHit(ctx))
+		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.stayedAway(ctx), e.clocksAreWrong(ctx),
+			e.disksWereHit(ctx))
 	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	passed, err := e.heal(healCtx)

@@ -32,7 +32,8 @@ func (e *episode) proveBegin(ctx context.Context) {
 	shown := e.links(e.entry.Asked, applied, fault.Proof.Begun)
 	err := e.poll(ctx, deadline, func() (bool, error) {
 		at, links := shown(ctx)
-		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx))
+		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause),
+			e.clocksAreWrong(ctx), e.disksAreHit(ctx))
 		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks)+len(e.plan.Disks) > 0 {
 			at = clock.Mono()
 		}
@@ -50,7 +51,8 @@ func (e *episode) proveBegin(ctx context.Context) {
 
 // links looks whether the probes show a change, and since when. A fault that hits no link
 // has none to show: it is there when it was applied.
-func (e *episode) links(asked, applied int64, shows func(fault.Proof, *fault.Change, fault.Reports) (int64, error)) func(context.Context) (int64, error) {
+func (e *episode) links(asked, applied int64,
+	shows func(fault.Proof, *fault.Change, fault.Reports) (int64, error)) func(context.Context) (int64, error) {
 	c := fault.NewChange(e.plan, e.before, asked, applied)
 	return func(ctx context.Context) (int64, error) {
 		if e.plan.Proof == nil {

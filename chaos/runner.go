@@ -162,7 +162,8 @@ func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Dur
 			e := &episode{
 				config: r.config, claims: &taken, fault: p.Step.Fault,
 				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Target},
-				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start + int64(max(measured, r.config.Lasts)),
+				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start +
+					int64(max(measured, r.config.Lasts)),
 			}
 			happened, err := e.run(ctx)
 			mu.Lock()

@@ -49,7 +49,8 @@ func Parse(flags []string) (Programs, error) {
 		name, paths, _ := strings.Cut(text, "=")
 		start, stop, both := strings.Cut(paths, ",")
 		if err := fault.CheckRun([]string{name}); err != nil || !both || strings.Contains(stop, ",") {
-			return nil, fmt.Errorf("%q: want NAME=START,STOP, such as fis=/opt/lab/fis-start,/opt/lab/fis-stop: %w", text, ErrInvalid)
+			return nil, fmt.Errorf("%q: want NAME=START,STOP, such as fis=/opt/lab/fis-start,/opt/lab/fis-stop: %w", text,
+				ErrInvalid)
 		}
 		if _, twice := p[name]; twice {
 			return nil, fmt.Errorf("%q: %s is there already: want another name: %w", text, name, ErrInvalid)

@@ -23,7 +23,8 @@ func (kinds) ClockDrift() Kind {
 			target, rate := f.target(), f.need("rate")
 			r, ok := strictyaml.Decimal(rate.Text())
 			if rate.Given() && (!ok || r < leastDrift || r > mostRate || math.Abs(r-1) < leastDrift) {
-				rate.Fail("%q: want a number from %v to %v that is at least %v off 1, such as 1.5 or 0.5", rate.Text(), leastDrift, mostRate, leastDrift)
+				rate.Fail("%q: want a number from %v to %v that is at least %v off 1, such as 1.5 or 0.5", rate.Text(),
+					leastDrift, mostRate, leastDrift)
 			}
 			return onClocks(target, func(p *Plan) { p.Rate = r })
 		},

@@ -23,7 +23,8 @@ func (kinds) ClockStep() Kind {
 			target, by := f.target(), f.need("by")
 			step, err := time.ParseDuration(by.Text())
 			if by.Given() && (err != nil || step.Abs() < leastStep || step.Abs() > mostStep) {
-				by.Fail("%q: want a duration of at least %v, up to %v, forward or back, such as 1m or -1m", by.Text(), leastStep, mostStep)
+				by.Fail("%q: want a duration of at least %v, up to %v, forward or back, such as 1m or -1m", by.Text(), leastStep,
+					mostStep)
 			}
 			return onClocks(target, func(p *Plan) { p.Step = step })
 		},

@@ -170,13 +170,16 @@ type sides struct {
 }
 
 // selected is what a selector can be.
-const selected = "first-zone of the topology, zone:NAME, host:NAME, node:NAME or role:NAME; one:ROLE, majority:ROLE or minority:ROLE, where server is the role of the lock's servers; " +
+const selected = "first-zone of the topology, zone:NAME, host:NAME, node:NAME or role:NAME; one:ROLE, majority:ROLE " +
+	"or minority:ROLE, where server is the role of the lock's servers; " +
 	"holder, holder-of:RESOURCE, leader or primary, as they are when it begins"
 
 // traffic are the fields of a fault of links: more, and which links.
 func traffic(more ...Field) []Field {
 	return append([]Field{
-		{"between", "[zone:a, others]", "the traffic between two sides, both ways; [zones] is all between zones. A side is others, all but the other side, or " + selected, true},
+		{"between", "[zone:a, others]",
+			"the traffic between two sides, both ways; [zones] is all between zones. A side is others, all but the other " +
+				"side, or " + selected, true},
 		{"from", "leader", "in place of between: a side whose traffic to the other is hit, one way", false},
 		{"to", "others", "the other side of from", false},
 	}, more...)
@@ -188,7 +191,9 @@ func hits(example string) Field {
 }
 
 func lost() Field {
-	return Field{"lose_data", "[redis]", "roles of its targets that come back without their data, and not before what they may have granted has run out (the lock's lease, or its restart_delay), so perhaps not in this run", false}
+	return Field{"lose_data", "[redis]",
+		"roles of its targets that come back without their data, and not before what they may have granted has run out " +
+			"(the lock's lease, or its restart_delay), so perhaps not in this run", false}
 }
 
 func (s sides) String() string {
@@ -221,7 +226,8 @@ func (f fields) sides() (s sides) {
 		}
 	}
 	any := slices.Concat([]string{FirstZone}, namedKinds(), dynamicKinds(), []string{Others})
-	s.from, s.to = readSelector(two[0].Need(selectors(any)), any, f.firstZone), readSelector(two[1].Need(selectors(any)), any, f.firstZone)
+	s.from, s.to = readSelector(two[0].Need(selectors(any)), any, f.firstZone),
+		readSelector(two[1].Need(selectors(any)), any, f.firstZone)
 	if s.from == s.to {
 		two[1].Fail("%q is on both sides: want two different ones", s.to)
 	}

@@ -4,9 +4,10 @@ package fault
 // and then they start again from what they have on disk.
 func (kinds) FullDisk() Kind {
 	return Kind{
-		Name:    "full-disk",
-		Summary: "processes cannot write to their files (ENOSPC); they are killed and start again, with their data, when the fault ends",
-		Fields:  []Field{hits("one:raft")},
-		read:    func(f fields) Fault { return onDisks(f.target(), Disk{Full: true}) },
+		Name: "full-disk",
+		Summary: "processes cannot write to their files (ENOSPC); they are killed and start again, with their data, when " +
+			"the fault ends",
+		Fields: []Field{hits("one:raft")},
+		read:   func(f fields) Fault { return onDisks(f.target(), Disk{Full: true}) },
 	}
 }

@@ -151,7 +151,8 @@ func (inv Inventory) named(s selector) (nodes []Node) {
 	part := inv.part(s)
 	for _, n := range inv.Nodes {
 		if s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name ||
-			s.kind == "host" && n.Host == s.name || s.kind == "zone" && inv.zone(n.Host) == s.name || slices.Contains(part, n.Name) {
+			s.kind == "host" && n.Host == s.name || s.kind == "zone" && inv.zone(n.Host) == s.name ||
+			slices.Contains(part, n.Name) {
 			nodes = append(nodes, n)
 		}
 	}

@@ -53,7 +53,8 @@ func (s slower) passages(c *Change, now Reports, q float64, slow bool) (last int
 			return fmt.Errorf("there are %d %s since: want %d", len(fresh), l, wantedRTTs)
 		}
 		if more := quantile(tookOf(fresh), q) - usual; (more >= s.by/2) != slow {
-			return fmt.Errorf("%s take %v more than before: that is on the wrong side of %v", l, more.Round(10*time.Microsecond), s.by/2)
+			return fmt.Errorf("%s take %v more than before: that is on the wrong side of %v", l,
+				more.Round(10*time.Microsecond), s.by/2)
 		}
 		last = max(last, fresh[0].sent)
 		return nil

@@ -12,7 +12,8 @@ func (kinds) Pause() Kind {
 		Name:    "pause",
 		Summary: "processes get SIGSTOP, as in a long garbage collection or a VM's migration, and run on when the fault ends",
 		Fields: []Field{hits("holder"), {
-			"point", "granted", "stop masters, each where its client next comes to it: acquiring (nothing sent yet), granted (nothing done yet that others see), " +
+			"point", "granted", "stop masters, each where its client next comes to it: acquiring (nothing sent yet), granted " +
+				"(nothing done yet that others see), " +
 				"releasing (nothing sent yet)", false,
 		}},
 		read: func(f fields) Fault {

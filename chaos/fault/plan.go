@@ -73,18 +73,19 @@ type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 
 // onLinks is a fault of the traffic between two sides.
 func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
-	return Fault{Target: s.String(), Dynamic: s.from.dynamic() || s.to.dynamic(), plan: func(ctx context.Context, id string, sc scene) (_ Plan, err error) {
-		now := s
-		if now.from, err = sc.resolve(ctx, s.from); err != nil {
-			return Plan{}, err
-		}
-		if now.to, err = sc.resolve(ctx, s.to); err != nil {
-			return Plan{}, err
-		}
-		p, err := sc.pairs(now)
-		p.Links, p.Proof = impairments(id, effect, p.Pairs), proof
-		return p, err
-	}}
+	return Fault{Target: s.String(), Dynamic: s.from.dynamic() || s.to.dynamic(),
+		plan: func(ctx context.Context, id string, sc scene) (_ Plan, err error) {
+			now := s
+			if now.from, err = sc.resolve(ctx, s.from); err != nil {
+				return Plan{}, err
+			}
+			if now.to, err = sc.resolve(ctx, s.to); err != nil {
+				return Plan{}, err
+			}
+			p, err := sc.pairs(now)
+			p.Links, p.Proof = impairments(id, effect, p.Pairs), proof
+			return p, err
+		}}
 }
 
 // onNodes is a fault of processes, some of which lose their data.
@@ -103,7 +104,8 @@ func (sc scene) pairs(s sides) (p Plan, err error) {
 		return Plan{}, err
 	}
 	add := func(pair Pair) {
-		if pair.From != pair.To && !slices.Contains(p.Pairs, pair) && (s.from.kind != Zones || sc.zone(pair.From) != sc.zone(pair.To)) {
+		if pair.From != pair.To && !slices.Contains(p.Pairs, pair) &&
+			(s.from.kind != Zones || sc.zone(pair.From) != sc.zone(pair.To)) {
 			p.Pairs = append(p.Pairs, pair)
 		}
 	}

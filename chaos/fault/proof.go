@@ -133,7 +133,8 @@ func (c *Change) eachLeg(now Reports, f func(l leg, seen []passage) error) (err 
 var errNoProbes = errors.New("no host probes another across the fault")
 
 // every wants all pairs of hosts that are probed to show it, and at least one.
-func (c *Change) every(now Reports, shows func(c *Change, now Reports, pair Pair) (at int64, probed bool, err error)) (last int64, err error) {
+func (c *Change) every(now Reports,
+	shows func(c *Change, now Reports, pair Pair) (at int64, probed bool, err error)) (last int64, err error) {
 	some := false
 	for _, pair := range c.Plan.Pairs {
 		at, probed, missing := shows(c, now, pair)
@@ -170,7 +171,8 @@ func (c *Change) usual(l leg, upTo float64, shift time.Duration) (time.Duration,
 	all := tookOf(seen)
 	usual := quantile(all, quick)
 	if noise := quantile(all, upTo) - usual; noise >= shift/2 {
-		return 0, fmt.Errorf("%s varied by %v before the fault: %v more cannot be told from that", l, noise.Round(10*time.Microsecond), shift)
+		return 0, fmt.Errorf("%s varied by %v before the fault: %v more cannot be told from that", l,
+			noise.Round(10*time.Microsecond), shift)
 	}
 	return usual, nil
 }

@@ -86,7 +86,8 @@ func cutMode(p Planned) string {
 	case len(p.External) > 0:
 		return "dropped" // for all that is known
 	}
-	oneWay := !slices.ContainsFunc(p.Pairs, func(x fault.Pair) bool { return slices.Contains(p.Pairs, fault.Pair{From: x.To, To: x.From}) })
+	oneWay := !slices.ContainsFunc(p.Pairs,
+		func(x fault.Pair) bool { return slices.Contains(p.Pairs, fault.Pair{From: x.To, To: x.From}) })
 	for _, list := range p.Links {
 		for _, i := range list {
 			mode := ""
@@ -114,7 +115,8 @@ func cutMode(p Planned) string {
 
 // reach says whether two nodes hear each other.
 func (d damage) reach(a, b fault.Node) bool {
-	return !slices.Contains(d.pairs, fault.Pair{From: a.Host, To: b.Host}) && !slices.Contains(d.pairs, fault.Pair{From: b.Host, To: a.Host})
+	return !slices.Contains(d.pairs, fault.Pair{From: a.Host, To: b.Host}) &&
+		!slices.Contains(d.pairs, fault.Pair{From: b.Host, To: a.Host})
 }
 
 // facts are what the rules can ask for.
@@ -122,7 +124,8 @@ func (l Lock) facts(plans []Planned) map[string][]string {
 	d, is := l.damageOf(plans), traitsOf(l.Traits)
 	is["fault"] = d.kinds
 	for fact, word := range map[string]string{
-		"target": d.target, "left": l.left(d), "cut": l.cut(d), "clients": l.clients(d), "restarted": l.restarted(d), "failover": none, "masters": "more",
+		"target": d.target, "left": l.left(d), "cut": l.cut(d), "clients": l.clients(d), "restarted": l.restarted(d),
+		"failover": none, "masters": "more",
 	} {
 		is[fact] = []string{word}
 	}
@@ -138,7 +141,8 @@ func (l Lock) facts(plans []Planned) map[string][]string {
 // traitsOf are the facts that are the same whatever happens.
 func traitsOf(t locks.Traits) map[string][]string {
 	word := func(w string) []string { return []string{cmp.Or(w, none)} }
-	return map[string][]string{"agree": word(t.Agree), "lease": word(t.Lease), "keeps": word(t.Keeps), "replica": word(t.Replica)}
+	return map[string][]string{"agree": word(t.Agree), "lease": word(t.Lease), "keeps": word(t.Keeps),
+		"replica": word(t.Replica)}
 }
 
 // left is how many of those that have to agree the best placed client reaches; where no client
@@ -234,7 +238,8 @@ func (l Lock) mayFailOver(d damage) bool {
 	for _, replica := range l.Replicas {
 		votes := 0
 		for _, w := range l.Watchers {
-			gone := slices.ContainsFunc(l.Deciders, func(n fault.Node) bool { return slices.Contains(d.stopped, n.Name) || !d.reach(w, n) })
+			gone := slices.ContainsFunc(l.Deciders,
+				func(n fault.Node) bool { return slices.Contains(d.stopped, n.Name) || !d.reach(w, n) })
 			there := !slices.Contains(d.stopped, replica.Name) || slices.Contains(d.restarted, replica.Name)
 			if gone && there && d.reach(w, replica) && !slices.Contains(d.stopped, w.Name) {
 				votes++

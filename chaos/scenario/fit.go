@@ -22,13 +22,16 @@ func (s Scenario) CheckTimes(measured time.Duration) error {
 		var wrong string
 		switch {
 		case from >= measured && field == "at":
-			wrong = fmt.Sprintf("fault %s begins at %v and lasts to the end, past the end of a run of %v: want at least %v, or an earlier and shorter fault",
+			wrong = fmt.Sprintf("fault %s begins at %v and lasts to the end, past the end of a run of %v: want at least %v, "+
+				"or an earlier and shorter fault",
 				step.ID, from, measured, step.needs())
 		case from+lasts > measured:
-			wrong = fmt.Sprintf("fault %s begins at %v and lasts for %v, past the end of a run of %v: want at least %v, or an earlier and shorter fault",
+			wrong = fmt.Sprintf("fault %s begins at %v and lasts for %v, past the end of a run of %v: want at least %v, or "+
+				"an earlier and shorter fault",
 				step.ID, from, lasts, measured, step.needs())
 		case in+rounding < fault.LeastTime:
-			wrong = fmt.Sprintf("%s: fault %s is on for %v of a run of %v, which is too short to be proven: want at least %v of it, or runs of at least %v",
+			wrong = fmt.Sprintf("%s: fault %s is on for %v of a run of %v, which is too short to be proven: want at least %v "+
+				"of it, or runs of at least %v",
 				field, step.ID, in, measured, fault.LeastTime, step.needs())
 		default:
 			continue
@@ -48,10 +51,12 @@ func (s Scenario) CheckLease(measured, lease time.Duration, lock string) error {
 			continue
 		}
 		if step.For.Percent == 0 && step.For.Duration > 0 {
-			return fmt.Errorf("%s:%d: fault %s lasts for %v, and a lease of %s for %v: want it to last for longer, or a shorter lease: %w", s.File, step.Line, step.ID, lasts, lock, lease, ErrInvalid)
+			return fmt.Errorf("%s:%d: fault %s lasts for %v, and a lease of %s for %v: want it to last for longer, or a "+
+				"shorter lease: %w", s.File, step.Line, step.ID, lasts, lock, lease, ErrInvalid)
 		}
 		missing := time.Duration(float64(lease-lasts) * float64(measured) / float64(lasts))
-		return fmt.Errorf("%s:%d: fault %s lasts for %v of a run of %v, and a lease of %s for %v: want runs of more than %v, or a shorter lease: %w",
+		return fmt.Errorf("%s:%d: fault %s lasts for %v of a run of %v, and a lease of %s for %v: want runs of more than "+
+			"%v, or a shorter lease: %w",
 			s.File, step.Line, step.ID, lasts, measured, lock, lease, (measured + missing + tenth).Truncate(tenth), ErrInvalid)
 	}
 	return nil
@@ -91,7 +96,8 @@ func (s Scenario) Plan(ctx context.Context, inv fault.Inventory, resolver fault.
 	for _, step := range s.Timeline {
 		plan, err := step.Fault.Plan(ctx, step.ID, inv, resolver)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, step.Line, step.ID, step.Fault.Target, err, ErrInvalid)
+			return nil, fmt.Errorf("%s:%d: fault %s on %s: %w: %w", s.File, step.Line, step.ID, step.Fault.Target, err,
+				ErrInvalid)
 		}
 		all = append(all, Planned{step, plan})
 	}
@@ -118,8 +124,10 @@ func (s Scenario) CheckOverlaps(measured time.Duration, plans []Planned) error {
 			if i < 0 || now.Window.From+rounding >= before.Window.Until || before.Window.From+rounding >= now.Window.Until {
 				continue
 			}
-			return fmt.Errorf("%s:%d: fault %s on %s breaks %s while fault %s on %s, of line %d, does: want one after the other, or targets that share no node: %w",
-				s.File, now.Step.Line, now.ID, now.Step.Fault.Target, alone[i], before.ID, before.Step.Fault.Target, before.Step.Line, ErrInvalid)
+			return fmt.Errorf("%s:%d: fault %s on %s breaks %s while fault %s on %s, of line %d, does: want one after the "+
+				"other, or targets that share no node: %w",
+				s.File, now.Step.Line, now.ID, now.Step.Fault.Target, alone[i], before.ID, before.Step.Fault.Target,
+				before.Step.Line, ErrInvalid)
 		}
 		claims = append(claims, claim{now, alone})
 	}

@@ -21,7 +21,8 @@ func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 	if err != nil {
 		return Scenario{}, err
 	}
-	f := doc.Root.Fields("name", "title", "summary", "min_duration", "outlasts", "hold", "clients", "resources", "timeline", "source", "expect")
+	f := doc.Root.Fields("name", "title", "summary", "min_duration", "outlasts", "hold", "clients", "resources",
+		"timeline", "source", "expect")
 	s := Scenario{
 		File: file, Name: f.Get("name").Name(maxName), Summary: f.Get("summary").Text(), nameLine: f.Get("name").Line(),
 		MinDuration:   f.Get("min_duration").Duration(1, time.Hour, "3m"),
@@ -60,7 +61,8 @@ const maxName = 100
 // StepFields are the fields of every step, beside fault and those of its kind.
 func StepFields() []fault.Field {
 	return []fault.Field{
-		{Name: "at", Example: "30%", Does: "when it begins: a share of the measured time, or a time such as 2s", Needed: true},
+		{Name: "at", Example: "30%", Does: "when it begins: a share of the measured time, or a time such as 2s",
+			Needed: true},
 		{Name: "for", Example: "35%", Does: "how long it lasts, likewise; to the end if not given"},
 		{Name: "id", Example: "cut", Does: "its name in histories; its kind and number if not given"},
 	}

@@ -75,7 +75,8 @@ func facts() map[string][]string {
 	}
 	return map[string][]string{
 		"agree": {
-			locks.AgreeUnknown, locks.AgreeNobody, locks.AgreeServer, locks.AgreeServers, locks.AgreePeers, locks.AgreeConnected, locks.AgreeAll,
+			locks.AgreeUnknown, locks.AgreeNobody, locks.AgreeServer, locks.AgreeServers, locks.AgreePeers,
+			locks.AgreeConnected, locks.AgreeAll,
 		},
 		"lease":     {none, locks.LeaseOwn, locks.LeaseServer, locks.LeaseClient},
 		"keeps":     {none, locks.KeepsNothing, locks.KeepsEachSecond, locks.KeepsEverything},
@@ -97,8 +98,10 @@ func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
 	for _, item := range n.List() {
 		f := item.Fields("when", "safety", "liveness", "served", "not_for", "why", "source")
 		r := Rule{
-			Safety: f.Get("safety").OneOf("safe", "unsafe", NotJudged), Served: readShare(f.Get("served")), NotFor: f.Get("not_for").Text(),
-			Why: f.Get("why").Text(), Source: cmp.Or(f.Get("source").Text(), source), File: file, Line: item.Line(), when: map[string][]string{},
+			Safety: f.Get("safety").OneOf("safe", "unsafe", NotJudged), Served: readShare(f.Get("served")),
+			NotFor: f.Get("not_for").Text(),
+			Why:    f.Get("why").Text(), Source: cmp.Or(f.Get("source").Text(), source), File: file, Line: item.Line(),
+			when: map[string][]string{},
 		}
 		if liveness := f.Get("liveness"); liveness.Given() {
 			for _, one := range several(liveness) {
@@ -111,8 +114,11 @@ func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
 		says := f.Get("safety").Given() || f.Get("liveness").Given() || f.Get("served").Given()
 		if not := f.Get("not_for"); not.Given() && (says || not.Text() == "") {
 			not.Fail("want only why the scenario does not apply, and nothing that is expected")
-		} else if not.Given() && slices.ContainsFunc(f.Get("when").Fields().Names(), func(field string) bool { return !slices.Contains(traitFields(), field) }) {
-			f.Get("when").Fail("want only %s where the scenario does not apply: nothing is hit then", strings.Join(traitFields(), ", "))
+		} else if not.Given() &&
+			slices.ContainsFunc(f.Get("when").Fields().Names(),
+				func(field string) bool { return !slices.Contains(traitFields(), field) }) {
+			f.Get("when").Fail("want only %s where the scenario does not apply: nothing is hit then",
+				strings.Join(traitFields(), ", "))
 		} else if !not.Given() && !says {
 			item.Fail("want safety, liveness, served or not_for")
 		}
@@ -159,7 +165,8 @@ func readShare(n strictyaml.Node) *float64 {
 func (r Rule) fits(lock locks.Spec, is map[string][]string) bool {
 	named := len(r.locks) == 0 || slices.ContainsFunc(r.locks, func(s locks.Spec) bool { return covers(s, lock) })
 	for field, wanted := range r.when {
-		if slices.ContainsFunc(is[field], func(word string) bool { return !slices.Contains(wanted, word) }) || len(is[field]) == 0 {
+		if slices.ContainsFunc(is[field], func(word string) bool { return !slices.Contains(wanted, word) }) ||
+			len(is[field]) == 0 {
 			return false
 		}
 	}
