@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -24,10 +23,6 @@ func newNode() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "watchdog" {
-				process.Watchdog(os.Stdin, process.KillGroup)
-				return nil
-			}
 			if args[0] == "disk" {
 				return diskfault.Exec(args[1:])
 			}
@@ -35,9 +30,9 @@ func newNode() *cobra.Command {
 				return fmt.Errorf("node %s: %q is too much: want --config alone", args[0], args[1:])
 			}
 			roles := lab.Roles(nil)
-			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == args[0] && r.Main != nil })
+			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == args[0] })
 			if i < 0 {
-				return fmt.Errorf("node %q: no role that locklab plays (roles: %s)", args[0], strings.Join(lab.RoleNames(), ", "))
+				return fmt.Errorf("node %q: no role (roles: %s)", args[0], strings.Join(lab.RoleNames(), ", "))
 			}
 			if config == "" {
 				return fmt.Errorf("node %s: --config is missing: nodes are started by an agent", args[0])

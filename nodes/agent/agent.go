@@ -1,12 +1,11 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -14,34 +13,31 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"locklab/internal/httpapi"
-	"locklab/internal/seed"
 	"locklab/locks/clock"
 	"locklab/nodes/role"
 )
 
 // Agent supervises the nodes of one host. It is safe for concurrent use.
 type Agent struct {
-	cfg     Config
-	env     []string // what nodes inherit
-	bind    netip.Addr
-	starter *starter
-	guard   *guard
-
+	cfg      Config
+	env      []string // what nodes inherit
+	bind     netip.Addr
+	metrics  *metrics
 	listener net.Listener
-	served   chan struct{} // closed when the control API has ended, with serveErr
-	serveErr error
 	ctx      context.Context //nolint:containedctx // the agent's life: ends what runs on its behalf
 	cancel   context.CancelFunc
-	tasks    sync.WaitGroup // the server and the idle check
+	serving  sync.WaitGroup // the control API, with serveErr
+	serveErr error
+	tasks    sync.WaitGroup // what measures, and the idle check
 	children sync.WaitGroup
-	requests activity
-	metrics  *metrics
+	heardNS  atomic.Int64 // of the last request of a controller, on clock.Mono
 
 	mu       sync.Mutex
 	closed   bool
-	random   *rand.Rand // of ports
 	nodes    map[string]*node
 	log      *eventLog
 	instance string // changes with every reset
@@ -49,40 +45,27 @@ type Agent struct {
 
 // New starts an agent: it listens at once. Close ends it and all its nodes.
 func New(cfg Config) (*Agent, error) {
-	cfg.Bind = cmp.Or(cfg.Bind, cfg.Advertise)
-	if err := cfg.validate(); err != nil {
+	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("create agent data dir: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	a := &Agent{
-		cfg:      cfg,
-		env:      inherited(),
-		bind:     netip.MustParseAddr(cfg.Bind),
-		random:   seed.Seed(uint64(clock.Mono())).Rand(),
-		ctx:      ctx,
-		cancel:   cancel,
-		nodes:    map[string]*node{},
-		log:      newEventLog(maxEventBytes),
-		instance: httpapi.NewToken(),
-		served:   make(chan struct{}),
+		cfg: cfg, env: inherited(), bind: netip.MustParseAddr(cfg.Bind),
+		nodes: map[string]*node{}, log: newEventLog(maxEventBytes), instance: httpapi.NewToken(),
 	}
 	a.metrics = newMetrics(a)
+	a.ctx, a.cancel = context.WithCancel(context.Background())
 	var err error
-	if a.guard, err = newGuard(cfg); err != nil {
-		cancel()
-		return nil, err
+	if a.listener, err = new(net.ListenConfig).Listen(a.ctx, "tcp", cfg.Listen); err != nil {
+		a.cancel()
+		return nil, fmt.Errorf("agent of %s: %w", cfg.Host, err)
 	}
-	if err := a.listen(); err != nil {
-		cancel()
-		a.guard.close()
-		return nil, err
+	a.serving.Go(a.serve)
+	if cfg.IdleReset > 0 {
+		a.tasks.Go(a.resetIdle)
 	}
-	a.starter = newStarter()
-	a.tasks.Go(a.serve)
-	a.tasks.Go(a.watchIdle)
 	if cfg.Measure > 0 {
 		a.tasks.Go(a.measure)
 	}
@@ -102,24 +85,19 @@ func inherited() []string {
 // URL is where the control API answers.
 func (a *Agent) URL() string { return "http://" + a.listener.Addr().String() }
 
-// Close stops all nodes, SIGTERM first, and the control API, and waits for both.
+// Close ends the control API, stops all nodes, SIGTERM first, and waits for all of that.
 func (a *Agent) Close() error {
 	a.mu.Lock()
-	if a.closed {
-		a.mu.Unlock()
-		a.tasks.Wait()
-		return nil
-	}
 	a.closed = true
 	a.mu.Unlock()
-
 	a.cancel()
-	<-a.served
-	a.stopAll()
+	a.serving.Wait()
+	_ = a.each(func(n *node) error { // a stop never fails
+		n.stop()
+		return nil
+	})
 	a.children.Wait()
 	a.tasks.Wait()
-	a.starter.close()
-	a.guard.close()
 	for _, n := range a.sorted() {
 		n.releasePorts()
 	}
@@ -128,13 +106,7 @@ func (a *Agent) Close() error {
 
 // reset kills and removes every node with its data and forgets all events.
 func (a *Agent) reset() error {
-	nodes := a.sorted()
-	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, n := range nodes {
-		wg.Go(func() { errs[i] = a.remove(n) })
-	}
-	wg.Wait()
+	err := a.each(a.remove)
 	if a.cfg.OnReset != nil {
 		a.cfg.OnReset()
 	}
@@ -143,15 +115,33 @@ func (a *Agent) reset() error {
 	a.log.end(fmt.Errorf("the agent was reset: %w", ErrEventsLost))
 	a.log = newEventLog(maxEventBytes)
 	a.instance = httpapi.NewToken()
-	return errors.Join(errs...)
+	return err
 }
 
-func (a *Agent) stopAll() {
+// resetIdle resets the agent when its controller has gone.
+func (a *Agent) resetIdle() {
+	a.heardNS.Store(clock.Mono())
+	for clock.Sleep(a.ctx, a.cfg.IdleReset/4) == nil {
+		if time.Duration(clock.Mono()-a.heardNS.Load()) < a.cfg.IdleReset || len(a.sorted()) == 0 {
+			continue
+		}
+		a.cfg.Log.Warn("no controller for long, removing all nodes", "host", a.cfg.Host, "idle", a.cfg.IdleReset)
+		if err := a.reset(); err != nil {
+			a.cfg.Log.Error("reset failed", "host", a.cfg.Host, "error", err)
+		}
+	}
+}
+
+// each calls do for all nodes at once.
+func (a *Agent) each(do func(*node) error) error {
+	nodes := a.sorted()
+	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
-	for _, n := range a.sorted() {
-		wg.Go(n.stop)
+	for i, n := range nodes {
+		wg.Go(func() { errs[i] = do(n) })
 	}
 	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // sorted are the nodes that there are now, by name.
@@ -169,12 +159,21 @@ func (a *Agent) eventLog() *eventLog {
 
 // Nodes lists the nodes, sorted by name.
 func (a *Agent) Nodes() []NodeStatus {
-	nodes := a.sorted()
-	all := make([]NodeStatus, 0, len(nodes))
-	for _, n := range nodes {
+	all := []NodeStatus{}
+	for _, n := range a.sorted() {
 		all = append(all, n.status())
 	}
 	return all
+}
+
+// PIDs are the processes of the nodes that run.
+func (a *Agent) PIDs() (pids []int) {
+	for _, n := range a.Nodes() {
+		if n.PID != 0 {
+			pids = append(pids, n.PID)
+		}
+	}
+	return pids
 }
 
 // reserve gives a node its addresses, which it keeps until it is removed.
@@ -193,33 +192,33 @@ func (a *Agent) reserve(name, roleName string) (*node, error) {
 	}
 	if n, ok := a.nodes[name]; ok {
 		if n.role.Name != roleName {
-			return nil, fmt.Errorf("node %s has the role %s, not %s: remove it first: %w", name, n.role.Name, roleName, httpapi.ErrConflict)
+			return nil, fmt.Errorf("node %s has the role %s, not %s: remove it first: %w",
+				name, n.role.Name, roleName, httpapi.ErrConflict)
 		}
 		return n, nil
 	}
-	n := &node{agent: a, name: name, role: r, dir: filepath.Join(a.cfg.DataDir, name), ports: map[string]port{}}
+	n := &node{agent: a, name: name, role: r, dir: filepath.Join(a.cfg.DataDir, name), ports: map[string]int{}}
 	for _, portName := range r.Ports {
-		number, release, err := reservePort(a.bind, a.random)
-		if err != nil {
+		var held io.Closer
+		if n.ports[portName], held, err = reservePort(a.bind); err != nil {
 			n.releasePorts()
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}
-		n.ports[portName] = port{number, release}
+		n.held = append(n.held, held)
 	}
 	a.nodes[name] = n
 	return n, nil
 }
 
 func (a *Agent) role(name string) (role.Role, error) {
-	i := slices.IndexFunc(a.cfg.Roles, func(r role.Role) bool { return r.Name == name })
-	if i < 0 {
-		var known []string
-		for _, r := range a.cfg.Roles {
-			known = append(known, r.Name)
+	var known []string
+	for _, r := range a.cfg.Roles {
+		if r.Name == name {
+			return r, nil
 		}
-		return role.Role{}, fmt.Errorf("role %q: this agent runs %s: %w", name, strings.Join(known, ", "), httpapi.ErrNotFound)
+		known = append(known, r.Name)
 	}
-	return a.cfg.Roles[i], nil
+	return role.Role{}, fmt.Errorf("role %q: this agent runs %s: %w", name, strings.Join(known, ", "), httpapi.ErrNotFound)
 }
 
 func (a *Agent) node(name string) (*node, error) {
@@ -227,7 +226,8 @@ func (a *Agent) node(name string) (*node, error) {
 	defer a.mu.Unlock()
 	n, ok := a.nodes[name]
 	if !ok {
-		return nil, fmt.Errorf("node %q: host %s has no such node: reserve or start it first: %w", name, a.cfg.Host, httpapi.ErrNotFound)
+		return nil, fmt.Errorf("node %q: host %s has no such node: reserve or start it first: %w",
+			name, a.cfg.Host, httpapi.ErrNotFound)
 	}
 	return n, nil
 }

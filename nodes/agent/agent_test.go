@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"locklab/internal/httpapi"
 	"locklab/internal/must"
 	"locklab/internal/posix"
+	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 )
 
@@ -113,7 +115,7 @@ func TestLifeOfAForeignNode(t *testing.T) {
 		t.Errorf("version = %q", version)
 	}
 	want := "foreign-1:started foreign-1:ready foreign-1:killed(signal-killed) " +
-		"foreign-1:started foreign-1:ready foreign-1:paused foreign-1:stopped(signal-terminated)"
+		"foreign-1:started foreign-1:ready foreign-1:paused foreign-1:stopped"
 	if got := story(events.drained()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -158,12 +160,12 @@ func TestStateIsTheKernelsWord(t *testing.T) {
 	_, c := newAgent(t, nil)
 	events := collect(t, c)
 	ctx := t.Context()
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
-	pid := state(t, c, "foreign-1").PID
-	pause := func() error { return c.Pause(ctx, "foreign-1") }
-	resume := func() error { return c.Resume(ctx, "foreign-1") }
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
+	pid := state(t, c, "own-1").PID
+	pause := func() error { return c.Pause(ctx, "own-1") }
+	resume := func() error { return c.Resume(ctx, "own-1") }
 	byHand := func(sig syscall.Signal) func() error { return func() error { return posix.Kill(pid, sig) } }
-	want := "foreign-1:started foreign-1:ready"
+	want := "own-1:started own-1:found-nothing-first own-1:ready"
 	for _, step := range []struct {
 		do           func() error
 		state, event string
@@ -178,15 +180,15 @@ func TestStateIsTheKernelsWord(t *testing.T) {
 		{resume, "ready", "continued"},
 	} {
 		must.Do(t, step.do())
-		want += " foreign-1:" + step.event
+		want += " own-1:" + step.event
 		locktest.Eventually(t, step.event, func() bool {
 			events.mu.Lock()
 			defer events.mu.Unlock()
-			return state(t, c, "foreign-1").State == step.state && story(events.events) == want
+			return state(t, c, "own-1").State == step.state && story(events.events) == want
 		})
 	}
-	must.Do(t, c.Kill(ctx, "foreign-1"))
-	if got := story(events.drained()); got != want+" foreign-1:killed(signal-killed)" {
+	must.Do(t, c.Kill(ctx, "own-1"))
+	if got := story(events.drained()); got != want+" own-1:killed(signal-killed)" {
 		t.Errorf("got  %s\nwant %s and its end", got, want)
 	}
 }
@@ -384,8 +386,9 @@ func TestResetForgetsEverything(t *testing.T) {
 }
 
 func TestIdleAgentRemovesItsNodes(t *testing.T) {
-	a, c := newAgent(t, func(cfg *Config) { cfg.IdleReset = 50 * time.Millisecond })
-	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"})) // a request under way is no idleness
+	a, c := newAgent(t, func(cfg *Config) { cfg.IdleReset = 200 * time.Millisecond })
+	_, err := c.Reserve(t.Context(), "own-1", "own")
+	must.Do(t, err)
 	locktest.Eventually(t, "reset", func() bool { return len(a.Nodes()) == 0 })
 }
 
@@ -416,23 +419,56 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 	}
 }
 
-func TestLogIsBounded(t *testing.T) {
+// TestTheEndOfALogIsShown, however long it is.
+func TestTheEndOfALogIsShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := openLog(path)
-	must.Do(t, err)
 	line := strings.Repeat("x", 99) + "\n"
-	for range 4 * maxLogSize / len(line) {
-		_, _ = l.Write([]byte(line))
-	}
-	_, _ = l.Write([]byte("the end\n"))
-	l.close()
-	data, err := readLog(path)
+	testfile.Write(t, path, strings.Repeat(line, 2*maxLog/len(line))+"the end\n")
+	data, err := readLog(path, maxLog)
 	must.Do(t, err)
-	if len(data) > maxLogSize || len(data) < maxLogSize/2 {
-		t.Errorf("%d bytes are kept, want between %d and %d", len(data), maxLogSize/2, maxLogSize)
+	if len(data) != maxLog || !strings.HasSuffix(string(data), line+"the end\n") {
+		t.Errorf("%d bytes are shown, want %d", len(data), maxLog)
 	}
-	tail := tailOf(path)
-	if !strings.HasSuffix(tail, "the end") || strings.Count(tail, "\n") > 21 {
+	if tail := tailOf(path); !strings.HasSuffix(tail, "the end") || strings.Count(tail, "\n") > 21 {
 		t.Errorf("tail = %q", tail)
+	}
+}
+
+func TestNoOrphanSurvivesTheAgent(t *testing.T) {
+	pids, kill := startHost(t)
+	if len(pids) != 3 {
+		t.Fatalf("%d nodes run, want 3", len(pids))
+	}
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Fatalf("process %d does not run", pid)
+		}
+	}
+	kill()
+	for _, pid := range pids {
+		locktest.Eventually(t, "dead: process "+strconv.Itoa(pid), func() bool { return !alive(pid) })
+	}
+}
+
+func TestClockOffsetOfOneMachine(t *testing.T) {
+	_, c := newAgent(t, nil)
+	o, err := c.ClockOffset(t.Context(), 5)
+	must.Do(t, err)
+	if o.Add.Abs() > o.Error {
+		t.Errorf("offset %s with an error bound of %s on one machine", o.Add, o.Error)
+	}
+}
+
+// TestWhatNodesInherit: not the agent's token, nor its process group, which the terminal
+// sends signals to.
+func TestWhatNodesInherit(t *testing.T) {
+	t.Setenv("LOCKLAB_TOKEN", "secret") // a node that sees it fails
+	_, c := newAgent(t, nil)
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
+	pid := state(t, c, "own-1").PID
+	group, err := syscall.Getpgid(pid)
+	must.Do(t, err)
+	if group != pid {
+		t.Errorf("process %d is in group %d, want one of its own", pid, group)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"locklab/internal/httpapi"
@@ -34,29 +33,19 @@ func kinds() []httpapi.Kind {
 	}
 }
 
-func (a *Agent) listen() error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(a.ctx, "tcp", a.cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("agent of %s: %w", a.cfg.Host, err)
-	}
-	a.listener = l
-	return nil
-}
-
 func (a *Agent) serve() {
-	defer close(a.served)
 	if a.serveErr = httpapi.Serve(a.ctx, a.listener, a.api(), nil, a.cfg.Log); a.serveErr != nil {
 		a.cfg.Log.Error("agent stopped serving", "host", a.cfg.Host, "error", a.serveErr)
 	}
 }
 
-// api is the control API. Only what it lets through counts as a sign of a controller.
+// api is the control API.
 func (a *Agent) api() *httpapi.API {
 	listen, _, _ := net.SplitHostPort(a.cfg.Listen) // checked at the start
 	api := httpapi.New(httpapi.Config{
-		Name: "agent of " + a.cfg.Host, Token: a.cfg.Token, ReadToken: a.cfg.ScrapeToken, ReadPath: kit.Path, Hosts: []string{a.cfg.Host, a.cfg.Advertise, listen},
-		Kinds: kinds(), Inside: a.requests.watch, Log: a.cfg.Log,
+		Name: "agent of " + a.cfg.Host, Hosts: []string{a.cfg.Host, a.cfg.Advertise, listen},
+		Token: a.cfg.Token, ReadToken: a.cfg.ScrapeToken, ReadPath: kit.Path,
+		Kinds: kinds(), Inside: a.hear, Log: a.cfg.Log,
 	})
 	for pattern, handler := range a.cfg.Mounts {
 		api.Mount(pattern, handler)
@@ -65,21 +54,13 @@ func (a *Agent) api() *httpapi.API {
 	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.health(), nil })
 	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return clock.Mono(), nil })
 	api.Get("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
-	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) { return a.version(r.Context(), r.PathValue("role")) })
-	api.Get("GET /v1/nodes/{name}/clock", func(r *http.Request) (any, error) {
-		n, err := a.node(r.PathValue("name"))
-		if err != nil {
-			return nil, err
-		}
-		return n.clockNow(r.Context())
+	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) {
+		return a.version(r.Context(), r.PathValue("role"))
 	})
-	api.Get("GET /v1/nodes/{name}/disk", func(r *http.Request) (any, error) {
-		n, err := a.node(r.PathValue("name"))
-		if err != nil {
-			return nil, err
-		}
-		return n.diskSeen()
-	})
+	api.Stream("GET /v1/events", a.handleEvents)
+	api.Stream("GET /v1/nodes/{name}/log", a.handleLog)
+	get(a, api, "clock", (*node).clockNow)
+	get(a, api, "disk", (*node).diskSeen)
 	httpapi.Post(api, "POST /v1/nodes/{name}/reserve", func(r *http.Request, in NodeSpec) (any, error) {
 		n, err := a.reserve(r.PathValue("name"), in.Role)
 		if err != nil {
@@ -98,16 +79,24 @@ func (a *Agent) api() *httpapi.API {
 	post(a, api, "clock", (*node).setClock)
 	post(a, api, "disk", (*node).setDisk)
 	post(a, api, "pause", (*node).pause)
-	post(a, api, "resume", func(n *node, _ context.Context, _ struct{}) error { return n.onRunning("resume", (*child).resume) })
+	post(a, api, "resume", (*node).resume)
 	post(a, api, "kill", func(n *node, _ context.Context, _ struct{}) error { n.kill(); return nil })
 	post(a, api, "stop", func(n *node, _ context.Context, _ struct{}) error { n.stop(); return nil })
 	httpapi.Post(api, "POST /v1/reset", func(*http.Request, struct{}) (any, error) { return nil, a.reset() })
-	api.Stream("GET /v1/nodes/{name}/log", a.handleLog)
-	api.Stream("GET /v1/events", a.handleEvents)
 	return api
 }
 
-// post adds what can be done to a node that there is.
+// get adds what can be asked of a node that there is, and post what can be done to it.
+func get[Out any](a *Agent, api *httpapi.API, what string, ask func(*node, context.Context) (Out, error)) {
+	api.Get("GET /v1/nodes/{name}/"+what, func(r *http.Request) (any, error) {
+		n, err := a.node(r.PathValue("name"))
+		if err != nil {
+			return nil, err
+		}
+		return ask(n, r.Context())
+	})
+}
+
 func post[In any](a *Agent, api *httpapi.API, verb string, do func(*node, context.Context, In) error) {
 	httpapi.Post(api, "POST /v1/nodes/{name}/"+verb, func(r *http.Request, in In) (any, error) {
 		n, err := a.node(r.PathValue("name"))
@@ -145,7 +134,7 @@ func (a *Agent) handleLog(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	data, err := readLog(n.logPath())
+	data, err := readLog(n.logPath(), maxLog)
 	if err != nil {
 		return err
 	}
@@ -155,42 +144,14 @@ func (a *Agent) handleLog(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// activity knows whether anybody uses the agent.
-type activity struct {
-	open   atomic.Int64
-	lastNS atomic.Int64
-}
-
-func (c *activity) watch(next http.Handler) http.Handler {
+// hear notes when a controller asked last. It sees the requests that the API lets through; Prometheus is no
+// controller.
+func (a *Agent) hear(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == kit.Path { // Prometheus is no controller
-			next.ServeHTTP(w, r)
-			return
+		if r.URL.Path != kit.Path {
+			a.heardNS.Store(clock.Mono())
+			defer func() { a.heardNS.Store(clock.Mono()) }()
 		}
-		c.open.Add(1)
-		defer c.open.Add(-1)
-		defer func() { c.lastNS.Store(clock.Mono()) }()
 		next.ServeHTTP(w, r)
 	})
-}
-
-// watchIdle resets the agent when its controller has gone.
-func (a *Agent) watchIdle() {
-	if a.cfg.IdleReset <= 0 {
-		return
-	}
-	for left := a.cfg.IdleReset; clock.Sleep(a.ctx, left) == nil; {
-		left = a.cfg.IdleReset - time.Duration(clock.Mono()-a.requests.lastNS.Load())
-		if a.requests.open.Load() > 0 || left > 0 {
-			left = max(left, a.cfg.IdleReset/4)
-			continue
-		}
-		if len(a.Nodes()) > 0 {
-			a.cfg.Log.Warn("no controller for long, removing all nodes", "host", a.cfg.Host, "idle", a.cfg.IdleReset)
-			if err := a.reset(); err != nil {
-				a.cfg.Log.Error("reset failed", "host", a.cfg.Host, "error", err)
-			}
-		}
-		left = a.cfg.IdleReset
-	}
 }

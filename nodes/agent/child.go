@@ -7,43 +7,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"locklab/internal/httpapi"
 	"locklab/internal/posix"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 	"locklab/workloads/history"
 )
 
-// maxEventLine bounds one event of a node.
-const maxEventLine = 1 << 20
-
-// outputGrace is how long output may outlast its process: a grandchild outside its group may hold it open.
-const outputGrace = 2 * time.Second
-
 // child is one incarnation of a node: a process from its start to its end.
 type child struct {
-	role.Node // as it was prepared
-	host      string
-	cmd       *exec.Cmd
-	spreads   bool // see role.Command
-	points    bool // see role.Role
-	pid       int
-	began     time.Time // shortly before it did
-	orders    *orders   // of an own node
-	log       *logFile
-	events    *eventLog
-	metrics   *httpapi.Client // nil if it has none
+	host, name string
+	cmd        *exec.Cmd
+	pid        int
+	spreads    bool // see role.Command
+	points     bool // see role.Role
+	clock      bool // it can be set
+	logPath    string
+	events     *eventLog
+	orders     *orders
 
 	pausing sync.Mutex // held while a pause waits for its point
 	mu      sync.Mutex
@@ -57,119 +50,141 @@ type child struct {
 	intent    string // the state that its end is recorded as, "" for exited
 	intentNS  int64  // when that was asked
 
-	readyOnce sync.Once
-	ready     chan struct{} // closed once it is ready
-	gone      chan struct{} // closed once it ended and everything it wrote was taken
-	exit      string        // how it ended, in one word; valid once gone
+	ready chan struct{} // closed once it is ready
+	gone  chan struct{} // closed once it ended and everything it wrote was taken
+	exit  string        // how it ended, in one word; valid once gone
 }
 
-// pipes are the ends of a process's pipes: what it gets, and what the agent keeps.
-type pipes struct {
-	stdin, output, events, metrics, answers, disk            *os.File // the process's
-	stdinKept, outputKept, eventsKept, answersKept, diskKept *os.File // the agent's
+// files are the ends of a process's pipes, and what else the agent opens for it.
+type files struct {
+	// given are the process's: standard input, output, those of process.EventsFD and AnswersFD, and a socket
+	// where its calls are stopped.
+	given                                     []*os.File
+	stdin, output, events, answers, disk, log *os.File // the agent's
 }
 
-func openPipes() (*pipes, error) {
-	p := &pipes{}
-	for _, pair := range []struct{ r, w **os.File }{
-		{&p.stdin, &p.stdinKept}, {&p.outputKept, &p.output}, {&p.eventsKept, &p.events}, {&p.answersKept, &p.answers},
-	} {
+func (n *node) openFiles() (f *files, err error) {
+	f = &files{}
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	for _, kept := range []**os.File{&f.stdin, &f.output, &f.events, &f.answers} {
 		r, w, err := os.Pipe()
 		if err != nil {
-			p.close()
 			return nil, fmt.Errorf("open pipe: %w", err)
 		}
-		*pair.r, *pair.w = r, w
+		if kept == &f.stdin {
+			r, w = w, r
+		}
+		*kept, f.given = r, append(f.given, w)
 	}
-	return p, nil
+	if f.log, err = os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return nil, fmt.Errorf("open node log: %w", err)
+	}
+	if n.spec.Disk == "" {
+		return f, nil
+	}
+	if err := diskfault.Missing(); err != nil {
+		return nil, err
+	}
+	socket, kept, err := diskfault.Sockets()
+	f.given, f.disk = append(f.given, socket), kept
+	return f, err
 }
 
-func (p *pipes) closeGiven() { closeAll(p.stdin, p.output, p.events, p.metrics, p.answers, p.disk) }
-
-func (p *pipes) close() {
-	p.closeGiven()
-	closeAll(p.stdinKept, p.outputKept, p.eventsKept, p.answersKept, p.diskKept)
+func (f *files) close() {
+	closeAll(f.given...)
+	closeAll(f.stdin, f.output, f.events, f.answers, f.disk, f.log)
 }
 
+// closeAll passes over files that are nil.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
-		if f != nil {
-			_ = f.Close() // pipe ends hold nothing that closing could lose
-		}
+		_ = f.Close() // pipes hold nothing that closing could lose, and the log is output, not data
 	}
 }
 
-// startChild starts a process. It takes over the log.
-func (a *Agent) startChild(n role.Node, of role.Role, command role.Command, log *logFile, watched *watched) (*child, error) {
-	p, err := openPipes()
+// startChild starts the next incarnation. The caller has locked the node.
+func (n *node) startChild(config string, command role.Command) (*child, error) {
+	a := n.agent
+	f, err := n.openFiles()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(command.Path, command.Args...) //nolint:noctx // its life is the node's, not a request's
-	cmd.Dir = n.Dir
-	cmd.Env = append(a.env, command.Env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.output, p.output
-	var metrics *httpapi.Client
-	if of.Main != nil {
-		if p.metrics, metrics, err = a.openMetrics(); err != nil {
-			p.close()
-			return nil, err
-		}
-		cmd.ExtraFiles = []*os.File{p.events, p.metrics, p.answers} // become process.EventsFD, MetricsFD and AnswersFD
+	args := []string{"node", n.role.Name, "--config", config}
+	if f.disk != nil { // the executable starts itself, with its calls stopped
+		fd := len(f.given) // in the process, where standard error comes before the others
+		args = append([]string{"node", "disk", "--"}, diskfault.Command(fd, n.spec.Disk, a.cfg.Executable, args)...)
 	}
-	if err := watched.join(cmd, p, a.cfg.Executable); err != nil {
-		p.close()
-		return nil, err
-	}
-	apart(cmd, a.cfg.watchdog)
-
+	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // its life is the node's, not a request's
+	cmd.Dir, cmd.Env = n.dataDir(), append(a.env, command.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.given[1], f.given[1], f.given[2:]
+	apart(cmd)
 	c := &child{
-		Node: n, host: a.cfg.Host, cmd: cmd, spreads: command.Spreads, points: of.Points, log: log, events: a.eventLog(), metrics: metrics,
-		ready: make(chan struct{}), gone: make(chan struct{}), began: clock.System().Now(),
-	}
-	if of.Main != nil {
-		c.orders = &orders{out: p.stdinKept, waiting: map[uint64]chan process.Answer{}}
+		host: a.cfg.Host, name: n.name, cmd: cmd, spreads: command.Spreads, points: n.role.Points,
+		clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, logPath: n.logPath(), events: a.eventLog(),
+		orders: &orders{out: f.stdin, waiting: map[uint64]chan process.Answer{}},
+		ready:  make(chan struct{}), gone: make(chan struct{}),
 	}
 	asked := clock.Mono()
-	if err := a.starter.do(cmd.Start); err != nil {
-		p.close()
-		return nil, fmt.Errorf("start %s: %w", command.Path, err)
-	}
-	c.pid = cmd.Process.Pid
-	a.guard.started(c.pid)
-	p.closeGiven()
-	if watched != nil {
-		a.children.Go(func() {
-			if err := watched.disk.Serve(p.diskKept, c.gone); err != nil {
-				a.cfg.Log.Error("the calls of a node are not watched any more", "node", n.Name, "error", err)
-			}
-		})
-	}
-	c.record("started", asked)
-	a.metrics.starts.WithLabelValues(of.Name).Inc()
-	a.children.Go(func() {
-		c.supervise(p, a.guard)
-		a.metrics.ends.WithLabelValues(of.Name, cmp.Or(c.intent, history.NodeExited)).Inc()
-		if metrics != nil {
-			metrics.Close()
+	started := make(chan error, 1)
+	err = a.adopt(func() {
+		runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		if err == nil {
+			c.pid = cmd.Process.Pid
+			c.record("started", asked)
+		}
+		if started <- err; err == nil {
+			c.supervise(f)
+			a.metrics.ends.WithLabelValues(n.role.Name, cmp.Or(c.intent, history.NodeExited)).Inc()
 		}
 	})
+	if err == nil {
+		err = <-started
+	}
+	if err != nil {
+		f.close()
+		return nil, fmt.Errorf("start %s: %w: %w", cmd.Path, err, ErrStart)
+	}
+	closeAll(f.given...)
+	if f.disk != nil {
+		n.serveDisk(f.disk, c.gone)
+	}
+	a.metrics.starts.WithLabelValues(n.role.Name).Inc()
 	return c, nil
 }
 
-// supervise takes what the process writes and sees it to its end.
-func (c *child) supervise(p *pipes, guard *guard) {
-	defer close(c.gone)
-	defer closeAll(p.stdinKept, p.outputKept, p.eventsKept, p.answersKept)
-	defer c.log.close()
-	var readers sync.WaitGroup
-	readers.Go(func() { _, _ = io.Copy(c.log, p.outputKept) }) // ends with the pipe
-	readers.Go(func() { c.readEvents(p.eventsKept) })
-	if c.orders != nil {
-		readers.Go(func() { c.orders.read(p.answersKept) })
+// adopt runs what sees a child to its end; Close waits for it.
+func (a *Agent) adopt(run func()) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return httpapi.ErrClosed
 	}
+	a.children.Go(run)
+	return nil
+}
 
-	awaitExit(c.pid, c.noticeStopped, c.noticeContinued)
+// outputGrace is how long output may outlast its process: a grandchild outside its group may hold it open.
+const outputGrace = 2 * time.Second
+
+// supervise takes what the process writes and sees it to its end.
+func (c *child) supervise(f *files) {
+	defer close(c.gone)
+	defer closeAll(f.stdin, f.output, f.events, f.answers, f.log)
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		_, _ = io.Copy(f.log, f.output)      // ends with the pipe
+		_, _ = io.Copy(io.Discard, f.output) // or, on a full disk, a node would hang in a write
+	})
+	readers.Go(func() { c.readEvents(f.events) })
+	readers.Go(func() { c.orders.read(f.answers) })
+
+	awaitExit(c.cmd, c.noticeStopped, c.noticeContinued)
 	c.mu.Lock()
 	// Its number is still its own until it is reaped: end what it left behind.
 	_ = posix.Kill(-c.pid, syscall.SIGKILL)
@@ -178,26 +193,28 @@ func (c *child) supervise(p *pipes, guard *guard) {
 	ended := clock.Mono()
 	state, asked := c.intent, c.intentNS
 	c.mu.Unlock()
-	guard.ended(c.pid)
 
 	deadline := clock.System().Now().Add(outputGrace)
-	_ = p.outputKept.SetReadDeadline(deadline) // pipes have deadlines
-	_ = p.eventsKept.SetReadDeadline(deadline)
-	_ = p.answersKept.SetReadDeadline(deadline)
+	for _, pipe := range []*os.File{f.output, f.events, f.answers} {
+		_ = pipe.SetReadDeadline(deadline) // pipes have deadlines
+	}
 	readers.Wait()
 	c.exit = exitWord(c.cmd.ProcessState)
 	event := c.event(state, asked, ended, c.exit)
 	if state == "" {
 		event.State = history.NodeExited
-		event.Log = lastLines(c.log.path)
+		event.Log = lastLines(c.logPath)
 	}
 	c.events.record(event)
 }
 
+// maxLine bounds one event of a node, or one answer.
+const maxLine = 1 << 20
+
 // newLines reads whole lines: what is cut off at the end is none.
 func newLines(from io.Reader) *bufio.Scanner {
 	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 0, 32<<10), maxEventLine)
+	lines.Buffer(make([]byte, 0, 32<<10), maxLine)
 	lines.Split(func(data []byte, _ bool) (int, []byte, error) {
 		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
@@ -209,39 +226,21 @@ func newLines(from io.Reader) *bufio.Scanner {
 }
 
 // readEvents takes the node's events until the pipe ends. A torn last line was not yet
-// an event when the node was killed.
+// an event when the node was killed. What is no event is for the follower to refuse.
 func (c *child) readEvents(from io.Reader) {
 	lines := newLines(from)
 	for lines.Scan() {
 		line := lines.Bytes()
-		if !jsontext.Value(line).IsValid() {
-			c.refuseEvents()
-			break
-		}
 		if bytes.Contains(line, []byte(`"`+process.StateReady+`"`)) {
 			var e history.Event
-			if new(history.Decoder).Decode(line, &e) == nil && e.Kind == history.KindNode && e.State == process.StateReady {
-				c.readyOnce.Do(func() { close(c.ready) })
+			err := new(history.Decoder).Decode(line, &e)
+			if err == nil && e.Kind == history.KindNode && e.State == process.StateReady && !signals.Closed(c.ready) {
+				close(c.ready)
 			}
 		}
 		c.events.add(line)
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		c.refuseEvents()
-	}
-	_, _ = io.Copy(io.Discard, from) // or a node whose event was refused would hang in a write
-}
-
-func (c *child) refuseEvents() {
-	c.events.end(fmt.Errorf("node %s wrote an event that is not a JSON line of at most %d bytes: %w", c.Name, maxEventLine, ErrEventsLost))
-}
-
-// markReady is for nodes that do not say it themselves.
-func (c *child) markReady(asked int64) {
-	c.readyOnce.Do(func() {
-		c.record(process.StateReady, asked)
-		close(c.ready)
-	})
+	_, _ = io.Copy(io.Discard, from) // after a line that is too long, which the numbers of the events tell
 }
 
 // record leaves an event of the agent's own, as of now. asked is on clock.Mono.
@@ -251,49 +250,48 @@ func (c *child) record(state string, asked int64) {
 
 func (c *child) event(state string, asked, at int64, exit string) history.Event {
 	return history.Event{
-		Kind: history.KindNode, AtNS: at, FromNS: asked, Host: c.host, Node: c.Name, State: state, Error: exit,
+		Kind: history.KindNode, AtNS: at, FromNS: asked, Host: c.host, Node: c.name, State: state, Error: exit,
 	}
 }
 
-// signalLocked sends a signal to the process group, or to the process alone. False
-// means that it has ended. The caller holds the mutex.
-func (c *child) signalLocked(sig syscall.Signal, group bool) bool {
+// signalLocked sends a signal to the process group. False means that the process has ended. The caller holds
+// the mutex.
+func (c *child) signalLocked(sig syscall.Signal) bool {
 	if c.reaped {
 		return false
 	}
-	pid := c.pid
-	if group {
-		pid = -pid
+	reachStrays := func() {
+		for _, pid := range strays(c.pid) {
+			_ = posix.Kill(pid, sig) // it may have ended by now
+		}
 	}
-	if c.spreads && group && sig == syscall.SIGKILL { // first: then their parents are gone
-		c.signalStrays(sig)
+	if c.spreads && sig == syscall.SIGKILL { // first: then their parents are gone
+		reachStrays()
 	}
-	_ = posix.Kill(pid, sig)                          // what is not yet reaped can be signaled
-	if c.spreads && group && sig != syscall.SIGKILL { // last: their parents make no more
-		c.signalStrays(sig)
+	_ = posix.Kill(-c.pid, sig)              // what is not yet reaped can be signaled
+	if c.spreads && sig != syscall.SIGKILL { // last: their parents make no more
+		reachStrays()
 	}
 	return true
 }
 
-// signalStrays reaches the node's processes outside its group.
-func (c *child) signalStrays(sig syscall.Signal) {
-	for _, pid := range strays(c.pid) {
-		_ = posix.Kill(pid, sig) // it may have ended by now
-	}
-}
-
-// end sends the signal that is to end the process, and notes as what its end is to be recorded: the first
+// end asks the process to end, or kills its group, and notes as what its end is to be recorded: the first
 // call decides.
-func (c *child) end(state string, sig syscall.Signal, group bool) {
+func (c *child) end(state string, sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.intent == "" && !c.reaped {
+	if c.reaped {
+		return
+	}
+	if c.intent == "" {
 		c.intent, c.intentNS = state, clock.Mono()
 	}
-	c.signalLocked(sig, group)
-	if sig != syscall.SIGKILL {
-		c.signalLocked(posix.SIGCONT, true) // a stopped process does not see the signal
+	if sig == syscall.SIGKILL {
+		c.signalLocked(sig)
+		return
 	}
+	_ = posix.Kill(c.pid, sig)    // the process alone: it ends what belongs to it
+	c.signalLocked(posix.SIGCONT) // a stopped process does not see the signal
 }
 
 var (
@@ -310,41 +308,28 @@ func (c *child) pause() error {
 	}
 	asked := clock.Mono()
 	err := errEnded
-	if c.signalLocked(posix.SIGSTOP, true) {
+	if c.signalLocked(posix.SIGSTOP) {
 		err = awaitStopped(c.pid)
 	}
 	if err != nil {
-		c.signalLocked(posix.SIGCONT, true) // or it would stop later
-		return fmt.Errorf("pause %s: %w: %w", c.Name, err, httpapi.ErrConflict)
+		c.signalLocked(posix.SIGCONT) // or it would stop later
+		return fmt.Errorf("pause %s: %w: %w", c.name, err, httpapi.ErrConflict)
 	}
 	c.paused = true
 	c.record("paused", asked)
 	return nil
 }
 
-// resume lets a process go on, and gives up a pause that still waits for its point.
+// resume lets a paused process go on. It returns once the kernel says that it does.
 func (c *child) resume() error {
-	c.mu.Lock()
-	waits := c.waits
-	c.mu.Unlock()
-	if waits != nil {
-		waits.giveUp()
-		c.pausing.Lock()
-		defer c.pausing.Unlock()
-	}
-	return c.letGo()
-}
-
-// letGo lets a paused process go on. It does so once the kernel says that it does.
-func (c *child) letGo() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked := clock.Mono()
-	if !c.signalLocked(posix.SIGCONT, true) {
-		return fmt.Errorf("resume %s: it has ended: %w", c.Name, httpapi.ErrConflict)
+	if !c.signalLocked(posix.SIGCONT) {
+		return fmt.Errorf("resume %s: %w: %w", c.name, errEnded, httpapi.ErrConflict)
 	}
 	if isStopped(c.pid) {
-		return fmt.Errorf("resume %s: it still stands still: %w", c.Name, httpapi.ErrConflict)
+		return fmt.Errorf("resume %s: it still stands still: %w", c.name, httpapi.ErrConflict)
 	}
 	c.resumes++
 	if c.paused {
@@ -364,7 +349,7 @@ func (c *child) noticeStopped() func() bool {
 	switch {
 	case c.paused || !isStopped(c.pid): // a pause that is over by now was asked for, too
 	case c.waits != nil: // it came to the point
-		c.signalLocked(posix.SIGSTOP, true) // what belongs to it too
+		c.signalLocked(posix.SIGSTOP) // what belongs to it too
 		c.paused = true
 		c.events.record(c.event(history.NodePaused, c.waits.askedNS, at, ""))
 		close(c.waits.stopped)
@@ -394,8 +379,6 @@ func (c *child) noticeContinued() {
 	}
 }
 
-func (c *child) isGone() bool { return signals.Closed(c.gone) }
-
 // standsStill is the kernel's word, where it gives one, whichever program stopped the process.
 func (c *child) standsStill() bool {
 	c.mu.Lock()
@@ -408,9 +391,6 @@ func (c *child) standsStill() bool {
 
 // exitWord is how a process ended: "" for code 0, exit-1, signal-killed.
 func exitWord(state *os.ProcessState) string {
-	if state == nil {
-		return ""
-	}
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return "signal-" + strings.ReplaceAll(ws.Signal().String(), " ", "-")
 	}
@@ -418,4 +398,50 @@ func exitWord(state *os.ProcessState) string {
 		return fmt.Sprintf("exit-%d", code)
 	}
 	return ""
+}
+
+// maxLog is how much of a node's output is shown: the newest.
+const maxLog = 2 << 20
+
+// readLog is the end of a node's output; nothing of a node that was never started.
+func readLog(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read node log: %w", err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		_, _ = f.Seek(-most, io.SeekEnd) // a file that was opened for reading can seek
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return nil, fmt.Errorf("read node log: %w", err)
+	}
+	return text, nil
+}
+
+// tailOf is the end of a log for an error message.
+func tailOf(path string) string {
+	lines := lastLines(path)
+	if len(lines) == 0 {
+		return "its log is empty"
+	}
+	return "the end of its log:\n" + strings.Join(lines, "\n")
+}
+
+// lastLines is the end of a log: whole lines, a screen at most. One that cannot be read has none.
+func lastLines(path string) []string {
+	const maxLines, maxBytes = 20, 3000
+	data, _ := readLog(path, maxBytes)
+	if len(data) == maxBytes { // the first is cut
+		data = data[bytes.IndexByte(data, '\n')+1:]
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 {
+		return nil
+	}
+	lines := strings.Split(string(data), "\n")
+	return lines[max(0, len(lines)-maxLines):]
 }

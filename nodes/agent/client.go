@@ -2,13 +2,19 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
+	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
+	"locklab/workloads/history"
 )
 
 // Client calls one agent. It is safe for concurrent use. Call is for what is mounted on
@@ -111,7 +117,7 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	return all, err
 }
 
-// Log is what is kept of a node's output, the newest megabyte at least.
+// Log is the end of a node's output, two megabytes at most.
 func (c *Client) Log(ctx context.Context, node string) (string, error) {
 	var text []byte
 	err := c.Call(ctx, http.MethodGet, nodePath(node, "log"), nil, &text)
@@ -122,4 +128,176 @@ func nodePath(node, verb string) string { return "/v1/nodes/" + url.PathEscape(n
 
 func (c *Client) do(ctx context.Context, node, verb string) error {
 	return c.Call(ctx, http.MethodPost, nodePath(node, verb), nil, nil)
+}
+
+// Offset is what to add to a time of another host's clock.Mono to get one of this
+// process's, and how far that may be off, either way.
+type Offset struct{ Add, Error time.Duration }
+
+// ClockOffset estimates how the agent's clock.Mono lies to this process's, by so many round trips: half of
+// the fastest may be off.
+func (c *Client) ClockOffset(ctx context.Context, roundTrips int) (best Offset, err error) {
+	for i := range roundTrips {
+		var at int64
+		sent := clock.Mono()
+		if err := c.Call(ctx, http.MethodGet, "/v1/clock", nil, &at); err != nil {
+			return Offset{}, err
+		}
+		half := time.Duration(clock.Mono()-sent+1) / 2
+		if i == 0 || half < best.Error {
+			best = Offset{time.Duration(sent-at) + half, half}
+		}
+	}
+	return best, nil
+}
+
+const (
+	// patience is how long a follower tries to reach an agent that does not answer.
+	patience = 15 * time.Second
+	// answerLate is how long an answer may take of an agent whose host has not vanished.
+	answerLate = 10 * time.Second
+	// askAgain is the pause before an agent that did not answer is asked again.
+	askAgain = 50 * time.Millisecond
+)
+
+// Follower delivers an agent's events in order, each once, over as many
+// connections as it takes.
+type Follower struct {
+	client  *Client
+	handle  func(history.Event) error
+	cancel  context.CancelFunc
+	done    chan struct{}
+	decoder *history.Decoder
+
+	mu       sync.Mutex
+	heardNS  int64  // clock.Mono of the last word of the agent
+	next     uint64 // number of the event to come
+	instance string // of the agent; "" before its first word
+	err      error
+}
+
+// Follow starts to deliver the agent's events to handle, which is called by one
+// goroutine and ends the follower by an error. Only one follower of an agent works: the agent forgets what it got.
+// The context bounds the follower's life as Close does.
+func (c *Client) Follow(ctx context.Context, handle func(history.Event) error) *Follower {
+	ctx, cancel := context.WithCancel(ctx)
+	f := &Follower{
+		client: c, handle: handle, cancel: cancel, done: make(chan struct{}), decoder: history.NewDecoder(), heardNS: clock.Mono(),
+	}
+	go f.run(ctx)
+	return f
+}
+
+// Heard is when the agent last said something, on clock.Mono of this process. An
+// agent that lives says something every second, also when nothing happens.
+func (f *Follower) Heard() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.heardNS
+}
+
+// Done is closed when the follower has ended; Err says why.
+func (f *Follower) Done() <-chan struct{} { return f.done }
+
+// Err is why the follower ended: nil while it runs and after Close, [ErrEventsLost]
+// when the history has a hole, [httpapi.ErrUnreachable] when the agent is gone, or the
+// error of handle.
+func (f *Follower) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// Close ends the follower and waits for it.
+func (f *Follower) Close() {
+	f.cancel()
+	<-f.done
+}
+
+// Drain returns when every event that the agent had when it was called has been
+// delivered. Call it when the nodes have been stopped, so that nothing is missed.
+func (f *Follower) Drain(ctx context.Context) error {
+	health, err := f.client.Health(ctx)
+	for err == nil {
+		f.mu.Lock()
+		next, instance := f.next, f.instance
+		f.mu.Unlock()
+		switch {
+		case instance != "" && instance != health.Instance:
+			err = fmt.Errorf("the agent was restarted or reset: %w", ErrEventsLost)
+		case next >= health.NextEvent:
+			return nil
+		case signals.Closed(f.done):
+			if err = f.Err(); err == nil {
+				err = fmt.Errorf("the follower was closed: %w", httpapi.ErrClosed)
+			}
+		default:
+			if late := clock.Sleep(ctx, time.Millisecond); late != nil {
+				err = fmt.Errorf("%d of %d delivered: %w", next, health.NextEvent, late)
+			}
+		}
+	}
+	return fmt.Errorf("drain events of %s: %w", f.client.URL(), err)
+}
+
+func (f *Follower) run(ctx context.Context) {
+	defer close(f.done)
+	defer f.cancel()
+	for ctx.Err() == nil {
+		err := f.poll(ctx)
+		_, refused := errors.AsType[*httpapi.Error](err)
+		unreachable := errors.Is(err, httpapi.ErrUnreachable) && !refused
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case unreachable && time.Duration(clock.Mono()-f.Heard()) <= patience:
+			_ = clock.Sleep(ctx, askAgain) // the loop looks at the context
+		default:
+			f.mu.Lock()
+			f.err = fmt.Errorf("follow events of %s: %w", f.client.URL(), err)
+			f.mu.Unlock()
+			return
+		}
+	}
+}
+
+// poll asks for the next events and delivers them.
+func (f *Follower) poll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLate)
+	defer cancel()
+	if f.instance == "" { // written by this goroutine only
+		health, err := f.client.Health(ctx)
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.instance = health.Instance
+		f.mu.Unlock()
+	}
+	path := fmt.Sprintf("/v1/events?from=%d&instance=%s", f.next, url.QueryEscape(f.instance))
+	answer, err := f.client.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }() // read to its end, or given up
+	in := newLines(answer.Body)
+	for in.Scan() {
+		var e history.Event
+		if err := f.decoder.Decode(in.Bytes(), &e); err != nil {
+			return fmt.Errorf("event %d: %w: %w", f.next, err, ErrEventsLost)
+		}
+		if err := f.handle(e); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.next++
+		f.heardNS = clock.Mono()
+		f.mu.Unlock()
+	}
+	if err := in.Err(); err != nil { // a line that was cut off comes again
+		return f.client.Unreachable(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.heardNS = clock.Mono()
+	return nil
 }

@@ -1,13 +1,13 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 
@@ -39,9 +39,9 @@ type Config struct {
 
 	// DataDir, an absolute path, holds a directory for each node. It is created if it is missing.
 	DataDir string
-	// Executable is the locklab binary, an absolute path, for roles that it implements.
+	// Executable is the locklab binary, an absolute path.
 	Executable string
-	// Version is the version of locklab, of roles that it implements.
+	// Version is the version of locklab, of roles that have none of their own.
 	Version string
 	// Roles are what may run here.
 	Roles []role.Role
@@ -70,12 +70,9 @@ type Config struct {
 	Traffic func() []Traffic
 
 	Log *slog.Logger
-
-	// watchdog ends the nodes of a dead agent where the kernel does not.
-	watchdog bool
 }
 
-// DefaultConfig has the defaults filled in. Host, Zone, DataDir, Executable and
+// DefaultConfig has the defaults filled in. Host, Zone, Token, DataDir, Executable and
 // Roles are still to be set.
 func DefaultConfig() Config {
 	return Config{
@@ -84,43 +81,42 @@ func DefaultConfig() Config {
 		StartTimeout: 15 * time.Second,
 		StopGrace:    4 * time.Second,
 		Log:          slog.New(slog.DiscardHandler),
-		watchdog:     runtime.GOOS != "linux",
 	}
 }
 
-func (c *Config) validate() error {
-	var bad error
-	refuse := func(field, format string, args ...any) {
-		if bad == nil {
-			bad = fmt.Errorf("agent config: %s: %s: %w", field, fmt.Sprintf(format, args...), httpapi.ErrInvalid)
+// complete fills Bind in, and names the first field that is wrong.
+func (c *Config) complete() error {
+	c.Bind = cmp.Or(c.Bind, c.Advertise)
+	_, _, listen := net.SplitHostPort(c.Listen)
+	bind, noIP := netip.ParseAddr(c.Bind)
+	_, noAddress := netip.ParseAddr(c.Advertise)
+	noHeader := func(r rune) bool { return r <= ' ' || r > '~' }
+	for _, rule := range []struct {
+		broken bool
+		text   string
+	}{
+		{!validName(c.Host), fmt.Sprintf("host: %q is not a name: want %s", c.Host, nameWanted)},
+		{listen != nil, fmt.Sprintf("listen: %q is not an address: want HOST:PORT such as 127.0.0.1:7500", c.Listen)},
+		{c.Token == "", "token: missing: want one that only the controller has"},
+		{
+			noIP != nil || bind.Zone() != "",
+			fmt.Sprintf("bind: %q is not an IP address without a zone: want the one that nodes listen on", c.Bind),
+		},
+		{
+			noAddress != nil && strings.ContainsAny(c.Advertise, "/ :"),
+			fmt.Sprintf("advertise: %q is not a host: want an IP address or a name, without a port", c.Advertise),
+		},
+		{
+			strings.ContainsFunc(c.Token+c.ScrapeToken, noHeader),
+			"token: it has characters that no header can carry: want letters, digits and signs",
+		},
+		{c.ScrapeToken != "" && c.ScrapeToken == c.Token, "scrape token: it is the token, which controls the agent: want another one"},
+	} {
+		if rule.broken {
+			return fmt.Errorf("agent config: %s: %w", rule.text, httpapi.ErrInvalid)
 		}
 	}
-	if !validName(c.Host) {
-		refuse("host", "%q is not a name: want %s", c.Host, nameWanted)
-	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		refuse("listen", "%q is not an address: want HOST:PORT such as 127.0.0.1:7500", c.Listen)
-	}
-	if c.Token == "" {
-		refuse("token", "missing: want one that only the controller has")
-	}
-	if addr, err := netip.ParseAddr(c.Bind); err != nil {
-		refuse("bind", "%q is not an IP address: want the one that nodes listen on, such as 127.0.0.1", c.Bind)
-	} else if addr.Zone() != "" {
-		refuse("bind", "%q has a zone: want an IP address without one", c.Bind)
-	}
-	if _, err := netip.ParseAddr(c.Advertise); strings.ContainsAny(c.Advertise, "/ :") && err != nil {
-		refuse("advertise", "%q is not a host: want an IP address or a name, without a port", c.Advertise)
-	}
-	for name, token := range map[string]string{"token": c.Token, "scrape token": c.ScrapeToken} {
-		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			refuse(name, "it has characters that no header can carry: want letters, digits and signs")
-		}
-	}
-	if c.ScrapeToken != "" && c.ScrapeToken == c.Token {
-		refuse("scrape token", "it is the token, which controls the agent: want another one")
-	}
-	return bad
+	return nil
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)

@@ -33,7 +33,7 @@ func TestDisk(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Disk: diskfault.Writes}))
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign", Disk: diskfault.Syncs}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-3", Role: "own", Disk: diskfault.Syncs}))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own"}))
 	must.Do(t, c.Pause(ctx, "own-1"))
 	must.Do(t, c.Resume(ctx, "own-1"))
@@ -51,17 +51,17 @@ func TestDisk(t *testing.T) {
 	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
 
 	slow := diskfault.Fault{Delay: time.Second + time.Nanosecond} // what is set is what is seen
-	must.Do(t, c.SetDisk(ctx, "foreign-1", slow))
-	if seen, err := c.Disk(ctx, "foreign-1"); err != nil || seen != (diskfault.Seen{Fault: slow}) {
+	must.Do(t, c.SetDisk(ctx, "own-3", slow))
+	if seen, err := c.Disk(ctx, "own-3"); err != nil || seen != (diskfault.Seen{Fault: slow}) {
 		t.Errorf("a slow disk of who syncs nothing: %+v, %v", seen, err)
 	}
-	if err := c.SetDisk(ctx, "foreign-1", diskfault.Fault{Delay: -time.Second}); !errors.Is(err, httpapi.ErrInvalid) {
+	if err := c.SetDisk(ctx, "own-3", diskfault.Fault{Delay: -time.Second}); !errors.Is(err, httpapi.ErrInvalid) {
 		t.Errorf("a negative delay: %v", err)
 	}
 	if err := c.SetDisk(ctx, "own-2", slow); !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "was not started with a disk that can get slow") {
 		t.Errorf("one whose calls are not stopped: %v", err)
 	}
-	if err := c.Start(ctx, NodeSpec{Name: "own-3", Role: "own", Disk: "reads"}); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), `calls "reads": want syncs or writes`) {
+	if err := c.Start(ctx, NodeSpec{Name: "own-4", Role: "own", Disk: "reads"}); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), `calls "reads": want syncs or writes`) {
 		t.Errorf("unknown calls: %v", err)
 	}
 }

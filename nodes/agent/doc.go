@@ -2,9 +2,8 @@
 // start, kill, pause, resume and restart them over HTTP.
 //
 //	controller (locklab run)                      host
-//	  Client ──── HTTP+JSON, bearer token ────▶ Agent ──starts──▶ node (own: locklab node ROLE)
+//	  Client ──── HTTP+JSON, bearer token ────▶ Agent ──starts──▶ locklab node ROLE ──starts──▶ redis-server ...
 //	  Follower ◀─ events, JSON lines ────────── Agent ◀─ fd 3 ─── node
-//	                                            Agent ──starts──▶ redis-server ...
 //
 // One code path serves every topology: locally the controller hosts one Agent per
 // host in its own process, in Compose and on AWS each host runs locklab agent.
@@ -12,15 +11,15 @@
 // # What is guaranteed
 //
 //   - No orphan survives the agent, also when it is SIGKILLed: on Linux the kernel
-//     kills its children (parent-death signal), elsewhere a watchdog process does.
+//     kills its children (parent-death signal), elsewhere they end because their standard input does.
 //     Nodes live in process groups of their own, so Ctrl-C reaches the controller only.
 //   - Start begins with an empty data directory; Restart keeps the data unless it is
 //     told to wipe it. Both return once the node is ready, and their error shows the
 //     end of its log. A node keeps its addresses until it is removed.
-//   - Kill, Pause, Resume and Stop return once the kernel says that it is so, and the
+//   - Kill, Pause, Resume and Stop return once the kernel says so of the node's process, and the
 //     event they leave bears that time (FromNS is when the signal was sent). So is the
-//     state paused. Elsewhere than on Linux the effect of Pause and Resume is not
-//     proven: nothing tells of it but the signal that was sent.
+//     state paused. A server that the node runs gets the same signal at the same time. Elsewhere than on
+//     Linux the effect of Pause and Resume is not proven: nothing tells of it but the signal that was sent.
 //   - Events are numbered from 0 without gaps. Those that a node wrote before it was
 //     killed come before the event of its end. The agent keeps them until the follower asks for
 //     later ones; if the follower stays away for too long the agent says [ErrEventsLost]
@@ -42,7 +41,7 @@
 //	GET  /v1/nodes/{name}/clock      {offset_ns, rate}; to set it POST the same
 //	GET  /v1/nodes/{name}/disk       {delay_ns, full, hit, done, least_ns}; to set it POST {delay_ns, full}
 //	GET  /v1/nodes/{name}/log        text
-//	GET  /v1/events?from=N           JSON lines; the first is event N. With &instance=I the agent forgets those before
+//	GET  /v1/events?from=N           JSON lines from event N on, after 1 s at most. With &instance=I the agent forgets those before
 //	POST /v1/reset                   removes every node and forgets the events
 //
 // Errors are {error, kind}; see [Error]. Everything needs the token.

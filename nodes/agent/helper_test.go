@@ -78,15 +78,14 @@ func work(ctx context.Context, node *process.Node) {
 }
 
 func playNode(args []string) error {
-	if args[0] == "watchdog" {
-		process.Watchdog(os.Stdin, process.KillGroup)
-		return nil
-	}
 	if args[0] == "disk" {
 		return diskfault.Exec(args[2:]) // after --
 	}
 	if os.Getenv("LOCKLAB_TOKEN") != "" {
 		return fmt.Errorf("the token was inherited")
+	}
+	if args[0] == "foreign" {
+		return process.Run(context.Background(), args[2], runForeign)
 	}
 	return process.Run(context.Background(), args[2], func(ctx context.Context, node *process.Node) error {
 		var s ownSettings
@@ -138,6 +137,24 @@ func playNode(args []string) error {
 	})
 }
 
+// runForeign is a node that runs a server.
+func runForeign(ctx context.Context, node *process.Node) error {
+	executable, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	addr := node.Addrs["tcp"]
+	return node.Serve(ctx, exec.Command(executable, "foreign", addr), syscall.SIGTERM, func(ctx context.Context) error {
+		return role.Await(ctx, "foreign", func() error {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+			if err == nil {
+				err = conn.Close()
+			}
+			return err
+		})
+	})
+}
+
 // playForeign is a server that knows nothing of agents: it listens and prints.
 func playForeign(args []string) error {
 	fmt.Println("listening on", args[0])
@@ -160,7 +177,6 @@ func playHost(args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg.watchdog = len(args) > 1 && args[1] == "watchdog"
 	a, err := New(cfg)
 	if err != nil {
 		return err
@@ -196,9 +212,9 @@ func testConfig(dir string) (Config, error) {
 
 func ownRole() role.Role {
 	return role.Role{
-		Name: "own", Ports: []string{"http"}, OwnClock: true, Points: true, Main: func(context.Context, *process.Node) error { return nil },
-		Command: func(n role.Node) (role.Command, error) {
-			return role.Command{}, process.DecodeSettings(n.Settings, &ownSettings{})
+		Name: "own", Ports: []string{"http"}, OwnClock: true, Points: true,
+		Command: func(settings []byte) (role.Command, error) {
+			return role.Command{}, process.DecodeSettings(settings, &ownSettings{})
 		},
 	}
 }
@@ -206,20 +222,6 @@ func ownRole() role.Role {
 func foreignRole() role.Role {
 	return role.Role{
 		Name: "foreign", Ports: []string{"tcp"},
-		Command: func(n role.Node) (role.Command, error) {
-			return role.Command{Path: n.Executable, Args: []string{"foreign", n.Addrs["tcp"]}}, nil
-		},
-		Ready: func(ctx context.Context, n role.Node) error {
-			for {
-				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", n.Addrs["tcp"])
-				if err == nil {
-					return conn.Close()
-				}
-				if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
-					return err
-				}
-			}
-		},
 		Version: func(context.Context) (string, error) { return "foreign 7.0", nil },
 	}
 }
@@ -286,11 +288,11 @@ func story(events []history.Event) string {
 }
 
 // startHost runs a process that hosts an agent. kill ends it.
-func startHost(t *testing.T, mode string) (pids []int, kill func()) {
+func startHost(t *testing.T) (pids []int, kill func()) {
 	t.Helper()
 	executable, err := os.Executable()
 	must.Do(t, err)
-	cmd := exec.Command(executable, "host", t.TempDir(), mode)
+	cmd := exec.Command(executable, "host", t.TempDir())
 	stdin, err := cmd.StdinPipe()
 	must.Do(t, err)
 	out, err := cmd.StdoutPipe()

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"locklab/locks/clock"
@@ -23,17 +23,6 @@ func (a *Agent) measure() {
 	}
 }
 
-// PIDs are the processes of the nodes that run.
-func (a *Agent) PIDs() []int {
-	var pids []int
-	for _, n := range a.Nodes() {
-		if n.PID != 0 {
-			pids = append(pids, n.PID)
-		}
-	}
-	return pids
-}
-
 // Traffic is what the host's links to one node have carried so far, in bytes.
 type Traffic struct {
 	ToNode   string
@@ -45,9 +34,10 @@ func (a *Agent) recordUsage() {
 	last := a.used()
 	for clock.Sleep(a.ctx, a.cfg.Usage) == nil {
 		now := a.used()
-		now.keep(last)
 		if list := now.since(last); len(list) > 0 {
-			a.eventLog().record(history.Event{Kind: history.KindUsage, FromNS: last.atNS, AtNS: now.atNS, Host: a.cfg.Host, Usage: list})
+			a.eventLog().record(history.Event{
+				Kind: history.KindUsage, FromNS: last.atNS, AtNS: now.atNS, Host: a.cfg.Host, Usage: list,
+			})
 		}
 		last = now
 	}
@@ -58,13 +48,12 @@ type used struct {
 	atNS    int64
 	nodes   map[string]processUse // that run
 	only    string                // the node of a host that has no other: it alone dials
-	traffic map[string]Traffic
+	traffic map[string]Traffic    // by the node that the links lead to
 }
 
 type processUse struct {
 	pid int
 	hostload.Usage
-	known bool
 }
 
 func (a *Agent) used() used {
@@ -74,10 +63,8 @@ func (a *Agent) used() used {
 		u.only = nodes[0].Name
 	}
 	for _, n := range nodes {
-		if n.PID != 0 {
-			p := processUse{pid: n.PID}
-			p.Usage, p.known = hostload.UsageOf(n.PID)
-			u.nodes[n.Name] = p
+		if usage, ok := hostload.UsageOf(n.PID); ok {
+			u.nodes[n.Name] = processUse{n.PID, usage}
 		}
 	}
 	if a.cfg.Traffic != nil {
@@ -88,37 +75,27 @@ func (a *Agent) used() used {
 	return u
 }
 
-// keep takes over the most CPU time that was seen of each process: that of a child that ended is missing
-// until it was waited for.
-func (u used) keep(last used) {
-	for name, now := range u.nodes {
-		if before := last.nodes[name]; before.pid == now.pid {
-			now.CPUNS = max(now.CPUNS, before.CPUNS)
-			u.nodes[name] = now
-		}
-	}
-}
-
-// since is what was used after an earlier moment. Processes and links that are new began with nothing.
+// since is what was used after an earlier moment. Processes and links that are new began with nothing. The
+// CPU time of a child that ended is missing until it was waited for: the most that was seen is kept.
 func (u used) since(last used) []history.Usage {
-	var list []history.Usage
-	of := func(node string) *history.Usage {
-		i := slices.IndexFunc(list, func(h history.Usage) bool { return h.Node == node })
-		if i < 0 {
-			i, list = len(list), append(list, history.Usage{Node: node})
-		}
-		return &list[i]
-	}
+	found := map[string]history.Usage{}
 	for name, now := range u.nodes {
-		if !now.known {
-			continue
-		}
 		before := last.nodes[name]
 		if before.pid != now.pid {
 			before = processUse{}
 		}
-		h := of(name)
-		h.CPUNS, h.MemoryBytes = new(max(now.CPUNS-before.CPUNS, 0)), new(now.MemoryBytes)
+		now.CPUNS = max(now.CPUNS, before.CPUNS)
+		u.nodes[name] = now
+		found[name] = history.Usage{CPUNS: new(now.CPUNS - before.CPUNS), MemoryBytes: new(now.MemoryBytes)}
+	}
+	carried := func(node string, in, out int64) {
+		h := found[node]
+		if h.InBytes == nil {
+			h.InBytes, h.OutBytes = new(int64), new(int64)
+		}
+		*h.InBytes += in
+		*h.OutBytes += out
+		found[node] = h
 	}
 	for node, now := range u.traffic {
 		before := last.traffic[node]
@@ -126,20 +103,16 @@ func (u used) since(last used) []history.Usage {
 			before = Traffic{}
 		}
 		up, down := now.Up-before.Up, now.Down-before.Down
-		carried(of(node), up, down)
+		carried(node, up, down)
 		if u.only != "" && u.only != node {
-			carried(of(u.only), down, up)
+			carried(u.only, down, up)
 		}
 	}
-	slices.SortFunc(list, func(a, b history.Usage) int { return cmp.Compare(a.Node, b.Node) })
-	return list
-}
-
-// carried adds bytes that came to a node and from it.
-func carried(to *history.Usage, in, out int64) {
-	if to.InBytes == nil {
-		to.InBytes, to.OutBytes = new(int64), new(int64)
+	var list []history.Usage
+	for _, node := range slices.Sorted(maps.Keys(found)) {
+		h := found[node]
+		h.Node = node
+		list = append(list, h)
 	}
-	*to.InBytes += in
-	*to.OutBytes += out
+	return list
 }

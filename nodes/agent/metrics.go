@@ -2,12 +2,7 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"net"
-	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,9 +13,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
-	"locklab/internal/signals"
+	"locklab/nodes/process"
 )
 
 // scrapeTimeout is less than Prometheus gives the agent: a node that hangs does not cost the others.
@@ -30,56 +24,51 @@ const scrapeTimeout = 500 * time.Millisecond
 // faster than Prometheus looks for targets, so the agent is the one target of its host and asks them itself.
 type metrics struct {
 	agent *Agent
-	token string // that the nodes want to see
 	own   *prometheus.Registry
 
+	mu           sync.Mutex // held while ready is set and read
+	ready        *prometheus.GaugeVec
 	starts, ends *prometheus.CounterVec
-	node         *prometheus.Desc
 }
 
 func newMetrics(a *Agent) *metrics {
 	m := &metrics{
-		agent: a, token: httpapi.NewToken(), own: kit.NewRegistry(),
+		agent: a, own: kit.NewRegistry(),
+		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "locklab_node_ready", Help: "Whether the node is ready: 0 while it starts, stands still or is down.",
+		}, []string{"node", "role"}),
 		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_node_starts_total", Help: "Processes of nodes that the agent has started.",
 		}, []string{"role"}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "locklab_node_ends_total", Help: "Processes of nodes that have ended: stopped and killed by the agent, or exited.",
+			Name: "locklab_node_ends_total",
+			Help: "Processes of nodes that have ended: stopped and killed by the agent, or exited.",
 		}, []string{"role", "how"}),
-		node: prometheus.NewDesc("locklab_node_ready", "Whether the node is ready: 0 while it starts, stands still or is down.", []string{"node", "role"}, nil),
 	}
-	m.own.MustRegister(append([]prometheus.Collector{m, m.starts, m.ends}, a.cfg.Collectors...)...)
+	m.own.MustRegister(append([]prometheus.Collector{m.ready, m.starts, m.ends}, a.cfg.Collectors...)...)
 	return m
-}
-
-// Describe implements prometheus.Collector.
-func (m *metrics) Describe(into chan<- *prometheus.Desc) { into <- m.node }
-
-// Collect implements prometheus.Collector.
-func (m *metrics) Collect(into chan<- prometheus.Metric) {
-	for _, n := range m.agent.Nodes() {
-		ready := 0.0
-		if n.State == "ready" {
-			ready = 1
-		}
-		into <- prometheus.MustNewConstMetric(m.node, prometheus.GaugeValue, ready, n.Name, n.Role)
-	}
 }
 
 // Gather implements prometheus.Gatherer. A node that does not answer is left out, and its
 // locklab_node_ready says why. The process's own metrics have the host's labels and no node.
 func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ready.Reset()
 	all := prometheus.Gatherers{m.own}
 	var wg sync.WaitGroup
 	for _, n := range m.agent.sorted() {
-		if c := n.running(); c != nil && c.metrics != nil && signals.Closed(c.ready) && !c.standsStill() {
-			var found []*dto.MetricFamily
-			wg.Go(func() {
-				found = c.ask(m.agent.ctx)
-				label(found, "node", n.name, "role", n.role.Name)
-			})
-			all = append(all, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return found, nil }))
+		gauge := m.ready.WithLabelValues(n.name, n.role.Name)
+		if n.status().State != "ready" {
+			continue
 		}
+		gauge.Set(1)
+		var found []*dto.MetricFamily
+		wg.Go(func() {
+			found = n.current().metrics(m.agent.ctx)
+			label(found, "node", n.name, "role", n.role.Name)
+		})
+		all = append(all, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return found, nil }))
 	}
 	wg.Wait()
 	families, err := all.Gather()
@@ -87,16 +76,16 @@ func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
 	return families, err
 }
 
-// ask gets a node's metrics, none if it does not tell in time.
-func (c *child) ask(ctx context.Context) []*dto.MetricFamily {
+// metrics asks the process for its own, none if it does not tell in time.
+func (c *child) metrics(ctx context.Context) []*dto.MetricFamily {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
-	var text []byte
-	if c.metrics.Call(ctx, http.MethodGet, kit.Path, nil, &text) != nil {
+	answer, err := c.orders.ask(ctx, process.Order{Metrics: true})
+	if err != nil {
 		return nil
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	found, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
+	found, err := parser.TextToMetricFamilies(strings.NewReader(answer.Metrics))
 	if err != nil {
 		return nil
 	}
@@ -112,17 +101,4 @@ func label(families []*dto.MetricFamily, labels ...string) {
 			}
 		}
 	}
-}
-
-// openMetrics opens a port of the loopback where a node is to serve its metrics, and makes its client.
-func (a *Agent) openMetrics() (*os.File, *httpapi.Client, error) {
-	l, err := new(net.ListenConfig).Listen(a.ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, fmt.Errorf("listen for a node's metrics: %w", err)
-	}
-	file, err := l.(*net.TCPListener).File()
-	if err := errors.Join(err, l.Close()); err != nil {
-		return nil, nil, fmt.Errorf("listen for a node's metrics: %w", err)
-	}
-	return file, httpapi.NewClient("http://"+l.Addr().String(), httpapi.ClientConfig{Token: a.metrics.token}), nil
 }

@@ -12,7 +12,6 @@ import (
 	kit "locklab/internal/metrics"
 	"locklab/internal/metrics/metricstest"
 	"locklab/internal/must"
-	"locklab/locks/locktest"
 )
 
 // page is what Prometheus gets with the token.
@@ -52,8 +51,8 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no series begins with %s in\n%s", series, all)
 		}
 	}
-	if strings.Contains(all, a.metrics.token) || strings.Contains(all, a.cfg.Token) {
-		t.Error("a token is on the page")
+	if strings.Contains(all, a.cfg.Token) {
+		t.Error("the token is on the page")
 	}
 
 	must.Do(t, c.Pause(t.Context(), "own-1"))
@@ -70,24 +69,6 @@ func TestMetrics(t *testing.T) {
 	)
 }
 
-// TestMetricsWantTheToken: those of the agent, and those of its nodes on their own ports.
-func TestMetricsWantTheToken(t *testing.T) {
-	a, c := newAgent(t, nil)
-	if _, err := page(t, a, "guess"); !errors.Is(err, httpapi.ErrUnauthorized) {
-		t.Errorf("the agent let a stranger in: %v", err)
-	}
-	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	n, err := a.node("own-1")
-	must.Do(t, err)
-	for token, want := range map[string]error{"": httpapi.ErrUnauthorized, "guess": httpapi.ErrUnauthorized, a.metrics.token: nil} {
-		stranger := httpapi.NewClient(n.running().metrics.URL(), httpapi.ClientConfig{Token: token})
-		if err := stranger.Call(t.Context(), http.MethodGet, kit.Path, nil, nil); !errors.Is(err, want) {
-			t.Errorf("a node with the token %q: %v, want %v", token, err, want)
-		}
-		stranger.Close()
-	}
-}
-
 // TestTheScrapeTokenOnlyReads the metrics: who has it neither sees nor does anything else.
 func TestTheScrapeTokenOnlyReads(t *testing.T) {
 	const scrape = "a-token-of-prometheus"
@@ -98,7 +79,7 @@ func TestTheScrapeTokenOnlyReads(t *testing.T) {
 	if !strings.Contains(all, `locklab_node_ready{node="own-1"`) || strings.Contains(all, scrape) {
 		t.Errorf("what the scrape token reads:\n%s", all)
 	}
-	before := a.requests.lastNS.Load()
+	before := a.heardNS.Load()
 	other := NewClient(a.URL(), scrape)
 	defer other.Close()
 	_, healthErr := other.Health(t.Context())
@@ -111,33 +92,35 @@ func TestTheScrapeTokenOnlyReads(t *testing.T) {
 			t.Errorf("%s with the scrape token: %v, want it forbidden", what, err)
 		}
 	}
-	if nodes := a.Nodes(); len(nodes) != 1 || nodes[0].State != "ready" || a.requests.lastNS.Load() != before {
+	if nodes := a.Nodes(); len(nodes) != 1 || nodes[0].State != "ready" || a.heardNS.Load() != before {
 		t.Errorf("after that the nodes are %+v", nodes)
 	}
 	cfg := a.cfg
-	if cfg.ScrapeToken = cfg.Token; cfg.validate() == nil {
+	if cfg.ScrapeToken = cfg.Token; cfg.complete() == nil {
 		t.Error("the token that controls may also be that of Prometheus")
 	}
 }
 
-// TestOnlyAControllerKeepsNodes: who has no token, and who only reads metrics, keep no node of a dead
-// controller running.
+// TestOnlyAControllerKeepsNodes: requests without the token, and those that only read metrics, keep no node of
+// a dead controller running.
 func TestOnlyAControllerKeepsNodes(t *testing.T) {
 	a, c := newAgent(t, nil)
 	health := func(c *Client) error { _, err := c.Health(t.Context()); return err }
-	must.Do(t, health(c))
-	locktest.Eventually(t, "the answer is over", func() bool { return a.requests.open.Load() == 0 })
-	before := a.requests.lastNS.Load()
 	stranger := NewClient(a.URL(), "guess")
 	defer stranger.Close()
 	if err := health(stranger); !errors.Is(err, httpapi.ErrUnauthorized) {
 		t.Fatal(err)
 	}
-	_, err := page(t, a, a.cfg.Token)
-	must.Do(t, err)
-	if a.requests.lastNS.Load() != before || a.requests.open.Load() != 0 {
+	for token, want := range map[string]error{a.cfg.Token: nil, "guess": httpapi.ErrUnauthorized} {
+		if _, err := page(t, a, token); !errors.Is(err, want) {
+			t.Errorf("metrics for the token %q: %v", token, err)
+		}
+	}
+	if a.heardNS.Load() != 0 {
 		t.Error("a scrape, or a request without the token, counted as one of the controller")
 	}
 	must.Do(t, health(c))
-	locktest.Eventually(t, "one with the token counts", func() bool { return a.requests.lastNS.Load() > before })
+	if a.heardNS.Load() == 0 {
+		t.Error("one with the token does not count")
+	}
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -59,39 +59,33 @@ type node struct {
 	name  string
 	role  role.Role
 	dir   string
-	ports map[string]port
+	ports map[string]int // from when they are reserved until the node is removed
+	held  []io.Closer    // what holds them: see reservePort
 
-	op       sync.Mutex     // held while an operation changes what follows
-	settings jsontext.Value // of the last start
-	removed  bool
-	fake     atomic.Bool // its clock can be set
-	calls    diskfault.Calls
+	op      sync.Mutex // held while an operation changes what follows
+	spec    NodeSpec   // of the last start
+	removed bool
 
 	mu    sync.Mutex
 	child *child // the last incarnation, nil before the first
-	// skew is what was asked of a foreign server's clock at skewed, zero if nothing was.
+	// What is wrong with the machine outlives restarts: skew is what was asked of the node's clock at skewed,
+	// and disk is nil if none of its calls can be stopped.
 	skew   process.Skew
 	skewed time.Time
-	disk   *diskfault.Disk // nil if none of its calls can be stopped
-}
-
-// port is a port of a node, from when it is reserved until the node is removed: see reservePort.
-type port struct {
-	number  int
-	release func()
+	disk   *diskfault.Disk
 }
 
 func (n *node) addrs(host string) map[string]string {
 	m := make(map[string]string, len(n.ports))
-	for name, p := range n.ports {
-		m[name] = net.JoinHostPort(host, strconv.Itoa(p.number))
+	for name, port := range n.ports {
+		m[name] = net.JoinHostPort(host, strconv.Itoa(port))
 	}
 	return m
 }
 
 func (n *node) releasePorts() {
-	for _, p := range n.ports {
-		p.release()
+	for _, held := range n.held {
+		_ = held.Close() // frees it whatever it returns
 	}
 }
 
@@ -106,7 +100,7 @@ func (n *node) current() *child {
 
 // running is the live incarnation, nil if there is none.
 func (n *node) running() *child {
-	if c := n.current(); c != nil && !c.isGone() {
+	if c := n.current(); c != nil && !signals.Closed(c.gone) {
 		return c
 	}
 	return nil
@@ -118,7 +112,7 @@ func (n *node) status() NodeStatus {
 	switch {
 	case c == nil:
 		return s
-	case c.isGone():
+	case signals.Closed(c.gone):
 		s.State, s.Exit = "ended", c.exit
 		return s
 	case c.standsStill():
@@ -153,13 +147,11 @@ func (n *node) start(ctx context.Context, spec NodeSpec) error {
 	}
 	c := n.running()
 	spawned := c == nil
-	if c != nil && !bytes.Equal(n.settings, spec.Settings) {
-		err = fmt.Errorf("node %s runs with other settings: stop it first: %w", n.name, httpapi.ErrConflict)
-	} else if spawned {
-		n.settings = bytes.Clone(spec.Settings)
-		n.fake.Store(spec.FakeClock && n.role.Clock != nil)
-		n.calls = spec.Disk
+	if spawned {
+		n.spec = spec
 		c, err = n.spawn(true)
+	} else if !bytes.Equal(n.spec.Settings, spec.Settings) {
+		err = fmt.Errorf("node %s runs with other settings: stop it first: %w", n.name, httpapi.ErrConflict)
 	}
 	n.op.Unlock()
 	if err != nil {
@@ -191,7 +183,7 @@ func (n *node) restart(ctx context.Context, options RestartOptions) error {
 	if n.current() == last {
 		c, err = n.spawn(options.Wipe)
 	} else {
-		err = fmt.Errorf("restart %s: it was started by somebody else during the delay: %w", n.name, httpapi.ErrConflict)
+		err = fmt.Errorf("restart %s: another request started it during the delay: %w", n.name, httpapi.ErrConflict)
 	}
 	n.op.Unlock()
 	if err != nil {
@@ -201,113 +193,71 @@ func (n *node) restart(ctx context.Context, options RestartOptions) error {
 }
 
 // spawn starts the next incarnation. The caller has locked the node.
-func (n *node) spawn(wipe bool) (*child, error) {
+func (n *node) spawn(wipe bool) (_ *child, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("node %s: %w", n.name, err)
+		}
+	}()
 	if wipe {
 		if err := os.RemoveAll(n.dataDir()); err != nil {
-			return nil, fmt.Errorf("node %s: wipe data: %w", n.name, err)
+			return nil, fmt.Errorf("wipe data: %w", err)
 		}
 	}
 	if err := os.MkdirAll(n.dataDir(), 0o700); err != nil {
-		return nil, fmt.Errorf("node %s: create data dir: %w", n.name, err)
+		return nil, fmt.Errorf("create data dir: %w", err)
 	}
-	prepared := n.prepared()
-	command, err := n.command(prepared)
-	if err != nil {
-		return nil, fmt.Errorf("node %s: %w", n.name, err)
-	}
-	if n.fake.Load() {
-		env, err := n.clockEnv(command.Path)
-		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", n.name, err)
+	var command role.Command
+	if n.role.Command != nil {
+		if command, err = n.role.Command(n.spec.Settings); err != nil {
+			return nil, fmt.Errorf("role %s: %w: %w", n.role.Name, err, httpapi.ErrInvalid)
 		}
-		command.Env = append(command.Env, env...)
 	}
-	log, err := openLog(n.logPath())
+	config, err := n.writeConfig()
 	if err != nil {
-		return nil, fmt.Errorf("node %s: %w", n.name, err)
+		return nil, err
 	}
-	a := n.agent
-	a.mu.Lock()
-	if a.closed {
-		a.mu.Unlock()
-		log.close()
-		return nil, fmt.Errorf("node %s: %w", n.name, httpapi.ErrClosed)
-	}
-	a.children.Add(1) // under the lock: Close waits for it
-	a.mu.Unlock()
-	defer a.children.Done()
-
-	c, err := a.startChild(prepared, n.role, command, log, n.watched())
+	c, err := n.startChild(config, command)
 	if err != nil {
-		log.close()
-		return nil, fmt.Errorf("node %s: %w: %w", n.name, err, ErrStart)
+		return nil, err
 	}
 	n.mu.Lock()
 	n.child = c
 	n.mu.Unlock()
-	if a.ctx.Err() != nil { // Close may have looked for the child before it was there
-		c.end("killed", syscall.SIGKILL, true)
+	if n.agent.ctx.Err() != nil { // Close may have looked for the child before it was there
+		c.end("killed", syscall.SIGKILL)
 	}
 	return c, nil
 }
 
-func (n *node) prepared() role.Node {
-	return role.Node{
-		Name: n.name, Dir: n.dataDir(), Addrs: n.addrs(n.agent.cfg.Bind),
-		Settings: n.settings, Executable: n.agent.cfg.Executable,
-	}
-}
-
-// command is what to run. For own roles it writes the config file that
-// process.Run reads.
-func (n *node) command(prepared role.Node) (role.Command, error) {
-	var command role.Command
-	if n.role.Command != nil {
-		var err error
-		if command, err = n.role.Command(prepared); err != nil {
-			return role.Command{}, fmt.Errorf("role %s: %w: %w", n.role.Name, err, httpapi.ErrInvalid)
-		}
-	}
-	if n.role.Main == nil {
-		return command, nil
-	}
+// writeConfig writes the file that process.Run reads.
+func (n *node) writeConfig() (path string, err error) {
 	cfg := n.agent.cfg
 	data, err := json.Marshal(process.Config{
-		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone, First: n.current() == nil,
-		Dir: prepared.Dir, Addrs: prepared.Addrs, Settings: prepared.Settings, MetricsToken: n.agent.metrics.token,
+		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone, First: n.current() == nil, Dir: n.dataDir(),
+		Addrs: n.addrs(cfg.Bind), FakeClock: n.spec.FakeClock && n.role.FakeClock, Skew: n.skewNow(), Settings: n.spec.Settings,
 	})
 	if err != nil {
-		return role.Command{}, fmt.Errorf("settings are not JSON: %w: %w", err, httpapi.ErrInvalid)
+		return "", fmt.Errorf("settings are not JSON: %w: %w", err, httpapi.ErrInvalid)
 	}
-	path := filepath.Join(prepared.Dir, process.ConfigFile)
+	path = filepath.Join(n.dataDir(), process.ConfigFile)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return role.Command{}, fmt.Errorf("write config: %w", err)
+		return "", fmt.Errorf("write config: %w", err)
 	}
-	command.Path = cfg.Executable
-	command.Args = append([]string{"node", n.role.Name, "--config", path}, command.Args...)
-	return command, nil
+	return path, nil
 }
 
 // awaitReady returns when the incarnation is ready. Otherwise the error shows the end of its log, and the
 // call that spawned it kills it.
 func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
-	asked := clock.Mono()
 	ctx, cancel := context.WithTimeout(ctx, n.agent.cfg.StartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(n.agent.ctx, cancel) //nolint:contextcheck // the agent's end ends the wait too
 	defer stop()
-
-	answered := make(chan error, 1)
-	if n.role.Main == nil {
-		go func() { answered <- n.role.Ready(ctx, c.Node) }()
-	}
 	var cause error
 	select {
 	case <-c.ready:
-	case cause = <-answered:
-		if cause == nil {
-			c.markReady(asked)
-		}
+		return nil
 	case <-c.gone:
 		cause = errors.New("it ended")
 		if c.exit != "" {
@@ -316,11 +266,8 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 	case <-ctx.Done():
 		cause = fmt.Errorf("it was not ready within %s: %w: %w", n.agent.cfg.StartTimeout, ErrLate, ctx.Err())
 	}
-	if cause == nil {
-		return nil
-	}
 	if spawned {
-		c.end("killed", syscall.SIGKILL, true)
+		c.end("killed", syscall.SIGKILL)
 		<-c.gone
 	}
 	return fmt.Errorf("start %s: %w: %w; %s", n.name, cause, ErrStart, tailOf(n.logPath()))
@@ -329,7 +276,7 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 // kill kills the live incarnation, if there is one, and waits until it is gone.
 func (n *node) kill() {
 	if c := n.running(); c != nil {
-		c.end("killed", syscall.SIGKILL, true)
+		c.end("killed", syscall.SIGKILL)
 		<-c.gone
 	}
 }
@@ -341,27 +288,126 @@ func (n *node) stop() {
 	if c == nil {
 		return
 	}
-	c.end("stopped", syscall.SIGTERM, false)
+	c.end("stopped", syscall.SIGTERM)
 	if _, gone := clock.Await(clock.System(), n.agent.cfg.StopGrace, c.gone); !gone {
-		c.end("stopped", syscall.SIGKILL, true)
+		c.end("stopped", syscall.SIGKILL)
 		<-c.gone
 	}
 }
 
 // pause stops a node with SIGSTOP, at once or at a point, and returns once it stands still.
 func (n *node) pause(ctx context.Context, at pauseRequest) error {
-	return n.onRunning("pause", func(c *child) error {
-		if at.Point == "" {
-			return c.pause()
-		}
-		return c.pauseAt(ctx, at.Point, at.Within)
-	})
+	c := n.running()
+	switch {
+	case c == nil:
+		return fmt.Errorf("pause %s: %w", n.name, errDown)
+	case at.Point == "":
+		return c.pause()
+	}
+	return c.pauseAt(ctx, at.Point, at.Within)
 }
 
-func (n *node) onRunning(verb string, do func(*child) error) error {
+func (n *node) resume(context.Context, struct{}) error {
 	c := n.running()
 	if c == nil {
-		return fmt.Errorf("%s %s: it does not run: %w", verb, n.name, httpapi.ErrConflict)
+		return fmt.Errorf("resume %s: %w", n.name, errDown)
 	}
-	return do(c)
+	return c.resume()
+}
+
+// setClock makes the node's wall clock wrong by so much, and run at a rate from then on: 1 is
+// right. A node that is down starts with it.
+func (n *node) setClock(ctx context.Context, skew process.Skew) error {
+	_, err := n.askClock(ctx, process.Order{Clock: &skew})
+	if err != nil && !errors.Is(err, errDown) {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.skew, n.skewed = skew, clock.System().Now()
+	return nil
+}
+
+// skewNow is what is wrong with the node's clock by now: one that drifts goes on to do so. nil is nothing.
+func (n *node) skewNow() *process.Skew {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.skewed.IsZero() {
+		return nil
+	}
+	gained := time.Duration(float64(clock.System().Now().Sub(n.skewed)) * (n.skew.Rate - 1))
+	return &process.Skew{Offset: n.skew.Offset + gained, Rate: n.skew.Rate}
+}
+
+// clockNow asks the node for the time. The offset is by how much that differs from this
+// machine's, but for half of the time that the answer took.
+func (n *node) clockNow(ctx context.Context) (skew process.Skew, err error) {
+	before := clock.System().Now()
+	answer, err := n.askClock(ctx, process.Order{})
+	if err != nil {
+		return skew, err
+	}
+	took := clock.System().Now().Sub(before)
+	skew.Offset = time.Unix(0, answer.WallNS).Sub(before.Add(took / 2))
+	return skew, nil
+}
+
+var errDown = fmt.Errorf("it does not run: %w", httpapi.ErrConflict)
+
+// askClock has the node set its clock, or read it.
+func (n *node) askClock(ctx context.Context, order process.Order) (answer process.Answer, err error) {
+	c := n.current()
+	switch {
+	case c == nil || !c.clock:
+		err = fmt.Errorf("it was not started with a clock that can be set: %w", httpapi.ErrConflict)
+	case signals.Closed(c.gone):
+		err = errDown
+	case !signals.Closed(c.ready):
+		err = fmt.Errorf("it is not ready: %w", httpapi.ErrConflict)
+	default:
+		answer, err = c.orders.ask(ctx, order)
+	}
+	if err != nil {
+		err = fmt.Errorf("clock of node %s: %w", n.name, err)
+	}
+	return answer, err
+}
+
+// maxDiskDelay bounds how slow a disk can be made.
+const maxDiskDelay = time.Minute
+
+// setDisk makes the node's disk slow or full, or neither.
+func (n *node) setDisk(ctx context.Context, fault diskfault.Fault) error {
+	if fault.Delay < 0 || fault.Delay > maxDiskDelay {
+		return fmt.Errorf("disk: delay_ns %d is out of range: want 0 to %d: %w", fault.Delay, maxDiskDelay, httpapi.ErrInvalid)
+	}
+	if _, err := n.diskSeen(ctx); err != nil {
+		return err
+	}
+	n.disk.Set(fault)
+	return nil
+}
+
+// diskSeen says what is wrong with the node's disk, and what that has done since it was set.
+func (n *node) diskSeen(context.Context) (seen diskfault.Seen, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.disk == nil {
+		return seen, fmt.Errorf("node %s was not started with a disk that can get slow or full: %w", n.name, httpapi.ErrConflict)
+	}
+	return n.disk.Seen(), nil
+}
+
+// serveDisk answers the calls of an incarnation, if any are stopped, until it is gone.
+func (n *node) serveDisk(socket *os.File, gone <-chan struct{}) {
+	n.mu.Lock()
+	if n.disk == nil {
+		n.disk = diskfault.New(n.dir)
+	}
+	n.mu.Unlock()
+	n.agent.children.Go(func() {
+		if err := n.disk.Serve(socket, gone); err != nil {
+			n.agent.cfg.Log.Error("the calls of a node are not watched any more", "node", n.name, "error", err)
+		}
+	})
 }

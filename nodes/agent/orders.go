@@ -19,11 +19,11 @@ import (
 	"locklab/workloads/history"
 )
 
-// answerTime is how long an own node may take to carry out an order: it stands still, or is
+// answerTime is how long a node may take to carry out an order: it stands still, or is
 // gone, if it takes longer.
 const answerTime = time.Second
 
-// orders are those to one incarnation of an own node: see [process.Order].
+// orders are those to one incarnation of a node: see [process.Order].
 type orders struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -70,7 +70,7 @@ func (o *orders) read(from io.Reader) {
 	for lines.Scan() {
 		var a process.Answer
 		if strictjson.Decode(lines.Bytes(), &a) != nil {
-			continue // no answer: who asked goes on waiting
+			continue // no answer: the order goes on waiting for its own
 		}
 		o.mu.Lock()
 		if waits := o.waiting[a.Number]; waits != nil {
@@ -82,19 +82,6 @@ func (o *orders) read(from io.Reader) {
 	_, _ = io.Copy(io.Discard, from) // after a line that is too long
 }
 
-// ask has an own node that runs carry out an order.
-func (n *node) ask(ctx context.Context, order process.Order) (process.Answer, error) {
-	c := n.running()
-	if c == nil || c.orders == nil {
-		return process.Answer{}, fmt.Errorf("order node %s: it does not run: %w", n.name, httpapi.ErrConflict)
-	}
-	answer, err := c.orders.ask(ctx, order)
-	if err != nil {
-		return answer, fmt.Errorf("order node %s: %w", n.name, err)
-	}
-	return answer, nil
-}
-
 // points are those that a node can be stopped at.
 func points() []string {
 	return []string{history.PointAcquiring, history.PointGranted, history.PointReleasing}
@@ -104,27 +91,25 @@ func points() []string {
 type pointWait struct {
 	askedNS int64
 	stopped chan struct{} // closed when it stands still there
-	giveUp  context.CancelFunc
 }
 
 // pauseAt stops a node when it next comes to a point of its work, and returns once it stands
 // still there. One that does not come to it in the time goes on.
 func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) (err error) {
 	if !c.points || !slices.Contains(points(), point) {
-		return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w", c.Name, point, points(), httpapi.ErrInvalid)
+		return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w",
+			c.name, point, points(), httpapi.ErrInvalid)
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("pause %s at %s: %w", c.Name, point, err)
+			err = fmt.Errorf("pause %s at %s: %w", c.name, point, err)
 		}
 	}()
-	asking, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	w := &pointWait{clock.Mono(), make(chan struct{}), giveUp}
 	if !c.pausing.TryLock() {
 		return fmt.Errorf("it is to stop at another point: %w", httpapi.ErrConflict)
 	}
 	defer c.pausing.Unlock()
+	w := &pointWait{clock.Mono(), make(chan struct{})}
 	if c.mu.Lock(); c.paused {
 		c.mu.Unlock()
 		return fmt.Errorf("it stands still: %w", httpapi.ErrConflict)
@@ -132,12 +117,12 @@ func (c *child) pauseAt(ctx context.Context, point string, within time.Duration)
 	c.waits = w
 	c.mu.Unlock()
 
-	_, err = c.orders.ask(asking, process.Order{PauseAt: &point}) // which it may stop before it answers
+	_, err = c.orders.ask(ctx, process.Order{PauseAt: &point}) // which it may stop before it answers
 	if err == nil {
-		err = w.wait(asking, within, c.gone)
+		err = w.wait(ctx, within, c.gone)
 	}
 	// The node answers none of this while it is about to stop.
-	if !signals.Closed(w.stopped) && !c.isGone() {
+	if !signals.Closed(w.stopped) && !signals.Closed(c.gone) {
 		if _, silent := c.orders.ask(context.WithoutCancel(ctx), process.Order{PauseAt: new("")}); silent != nil {
 			clock.Await(clock.System(), answerTime, w.stopped)
 		}
@@ -148,8 +133,8 @@ func (c *child) pauseAt(ctx context.Context, point string, within time.Duration)
 	switch {
 	case !signals.Closed(w.stopped):
 		return err
-	case ctx.Err() != nil: // who asked for it has gone, and may have seen to it that all goes on before it stopped
-		return errors.Join(ctx.Err(), c.letGo())
+	case ctx.Err() != nil: // the controller has gone, and may have resumed it before it stopped
+		return errors.Join(ctx.Err(), c.resume())
 	default:
 		return nil
 	}
@@ -163,10 +148,10 @@ func (w *pointWait) wait(ctx context.Context, within time.Duration, gone <-chan 
 	case <-w.stopped:
 		return nil
 	case <-gone:
-		return fmt.Errorf("it has ended: %w", httpapi.ErrConflict)
+		return fmt.Errorf("%w: %w", errEnded, httpapi.ErrConflict)
 	case <-timer.C():
 		return fmt.Errorf("it did not come to that within %v: %w", within, httpapi.ErrConflict)
 	case <-ctx.Done():
-		return fmt.Errorf("it was resumed before it came to that: %w: %w", httpapi.ErrConflict, ctx.Err())
+		return ctx.Err()
 	}
 }

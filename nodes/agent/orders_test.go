@@ -13,7 +13,6 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/must"
-	"locklab/locks/locktest"
 	"locklab/nodes/process"
 	"locklab/workloads/history"
 )
@@ -67,8 +66,8 @@ func TestPauseAtAPointOfTheWork(t *testing.T) {
 	}
 }
 
-// TestResumeTakesAPointBack: who is resumed comes to no stop later, also if it was to.
-func TestResumeTakesAPointBack(t *testing.T) {
+// TestAPauseEndsWithItsRequest: when that is given up, the process comes to no stop later.
+func TestAPauseEndsWithItsRequest(t *testing.T) {
 	if !kernelTells {
 		t.Skip("only Linux tells the parent that a process was stopped")
 	}
@@ -78,20 +77,8 @@ func TestResumeTakesAPointBack(t *testing.T) {
 	n, err := a.node("own-1")
 	must.Do(t, err)
 	own := n.running()
-	waits := func() bool {
-		own.mu.Lock()
-		defer own.mu.Unlock()
-		return own.waits != nil
-	}
 	paused := make(chan error, 1)
-	go func() { paused <- n.pause(ctx, pauseRequest{history.PointReleasing, time.Minute}) }() // which it never comes to
-	locktest.Eventually(t, "it is to stop", waits)
-	must.Do(t, c.Resume(ctx, "own-1"))
-	if err := <-paused; err == nil || own.standsStill() {
-		t.Errorf("it was resumed, and stands still: %v; the pause: %v", own.standsStill(), err)
-	}
-
-	for range 20 { // who asks goes away while it comes to the point
+	for range 20 { // the controller goes away while it comes to the point
 		gone, leave := context.WithCancel(ctx)
 		go func() { paused <- n.pause(gone, pauseRequest{history.PointGranted, time.Minute}) }()
 		leave()
@@ -100,7 +87,10 @@ func TestResumeTakesAPointBack(t *testing.T) {
 		} else if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if own.standsStill() || waits() {
+		own.mu.Lock()
+		waits := own.waits != nil
+		own.mu.Unlock()
+		if waits || own.standsStill() {
 			t.Fatal("nobody is there to resume it")
 		}
 	}
@@ -150,5 +140,17 @@ func TestClockOfAnOwnNode(t *testing.T) {
 	must.Do(t, c.Pause(ctx, "own-1"))
 	if _, err := c.NodeClock(ctx, "own-1"); err == nil || !strings.Contains(err.Error(), "it does not answer") {
 		t.Errorf("the clock of who stands still: %v", err)
+	}
+	must.Do(t, c.Resume(ctx, "own-1"))
+	must.Do(t, c.Kill(ctx, "own-1"))
+	must.Do(t, c.SetClock(ctx, "own-1", process.Skew{Offset: time.Hour, Rate: 1})) // for its next start
+	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true}))
+	if off := off(); (off - time.Hour).Abs() > near {
+		t.Errorf("an hour ahead through a restart, it is off by %v", off)
+	}
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	err := c.SetClock(ctx, "foreign-1", process.Skew{Rate: 1})
+	if !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "was not started with a clock that can be set") {
+		t.Errorf("the clock of a server that was not started with one: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -16,7 +15,6 @@ import (
 )
 
 func TestParallelAgentsReserveDifferentPorts(t *testing.T) {
-	first := firstEphemeral()
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	var wg sync.WaitGroup
@@ -28,11 +26,6 @@ func TestParallelAgentsReserveDifferentPorts(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 					return
-				}
-				_, text, _ := net.SplitHostPort(addrs["http"])
-				port, err := strconv.Atoi(text)
-				if err != nil || (port >= first) {
-					t.Errorf("%s is ephemeral", addrs["http"])
 				}
 				mu.Lock()
 				if seen[addrs["http"]] {
@@ -54,9 +47,9 @@ func TestAddressOfADeadNodeIsKept(t *testing.T) {
 	dial(t, addr.String())
 	must.Do(t, c.Kill(ctx, "own-1"))
 	taken := func() bool {
-		fd, err := bindPort(addr.Addr(), int(addr.Port()))
+		held, _, err := bindPort(addr.Addr(), int(addr.Port()))
 		if err == nil {
-			_ = unix.Close(fd)
+			_ = held.Close()
 		}
 		return errors.Is(err, unix.EADDRINUSE)
 	}

@@ -31,9 +31,9 @@ func TestStrays(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("strays %v, want the one that left", found)
 	}
-	c.signalLocked(unix.SIGSTOP, true)
+	c.signalLocked(unix.SIGSTOP)
 	awaitState(t, found[0], "T")
-	c.signalLocked(unix.SIGKILL, true)
+	c.signalLocked(unix.SIGKILL)
 	awaitState(t, found[0], "Z") // or nothing, once whoever inherited it has reaped it
 }
 

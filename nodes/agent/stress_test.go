@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -70,18 +69,4 @@ func TestManyControllersAtOnce(t *testing.T) {
 		}
 		return true
 	})
-}
-
-// TestWhatNodesInherit: not the agent's token, nor its process group, which the terminal
-// sends signals to.
-func TestWhatNodesInherit(t *testing.T) {
-	t.Setenv("LOCKLAB_TOKEN", "secret") // a node that sees it fails
-	_, c := newAgent(t, nil)
-	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	pid := state(t, c, "own-1").PID
-	group, err := syscall.Getpgid(pid)
-	must.Do(t, err)
-	if group != pid {
-		t.Errorf("process %d is in group %d, want one of its own", pid, group)
-	}
 }

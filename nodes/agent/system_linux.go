@@ -3,7 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -20,13 +20,11 @@ import (
 
 // This file is what the agent asks of Linux: system_other.go says what it does without.
 
-// apart puts a child into a process group of its own and, unless a watchdog
-// does it, has the kernel kill it when the thread that started it ends.
-func apart(cmd *exec.Cmd, watchdog bool) {
+// apart puts a child into a process group of its own, and has the kernel kill it when the thread that
+// started it ends.
+func apart(cmd *exec.Cmd) {
 	posix.OwnGroup(cmd)
-	if !watchdog {
-		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
 // What waitid says of a process (CLD_STOPPED, CLD_CONTINUED).
@@ -42,7 +40,8 @@ const stillEvery = 10 * time.Millisecond
 // awaitExit returns when the process has ended, leaving it to be reaped, so that its number and its group
 // still are its own. Until then it reports each stop and each continuation. stopped returns a function that
 // says whether the agent resumed the process: the kernel forgets that at the next stop.
-func awaitExit(pid int, stopped func() (letGo func() bool), continued func()) {
+func awaitExit(cmd *exec.Cmd, stopped func() (letGo func() bool), continued func()) {
+	pid := cmd.Process.Pid
 	for waitid(pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
 		letGo := stopped()
 		for {
@@ -102,59 +101,44 @@ func strays(of int) []int {
 	})
 }
 
-// Servers get ports from here up to where the kernel takes those of outgoing connections, or up to the
-// top where that leaves too few.
-const lowestPort, highestPort, fewestPorts = 10000, 65535, 1000
-
-// reservePort takes a port that no other server of this machine has. A socket that is bound but does not
-// listen holds it until release: while nothing serves it dialers are refused, as by a dead server, and
-// no other agent, in this process or in another, gets the port. The server listens beside that socket,
+// reservePort takes a port that no other program of this machine has. A socket that is bound but does not
+// listen holds it until it is closed: while no server listens dialers are refused, as by a dead server, and
+// neither another agent nor an outgoing connection gets the port. The server listens beside that socket,
 // which Linux allows where both have SO_REUSEADDR.
-func reservePort(ip netip.Addr, random *rand.Rand) (port int, release func(), err error) {
-	ip = ip.Unmap()
-	end := highestPort + 1
-	if first := firstEphemeral(); first >= lowestPort+fewestPorts {
-		end = first
+func reservePort(ip netip.Addr) (port int, held io.Closer, err error) {
+	if held, port, err = bindPort(ip.Unmap(), 0); err != nil {
+		return 0, nil, fmt.Errorf("reserve a port on %s: %w", ip, err)
 	}
-	start := random.IntN(end - lowestPort) // keeps agents that look at the same time apart
-	for i := range end - lowestPort {
-		port = lowestPort + (start+i)%(end-lowestPort)
-		var fd int
-		if fd, err = bindPort(ip, port); err == nil {
-			return port, func() { _ = unix.Close(fd) }, nil // frees it whatever it returns
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EACCES) {
-			break
-		}
-	}
-	return 0, nil, fmt.Errorf("reserve a port on %s: %w", ip, err)
+	return port, held, nil
 }
 
-// bindPort binds a socket that children do not inherit, without listening. It fails when any other
-// socket has the port, as SO_REUSEADDR, which the server sets too, comes after the bind.
-func bindPort(ip netip.Addr, port int) (fd int, err error) {
+// bindPort binds a socket that children do not inherit, without listening; port 0 is any that is free. It
+// fails when any other socket has the port, as SO_REUSEADDR, which the server sets too, comes after the bind.
+func bindPort(ip netip.Addr, port int) (held *os.File, bound int, err error) {
 	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: ip.As16()})
 	if ip.Is4() {
 		family, address = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}
 	}
-	if fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
-		return -1, fmt.Errorf("open socket: %w", err)
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open socket: %w", err)
 	}
+	held = os.NewFile(uintptr(fd), "port") //nolint:gosec // a small number
 	if err = unix.Bind(fd, address); err == nil {
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
+	if err == nil {
+		address, err = unix.Getsockname(fd)
+	}
+	switch address := address.(type) {
+	case *unix.SockaddrInet4:
+		bound = address.Port
+	case *unix.SockaddrInet6:
+		bound = address.Port
+	}
 	if err != nil {
-		_ = unix.Close(fd)
-		return -1, fmt.Errorf("bind port %d: %w", port, err)
+		_ = held.Close()
+		return nil, 0, fmt.Errorf("bind port %d: %w", port, err)
 	}
-	return fd, nil
-}
-
-// firstEphemeral is the first port that the kernel takes for outgoing connections.
-func firstEphemeral() (first int) {
-	data, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
-	if n, _ := fmt.Sscan(string(data), &first); n == 1 {
-		return first
-	}
-	return 32768 // the kernel's default
+	return held, bound, nil
 }

@@ -4,7 +4,7 @@ package agent
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"net"
 	"net/netip"
 	"os/exec"
@@ -12,13 +12,12 @@ import (
 	"locklab/internal/posix"
 )
 
-// apart puts a child into a process group of its own. The watchdog sees to
-// it that it does not survive the agent.
-func apart(cmd *exec.Cmd, _ bool) { posix.OwnGroup(cmd) }
+// apart puts a child into a process group of its own. It ends with its agent because its standard input does.
+func apart(cmd *exec.Cmd) { posix.OwnGroup(cmd) }
 
 // awaitExit has nothing to wait with here that leaves the process to be reaped, or that
 // tells when it is stopped.
-func awaitExit(int, func() func() bool, func()) {}
+func awaitExit(cmd *exec.Cmd, _ func() func() bool, _ func()) { _ = cmd.Wait() }
 
 // kernelTells says that here only what the agent was asked to do is known: that a pause
 // or a resume had its effect is not proven.
@@ -34,10 +33,10 @@ func strays(int) []int { return nil }
 
 // reservePort finds a port that is free now. Nothing here holds it: no server listens beside another
 // socket that has its port.
-func reservePort(ip netip.Addr, _ *rand.Rand) (port int, release func(), err error) {
+func reservePort(ip netip.Addr) (port int, held io.Closer, err error) {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
 	if err != nil {
 		return 0, nil, fmt.Errorf("reserve a port on %s: %w", ip, err)
 	}
-	return l.Addr().(*net.TCPAddr).Port, func() {}, l.Close()
+	return l.Addr().(*net.TCPAddr).Port, io.NopCloser(nil), l.Close()
 }

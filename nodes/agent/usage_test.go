@@ -16,7 +16,7 @@ import (
 func TestUsageSince(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	run := func(pid int, cpu, memory int64) processUse {
-		return processUse{pid, hostload.Usage{CPUNS: cpu, MemoryBytes: memory}, true}
+		return processUse{pid, hostload.Usage{CPUNS: cpu, MemoryBytes: memory}}
 	}
 	last := used{
 		nodes:   map[string]processUse{"m-1": run(7, 100, 9), "gone": run(8, 5, 5)},
@@ -35,8 +35,10 @@ func TestUsageSince(t *testing.T) {
 			},
 		},
 		"who of two dials is not known": {
-			used{nodes: map[string]processUse{"m-1": run(9, 40, 8), "m-2": {pid: 10}}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
-			[]history.Usage{{Node: "m-1", CPUNS: n(40), MemoryBytes: n(8)}, {Node: "w-1", InBytes: n(3), OutBytes: n(5)}},
+			used{nodes: map[string]processUse{"m-1": run(9, 40, 8), "m-2": run(10, 0, 4)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
+			[]history.Usage{
+				{Node: "m-1", CPUNS: n(40), MemoryBytes: n(8)}, {Node: "m-2", CPUNS: n(0), MemoryBytes: n(4)}, {Node: "w-1", InBytes: n(3), OutBytes: n(5)},
+			},
 		},
 		"who does not run now may have dialed": {
 			used{nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
@@ -52,16 +54,14 @@ func TestUsageSince(t *testing.T) {
 
 // TestUsageCountsOnce: time that cannot be seen for a while is not counted again.
 func TestUsageCountsOnce(t *testing.T) {
-	look := func(pid int, cpu int64, known bool) used {
-		return used{nodes: map[string]processUse{"m-1": {pid, hostload.Usage{CPUNS: cpu}, known}}}
+	look := func(pid int, cpu int64) used {
+		return used{nodes: map[string]processUse{"m-1": {pid, hostload.Usage{CPUNS: cpu}}}}
 	}
-	last, total := look(7, 0, true), int64(0)
+	last, total := look(7, 0), int64(0)
 	for _, now := range []used{
-		look(7, 150, true), look(7, 100, true), look(7, 160, true), // a child ended, and was waited for
-		look(7, 0, false), look(7, 170, true), // nobody could look
-		look(8, 30, true), // another process
+		look(7, 150), look(7, 100), look(7, 170), // a child ended, and was waited for
+		look(8, 30), // another process
 	} {
-		now.keep(last)
 		for _, u := range now.since(last) {
 			total += *u.CPUNS
 		}

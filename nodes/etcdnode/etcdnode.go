@@ -1,14 +1,12 @@
 package etcdnode
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,21 +40,18 @@ type Settings struct {
 	// Peers are the other members. With this one they are the cluster.
 	Peers []Peer `json:"peers"`
 	// Election is after how long without a leader a member stands for election, and ten heartbeats
-	// of a leader. 0 is etcd's own, a second. etcd wants it at least as long as ten round trips.
+	// of a leader; etcd's own, a second, by default. etcd wants it at least as long as ten round trips.
 	Election time.Duration `json:"election,omitzero,format:units"`
 }
 
 // MaxElection is etcd's limit.
 const MaxElection = 50 * time.Second
 
-// ErrInvalid is wrapped by errors about settings that cannot be used.
-var ErrInvalid = errors.New("etcdnode: invalid settings")
-
 // Role is what an agent must know to run a member.
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPorts: []string{PortPeer},
-		Main: run, Command: command, Leads: leads, Version: version, Starts: 1200 * time.Millisecond,
+		Main: run, Leads: leads, Version: version, Starts: 1200 * time.Millisecond,
 		Missing:   missing,
 		KeepsData: "members of an etcd cluster that forget what they have acknowledged are refused by the others",
 	}
@@ -69,33 +64,10 @@ func missing() error {
 	return nil
 }
 
-func command(n role.Node) (role.Command, error) {
-	_, err := readSettings(n.Name, n.Settings)
-	return role.Command{}, err // the agent runs locklab, which runs etcd
-}
-
-func readSettings(name string, raw []byte) (s Settings, err error) {
-	if err := process.DecodeSettings(raw, &s); err != nil {
-		return s, err
-	}
-	s.Election = cmp.Or(s.Election, time.Second)
-	if s.Election < 10*time.Millisecond || s.Election > MaxElection {
-		return s, fmt.Errorf("election %v: want 10ms to %v: %w", s.Election, MaxElection, ErrInvalid)
-	}
-	seen := map[string]bool{name: true}
-	for i, p := range s.Peers {
-		if _, _, err := net.SplitHostPort(p.Addr); err != nil || p.Name == "" || seen[p.Name] {
-			return s, fmt.Errorf("peers[%d]: name %q, addr %q: want the name of another member, and host:port: %w", i, p.Name, p.Addr, ErrInvalid)
-		}
-		seen[p.Name] = true
-	}
-	return s, nil
-}
-
 // run is a member as an agent's child process.
 func run(ctx context.Context, node *process.Node) error {
-	settings, err := readSettings(node.Name, node.Settings)
-	if err != nil {
+	settings := Settings{Election: time.Second}
+	if err := node.Decode(&settings); err != nil {
 		return err
 	}
 	path, err := exec.LookPath(Name)
@@ -118,11 +90,18 @@ func run(ctx context.Context, node *process.Node) error {
 	_, err = os.Stat(data)
 	returns := err == nil
 	client := node.Addrs[PortClient]
-	cmd := exec.Command(path, arguments(node.Name, data, client, node.Addrs[PortPeer], settings)...) //nolint:noctx // Serve ends it
+	args := arguments(node.Name, data, client, node.Addrs[PortPeer], settings)
+	cmd := exec.Command(path, args...) //nolint:noctx // Serve ends it
 	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
 	// A leader that is asked to end looks for a successor first, for two seconds where all end.
 	return node.Serve(ctx, cmd, syscall.SIGKILL, func(ctx context.Context) error {
-		return role.Await(ctx, "etcd at "+client, func() error { return look(ctx, client, returns) })
+		return role.Await(ctx, "etcd at "+client, func() error {
+			if returns { // it is back, even if it is alone
+				return listens(ctx, client)
+			}
+			_, err := status(ctx, client)
+			return err
+		})
 	})
 }
 
@@ -140,7 +119,8 @@ func arguments(name, data, client, peer string, s Settings) []string {
 		"--listen-client-urls", "http://" + client, "--advertise-client-urls", "http://" + client,
 		"--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peerHost(name),
 		"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new",
-		"--heartbeat-interval", fmt.Sprint((s.Election / 10).Milliseconds()), "--election-timeout", fmt.Sprint(s.Election.Milliseconds()),
+		"--heartbeat-interval", fmt.Sprint((s.Election / 10).Milliseconds()),
+		"--election-timeout", fmt.Sprint(s.Election.Milliseconds()),
 		// As etcd 3.5 and later do unasked: without it a member that was alone for some time comes
 		// back with a higher term, and nobody leads for a few more elections.
 		"--pre-vote",
@@ -154,35 +134,25 @@ func toLinks(links map[string]string) http.Handler {
 	return &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL = &url.URL{Scheme: "http", Host: links[r.In.URL.Host], Path: r.In.URL.Path, RawPath: r.In.URL.RawPath, RawQuery: r.In.URL.RawQuery}
+			r.Out.URL.Host = links[r.In.URL.Host]
 		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // etcd says so itself
+		// etcd says itself that a member does not answer.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 }
 
-// look says whether a new member has found the others and a leader. One that returns need
-// not find anybody: it is back, even if it is alone.
-func look(ctx context.Context, client string, returns bool) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	if returns {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", client)
-		if err == nil {
-			err = conn.Close()
-		}
-		return err
+func listens(ctx context.Context, addr string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err == nil {
+		err = conn.Close()
 	}
-	return serves(ctx, client)
-}
-
-// serves says whether the member has joined and knows a leader.
-func serves(ctx context.Context, client string) error {
-	_, err := status(ctx, client)
 	return err
 }
 
-// status asks a member how it is, which only answers once it has joined.
+// status asks a member how it is, which only answers once it has joined and knows a leader.
 func status(ctx context.Context, addr string) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{addr}, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
@@ -206,7 +176,7 @@ func version(ctx context.Context) (string, error) {
 	first, _, _ := strings.Cut(string(out), "\n")
 	number, found := strings.CutPrefix(first, "etcd Version: ")
 	if err != nil || !found {
-		return "", fmt.Errorf("ask etcd for its version: it printed %q: %w", first, errors.Join(err, ErrInvalid))
+		return "", fmt.Errorf("ask etcd for its version: it printed %q: %w", first, errors.Join(err, process.ErrInvalid))
 	}
 	return "etcd " + number, nil
 }

@@ -1,7 +1,6 @@
 package etcdnode
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,23 +10,7 @@ import (
 	"time"
 
 	"locklab/internal/must"
-	"locklab/nodes/process"
-	"locklab/nodes/role"
 )
-
-func TestSettings(t *testing.T) {
-	for raw, want := range map[string]error{
-		``: nil, `{"peers":[{"name":"b","addr":"127.0.0.1:1"}]}`: nil,
-		`{"peers":[{"name":"a","addr":"127.0.0.1:1"}]}`: ErrInvalid, // itself
-		`{"peers":[{"name":"b","addr":"nonsense"}]}`:    ErrInvalid,
-		`{"pears":[]}`:         process.ErrInvalid,
-		`{"election":"2.64s"}`: nil, `{"election":"51s"}`: ErrInvalid, `{"election":"-1s"}`: ErrInvalid,
-	} {
-		if _, err := command(role.Node{Name: "a", Settings: []byte(raw)}); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", raw, err, want)
-		}
-	}
-}
 
 // TestMembersAgreeOnTheCluster: all are told the same, whatever their links are.
 func TestMembersAgreeOnTheCluster(t *testing.T) {

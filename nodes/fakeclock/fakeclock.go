@@ -1,9 +1,9 @@
 // Package fakeclock gives a foreign server a wall clock that can be set while it runs, by
 // libfaketime, which is loaded before the server's own libraries.
 //
-//	agent ──writes──▶ DIR/clock ◀──reads at every look at the clock── libfaketime in the server
+//	node ──writes──▶ DIR/clock ◀──reads at every look at the clock── libfaketime in the server
 //
-// The monotonic clock stays as it is. Only servers that the agent starts for a scenario
+// The monotonic clock stays as it is. Only servers that are started for a scenario
 // that steps clocks run so: every look at the clock costs them a few microseconds.
 //
 // libfaketime 0.9.10 and jemalloc, which Debian's redis-server has, call each other for ever
@@ -11,6 +11,7 @@
 package fakeclock
 
 import (
+	"context"
 	"debug/elf"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"locklab/locks/clock"
+	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
 
@@ -72,39 +74,59 @@ func librariesOf(program string) (allocator, faketime string, err error) {
 	allocator, faketime = libraries(machine)
 	if allocator == "" || faketime == "" {
 		name := strings.ToLower(strings.TrimPrefix(machine.String(), "EM_"))
-		return "", "", fmt.Errorf("for programs of the machine %s, which %s is: %w", name, program, role.NotInstalled("libfaketime", "faketime libtcmalloc-minimal4"))
+		missing := role.NotInstalled("libfaketime", "faketime libtcmalloc-minimal4")
+		return "", "", fmt.Errorf("for programs of the machine %s, which %s is: %w", name, program, missing)
 	}
 	return allocator, faketime, nil
 }
 
-// Env is the environment of a program that takes the time from a file.
-func Env(program, file string) ([]string, error) {
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", program, err)
+// Give has the server of a node, which is about to start, take its time from a file, and faults of clocks
+// set that. now asks the server for its time.
+func Give(node *process.Node, cmd *exec.Cmd, now func(context.Context) (time.Time, error)) error {
+	if cmd.Err != nil {
+		return fmt.Errorf("find %s: %w", cmd.Path, cmd.Err)
 	}
-	allocator, faketime, err := librariesOf(path)
+	allocator, faketime, err := librariesOf(cmd.Path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return []string{
-		"LD_PRELOAD=" + strings.Join([]string{allocator, faketime}, " "),
-		"FAKETIME_TIMESTAMP_FILE=" + file,
+	c := &serverClock{file: filepath.Join(node.Dir, "clock"), began: clock.System().Now(), now: now}
+	skew := process.Skew{Rate: 1}
+	if node.Skew != nil {
+		skew = *node.Skew
+	}
+	if err := c.Set(skew); err != nil {
+		return err
+	}
+	cmd.Env = append(cmd.Environ(),
+		"LD_PRELOAD="+allocator+" "+faketime,
+		"FAKETIME_TIMESTAMP_FILE="+c.file,
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
-	}, nil
+	)
+	node.GoBy(c)
+	return nil
 }
 
+// serverClock is the wall clock of a server that began at a time.
+type serverClock struct {
+	file  string
+	began time.Time
+	now   func(context.Context) (time.Time, error)
+}
+
+func (c *serverClock) Now(ctx context.Context) (time.Time, error) { return c.now(ctx) }
+
 // Set writes by how much the clock is to be wrong now, and at what rate it is to run from now
-// on (1 is right), for a process that began at a time: libfaketime counts the rate from there.
-func Set(file string, offset time.Duration, rate float64, began time.Time) error {
-	gained := time.Duration(float64(clock.System().Now().Sub(began)) * (rate - 1))
-	next := file + ".next" // the server never reads half a file
-	line := fmt.Appendf(nil, "%+.6f x%g\n", (offset - gained).Seconds(), rate)
-	if err := os.WriteFile(next, line, 0o644); err != nil { //nolint:gosec // the server may run as another user
+// on. libfaketime counts the rate from where the process began.
+func (c *serverClock) Set(skew process.Skew) error {
+	gained := time.Duration(float64(clock.System().Now().Sub(c.began)) * (skew.Rate - 1))
+	next := c.file + ".next" // the server never reads half a file
+	line := fmt.Appendf(nil, "%+.6f x%g\n", (skew.Offset - gained).Seconds(), skew.Rate)
+	if err := os.WriteFile(next, line, 0o600); err != nil {
 		return fmt.Errorf("set clock: %w", err)
 	}
-	if err := os.Rename(next, file); err != nil {
+	if err := os.Rename(next, c.file); err != nil {
 		return fmt.Errorf("set clock: %w", err)
 	}
 	return nil

@@ -38,7 +38,8 @@ type Settings struct{}
 // Role is what an agent must know to run a server.
 func Role() role.Role {
 	return role.Role{
-		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Command: command, Version: version, Starts: 2500 * time.Millisecond,
+		Name: Name, Ports: []string{Port}, ClientPort: Port,
+		Main: run, Command: command, Version: version, Starts: 2500 * time.Millisecond,
 		Missing: func() error {
 			_, err := program("initdb")
 			return err
@@ -51,9 +52,7 @@ func URL(addr string) string {
 	return "postgres://" + Superuser + "@" + addr + "/postgres?sslmode=disable"
 }
 
-func command(n role.Node) (role.Command, error) {
-	return role.Command{Spreads: true}, process.DecodeSettings(n.Settings, &Settings{})
-}
+func command([]byte) (role.Command, error) { return role.Command{Spreads: true}, nil }
 
 // program finds one of the server's programs.
 func program(name string) (string, error) {
@@ -134,27 +133,31 @@ func run(ctx context.Context, node *process.Node) error {
 		where = "/proc/self/fd/3"
 	}
 	if _, err := os.Stat(filepath.Join(data, "PG_VERSION")); err != nil {
-		out, err := prepare(initdb, "-D", where, "-U", Superuser, "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8").CombinedOutput()
+		args := []string{"-D", where, "-U", Superuser, "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8"}
+		out, err := prepare(initdb, args...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("initdb: %w: %s", err, out)
 		}
 		// Other hosts connect without a password; the network around them is private.
-		if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte("host all all all trust\n"), 0o644); err != nil { //nolint:gosec // its user must read it
+		access := filepath.Join(data, "pg_hba.conf")
+		if err := os.WriteFile(access, []byte("host all all all trust\n"), 0o644); err != nil { //nolint:gosec // its user must read it
 			return err
 		}
 	}
 	endLeftovers(ctx, data)
-	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), syscall.SIGINT, func(ctx context.Context) error {
+	ready := func(ctx context.Context) error {
 		return role.Await(ctx, "postgres at "+node.Addrs[Port], func() error { return ping(ctx, node.Addrs[Port]) })
-	})
+	}
+	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), syscall.SIGINT, ready)
 }
 
 func arguments(dir, host, port string) (args []string) {
 	args = []string{"-D", dir}
 	for _, s := range []string{
-		"listen_addresses=" + host, "port=" + port, "unix_socket_directories=", "max_connections=200", "shared_buffers=16MB",
-		"max_wal_size=64MB", "min_wal_size=32MB", "jit=off", "logging_collector=off", "log_min_messages=fatal", "max_worker_processes=0",
-		"max_logical_replication_workers=0", "wal_level=minimal", "max_wal_senders=0",
+		"listen_addresses=" + host, "port=" + port, "unix_socket_directories=", "max_connections=200",
+		"shared_buffers=16MB", "max_wal_size=64MB", "min_wal_size=32MB", "jit=off", "logging_collector=off",
+		"log_min_messages=fatal", "max_worker_processes=0", "max_logical_replication_workers=0",
+		"wal_level=minimal", "max_wal_senders=0",
 	} {
 		args = append(args, "-c", s)
 	}

@@ -17,7 +17,7 @@ var ErrInvalid = errors.New("process: invalid")
 // writes before each start.
 const ConfigFile = "node.json"
 
-// Config is what an agent tells an own node.
+// Config is what an agent tells a node.
 type Config struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
@@ -26,13 +26,15 @@ type Config struct {
 	// Dir is the node's data directory; it survives a restart with data.
 	Dir string `json:"dir"`
 	// First says that this is the node's first process: none before it can have left traces
-	// in other nodes. A restart is none, with data or without. An agent forgets it with Remove,
+	// in other nodes. A restart is none, with data or without. An agent forgets it with a reset,
 	// and when it ends.
 	First bool `json:"first,omitzero"`
 	// Addrs maps each port name of the role to the address (host:port) to listen on.
 	Addrs map[string]string `json:"addrs"`
-	// MetricsToken is what requests for the node's metrics bear.
-	MetricsToken string `json:"metrics_token,omitzero"`
+	// FakeClock has a server start with a wall clock that can be set.
+	FakeClock bool `json:"fake_clock,omitzero"`
+	// Skew is what is wrong with the node's clock at its start; nil is nothing.
+	Skew *Skew `json:"skew,omitzero"`
 	// Settings is what the controller sent, see Decode.
 	Settings jsontext.Value `json:"settings,omitzero"`
 }
@@ -41,8 +43,7 @@ type Config struct {
 // is an error; no settings leave it as it is.
 func (c *Config) Decode(into any) error { return DecodeSettings(c.Settings, into) }
 
-// DecodeSettings reads a node's settings strictly. Roles use it to check settings
-// before they are sent to a process.
+// DecodeSettings reads a node's settings strictly.
 func DecodeSettings(settings []byte, into any) error {
 	if len(settings) == 0 {
 		return nil
@@ -61,9 +62,6 @@ func readConfig(path string) (*Config, error) {
 	var c Config
 	if err := strictjson.Decode(data, &c); err != nil {
 		return nil, fmt.Errorf("read node config %s: %w: %w", path, err, ErrInvalid)
-	}
-	if c.Name == "" || c.Dir == "" {
-		return nil, fmt.Errorf("read node config %s: name and dir are missing: want the file that an agent wrote: %w", path, ErrInvalid)
 	}
 	return &c, nil
 }

@@ -1,12 +1,12 @@
-// Package process is what the lab's own nodes (master, worker, raft) run inside:
-// the other end of the agent's protocol.
+// Package process is what all nodes run inside: the other end of the agent's protocol. A node
+// may run a foreign server beside it ([Node.Serve]).
 //
-//	agent                                       own node (locklab node ROLE --config FILE)
+//	agent                                       node (locklab node ROLE --config FILE)
 //	  writes FILE: name, host, addrs, settings ──▶ Run reads it, strictly
-//	  stdin, kept open ──────────────────────────▶ its end means: stop
+//	  stdin: orders, JSON lines ─────────────────▶ its end means: stop
 //	  SIGTERM ───────────────────────────────────▶ stop
 //	  file descriptor 3 ◀─────────────────────────  history events, JSON lines
-//	  file descriptor 4: a listener ◀────────────  metrics, by HTTP, with the token
+//	  file descriptor 4 ◀─────────────────────────  answers to orders, JSON lines
 //	  log file ◀─────────────────────────────────  stderr, slog JSON
 //
 // A main is a function of a context and a [Node]. It listens on node.Addrs, calls

@@ -2,23 +2,22 @@ package process
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/metrics"
 	"locklab/internal/strictjson"
 	"locklab/locks/clock"
 )
 
-// AnswersFD is the file descriptor on which an own node answers orders.
-const AnswersFD = 5
-
 // Order is what an agent wants of a node that runs, a line of JSON on its standard input.
-// Each that can be read is answered by one [Answer], in order; one that asks for nothing reads
-// the clock.
+// Each that can be read is answered by one [Answer], in order. An order asks for one thing; one
+// that asks for nothing reads the clock.
 type Order struct {
 	Number uint64 `json:"number"`
 	// Clock makes the node's clock wrong.
@@ -26,6 +25,8 @@ type Order struct {
 	// PauseAt has the process stop itself when it next passes the point, see [Points]; ""
 	// takes that back.
 	PauseAt *string `json:"pause_at,omitzero"`
+	// Metrics asks for what [Node.Metrics] gathers.
+	Metrics bool `json:"metrics,omitzero"`
 }
 
 // Skew is what is wrong with a clock: see [clock.Skewed].
@@ -36,66 +37,90 @@ type Skew struct {
 
 // Answer says that an order was carried out, or why not.
 type Answer struct {
-	Number uint64 `json:"number"`
-	WallNS int64  `json:"wall_ns"`        // the node's wall clock after it, ns since 1970
-	Error  string `json:"error,omitzero"` // why nothing was done
+	Number  uint64 `json:"number"`
+	WallNS  int64  `json:"wall_ns,omitzero"` // the clock that was read, ns since 1970
+	Metrics string `json:"metrics,omitzero"` // Prometheus's text
+	Error   string `json:"error,omitzero"`   // why nothing was done
 }
+
+// ServerClock is the wall clock of a server that a node runs.
+type ServerClock interface {
+	Set(Skew) error
+	Now(context.Context) (time.Time, error)
+}
+
+// GoBy has faults make the clock of the server wrong that the node runs, in place of Clock. Call it
+// before Ready.
+func (n *Node) GoBy(server ServerClock) { n.server.Store(&server) }
 
 // maxOrder bounds a line.
 const maxOrder = 4 << 10
 
 // obey carries orders out until the input ends. What is no order is one agent's mistake and
 // ends nothing.
-func (n *Node) obey(orders io.Reader, answers io.Writer) {
+func (n *Node) obey(ctx context.Context, orders io.Reader, answers io.Writer) {
 	lines := bufio.NewScanner(orders)
 	lines.Buffer(nil, maxOrder)
 	for lines.Scan() {
-		if err := n.carryOut(lines.Bytes(), answers); err != nil {
+		if err := n.answer(ctx, lines.Bytes(), answers); err != nil {
 			n.Log.Error("an order was not carried out", "error", err)
 		}
 	}
 	_, _ = io.Copy(io.Discard, orders) // after a line that is too long; any end is the agent's end
 }
 
-func (n *Node) carryOut(line []byte, answers io.Writer) error {
+func (n *Node) answer(ctx context.Context, line []byte, answers io.Writer) error {
 	var o Order
 	if err := strictjson.Decode(line, &o); err != nil {
 		return fmt.Errorf("read order: %w", err)
 	}
 	a := Answer{Number: o.Number}
-	if err := n.follow(o); err != nil {
+	if err := n.carryOut(ctx, o, &a); err != nil {
 		a.Error = err.Error()
 	}
-	a.WallNS = clock.Wall(n.Clock).UnixNano()
 	text, err := json.Marshal(a)
+	if err == nil {
+		_, err = answers.Write(append(text, '\n'))
+	}
 	if err != nil {
 		return fmt.Errorf("answer order %d: %w", o.Number, err)
 	}
-	if _, err := answers.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("answer order %d: %w", o.Number, err)
-	}
 	return nil
 }
 
-// follow does all of what an order asks for, or nothing.
-func (n *Node) follow(o Order) error {
-	if o.Clock != nil {
-		if o.Clock.Rate <= 0 {
-			return fmt.Errorf("clock.rate %v: want more than 0: %w", o.Clock.Rate, ErrInvalid)
-		}
-		n.Clock.Set(o.Clock.Offset, o.Clock.Rate)
-	}
-	if o.PauseAt != nil {
+func (n *Node) carryOut(ctx context.Context, o Order, a *Answer) error {
+	switch {
+	case o.Clock != nil && o.Clock.Rate <= 0:
+		return fmt.Errorf("clock.rate %v: want more than 0: %w", o.Clock.Rate, ErrInvalid)
+	case o.Clock != nil:
+		return n.setClock(*o.Clock)
+	case o.PauseAt != nil:
 		n.Points.arm(*o.PauseAt)
+		return nil
+	case o.Metrics:
+		var text strings.Builder
+		err := metrics.Write(&text, n.Metrics)
+		a.Metrics = text.String()
+		return err
 	}
+	now, err := n.now(ctx)
+	if err == nil {
+		a.WallNS = now.UnixNano()
+	}
+	return err
+}
+
+func (n *Node) setClock(skew Skew) error {
+	if server := n.server.Load(); server != nil {
+		return (*server).Set(skew)
+	}
+	n.Clock.Set(skew.Offset, skew.Rate)
 	return nil
 }
 
-// openAnswers is where answers go: nowhere, where a node is started by hand.
-func openAnswers() io.Writer {
-	f := os.NewFile(AnswersFD, "answers")
-	if info, err := f.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return io.Discard
+func (n *Node) now(ctx context.Context) (time.Time, error) {
+	if server := n.server.Load(); server != nil {
+		return (*server).Now(ctx)
 	}
-	return f
+	return clock.Wall(n.Clock), nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/metrics"
 	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -27,45 +28,51 @@ func TestOrders(t *testing.T) {
 	stops := 0
 	n := &Node{
 		Recorder: recorder, Log: slog.New(slog.DiscardHandler), Clock: clock.NewSkewed(clock.System()),
-		Points: NewPoints(recorder, func() { stops++ }),
+		Points: NewPoints(recorder, func() { stops++ }), Metrics: metrics.NewRegistry(),
 	}
 	in, agent := io.Pipe()
 	out, answers := io.Pipe()
 	done := make(chan struct{})
-	go func() { defer close(done); n.obey(in, answers) }()
+	go func() { defer close(done); n.obey(t.Context(), in, answers) }()
 	lines := bufio.NewScanner(out)
-	var refused string
-	ask := func(order string) (off time.Duration) {
+	ask := func(order string) (a Answer) {
 		t.Helper()
 		if _, err := io.WriteString(agent, order+"\n"); err != nil || !lines.Scan() {
 			t.Fatal(err, lines.Err())
 		}
-		var a Answer
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil || a.Number == 0 {
 			t.Fatalf("%s: %v", lines.Bytes(), err)
 		}
-		refused = a.Error
-		return time.Unix(0, a.WallNS).Sub(clock.System().Now())
+		return a
 	}
+	off := func() time.Duration { return time.Unix(0, ask(`{"number":1}`).WallNS).Sub(clock.System().Now()) }
 	pass := func(all ...string) {
 		for _, point := range all {
 			n.Points.Pass(point, "r1")
 		}
 	}
 	const near = 30 * time.Second
-	if off := ask(`{"number":1}`); off.Abs() > near {
-		t.Errorf("a right clock is off by %v", off)
-	}
 	for _, bad := range []string{"", "nonsense", `{"number":2,"stop":true}`} {
 		if _, err := io.WriteString(agent, bad+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if off := ask(`{"number":2,"clock":{"offset_ns":3600000000000,"rate":0}}`); off.Abs() > near || !strings.Contains(refused, "clock.rate 0: want more than 0") {
-		t.Errorf("a rate of 0: off by %v, %q", off, refused)
+	a := ask(`{"number":2,"clock":{"offset_ns":3600000000000,"rate":0}}`)
+	if off := off(); off.Abs() > near || !strings.Contains(a.Error, "clock.rate 0: want more than 0") {
+		t.Errorf("a rate of 0: off by %v, %q", off, a.Error)
 	}
-	if off := ask(`{"number":3,"clock":{"offset_ns":3600000000000,"rate":1}}`); (off-time.Hour).Abs() > near || refused != "" {
-		t.Errorf("an hour ahead, it is off by %v", off)
+	a = ask(`{"number":3,"clock":{"offset_ns":3600000000000,"rate":1}}`)
+	if off := off(); (off-time.Hour).Abs() > near || a.Error != "" {
+		t.Errorf("an hour ahead, it is off by %v, %q", off, a.Error)
+	}
+	var server fakeServer
+	n.GoBy(&server)
+	ask(`{"number":4,"clock":{"offset_ns":5,"rate":2}}`)
+	if a := ask(`{"number":5}`); server != (fakeServer{5, 2}) || a.WallNS != 7 {
+		t.Errorf("the clock of a server was set to %+v, and read as %+v", server, a)
+	}
+	if a := ask(`{"number":6,"metrics":true}`); !strings.Contains(a.Metrics, "\nprocess_start_time_seconds ") {
+		t.Errorf("its metrics: %+v", a)
 	}
 	pass(history.PointGranted)
 	ask(`{"number":4,"pause_at":"granted"}`)
@@ -90,6 +97,12 @@ func TestOrders(t *testing.T) {
 	new(Points).Pass("x", "")
 	(*Points)(nil).Pass("x", "")
 }
+
+type fakeServer Skew
+
+func (s *fakeServer) Set(skew Skew) error { *s = fakeServer(skew); return nil }
+
+func (s *fakeServer) Now(context.Context) (time.Time, error) { return time.Unix(0, 7), nil }
 
 // TestPointsAreOnRecordBeforeTheStop: what a stopped process has recorded has left it.
 func TestPointsAreOnRecordBeforeTheStop(t *testing.T) {
@@ -135,5 +148,5 @@ func TestDisarmingWaitsForWhoIsAtThePoint(t *testing.T) {
 func TestALongOrderIsNone(t *testing.T) {
 	main := func(ctx context.Context, node *Node) error { <-ctx.Done(); return ctx.Err() }
 	stdin := io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("x"), 2*maxOrder)), bytes.NewReader([]byte("\n")))
-	must.Do(t, run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard, nil}, main))
+	must.Do(t, run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard}, main))
 }

@@ -72,7 +72,7 @@ func TestRunEndsWithStdinAndWritesEverything(t *testing.T) {
 		node.Recorder.Record(history.Event{Kind: history.KindRoom, State: "closed"})
 		return ctx.Err()
 	}
-	must.Do(t, run(t.Context(), writeConfig(t, config(t)), streams{stdin, &events, io.Discard, &log, nil}, main))
+	must.Do(t, run(t.Context(), writeConfig(t, config(t)), streams{stdin, &events, io.Discard, &log}, main))
 	got := decodeLines(t, events.Bytes())
 	if len(got) != 3 {
 		t.Fatalf("got %d events, want 3: %s", len(got), events.String())
@@ -93,7 +93,7 @@ func TestRunGivesUpAMainThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		main := func(context.Context, *Node) error { <-release; return nil }
-		err := run(t.Context(), path, streams{strings.NewReader(""), io.Discard, io.Discard, io.Discard, nil}, main)
+		err := run(t.Context(), path, streams{strings.NewReader(""), io.Discard, io.Discard, io.Discard}, main)
 		if err == nil || !strings.Contains(err.Error(), "did not end within 3s") {
 			t.Errorf("got %v", err)
 		}
@@ -105,7 +105,7 @@ func TestRunReportsMainsError(t *testing.T) {
 	broken := errors.New("port taken")
 	stdin, agent := io.Pipe()
 	defer func() { _ = agent.Close() }()
-	err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard, nil},
+	err := run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard},
 		func(context.Context, *Node) error { return broken })
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "worker worker-a-1") {
 		t.Errorf("got %v", err)
@@ -115,7 +115,6 @@ func TestRunReportsMainsError(t *testing.T) {
 func TestConfigIsReadStrictly(t *testing.T) {
 	for name, text := range map[string]string{
 		"unknown field": `{"name":"a","dir":"/x","colour":"red"}`,
-		"no name":       `{"dir":"/x"}`,
 		"trailing":      `{"name":"a","dir":"/x"} {}`,
 		"not JSON":      `name: a`,
 	} {
@@ -230,15 +229,6 @@ func TestRecorderReportsAFailedWrite(t *testing.T) {
 		t.Error("Close forgot the error")
 	}
 	_ = w.Close()
-}
-
-func TestWatchdogKillsWhatIsLeft(t *testing.T) {
-	in := WatchdogLine(100, true) + WatchdogLine(200, true) + WatchdogLine(100, false) + "+ 1\n+ -5\n+ x\nnonsense\n"
-	var killed []int
-	Watchdog(strings.NewReader(in), func(pid int) { killed = append(killed, pid) })
-	if len(killed) != 1 || killed[0] != 200 {
-		t.Errorf("killed %v, want only 200", killed)
-	}
 }
 
 func BenchmarkRecord(b *testing.B) {

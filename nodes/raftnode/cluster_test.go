@@ -27,10 +27,6 @@ import (
 // TestMain lets the test binary be its own locklab: node raft --config FILE.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "node" {
-		if os.Args[2] == "watchdog" { // where the kernel does not end processes with their agent
-			process.Watchdog(os.Stdin, process.KillGroup)
-			os.Exit(0)
-		}
 		if err := process.Run(context.Background(), os.Args[4], raftnode.Role().Main); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

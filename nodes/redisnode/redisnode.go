@@ -1,17 +1,22 @@
 package redisnode
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"locklab/nodes/fakeclock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -36,11 +41,16 @@ type Settings struct {
 	Replication Replication `json:"replication,omitzero"`
 }
 
-// DefaultSettings keep nothing on disk.
-func DefaultSettings() Settings { return Settings{Persistence: PersistNone} }
-
-// ErrInvalid is wrapped by errors about settings that cannot be used.
-var ErrInvalid = errors.New("redisnode: invalid")
+// Replication is what a server is told that is one of a primary and its replicas. They pass
+// addresses on to each other and to Sentinels, so that each must have one that is right for
+// all of them; the links of every host listen there (see chaos/link.Gates).
+type Replication struct {
+	// Announce is the address, IP:port, by which all others know the server. It dials them
+	// from that IP address too, by which links tell which server dials.
+	Announce string `json:"announce,omitzero"`
+	// Primary is the server that it follows at first, "" if it begins as the primary itself.
+	Primary string `json:"primary,omitzero"`
+}
 
 const serverName = "redis-server"
 
@@ -48,71 +58,75 @@ const serverName = "redis-server"
 // stand-in if that is not on PATH.
 func Role() role.Role {
 	r := role.Role{Name: Name, Ports: []string{Port}, ClientPort: Port}
-	path, err := exec.LookPath(serverName)
-	if err != nil {
-		r.Main, r.Command, r.Version = standIn, standInCommand, standInVersion
+	if _, err := exec.LookPath(serverName); err != nil {
+		r.Main, r.Version = standIn, standInVersion
 		return r
 	}
-	r.Command = func(n role.Node) (role.Command, error) { return serverCommand(path, n) }
-	r.Ready = ready
-	r.Version = func(context.Context) (string, error) { return serverVersion(path) }
-	r.Clock = serverTime
+	r.Main, r.FakeClock = runServer, true
+	r.Version = func(context.Context) (string, error) { return serverVersion() }
 	return r
 }
 
-// ParseSettings reads settings strictly. None mean DefaultSettings.
-func ParseSettings(raw []byte) (Settings, error) {
-	s := DefaultSettings()
-	if err := process.DecodeSettings(raw, &s); err != nil {
-		return Settings{}, err
+// runServer is redis-server as an agent's child process.
+func runServer(ctx context.Context, node *process.Node) error {
+	settings := Settings{Persistence: PersistNone}
+	if err := node.Decode(&settings); err != nil {
+		return err
 	}
-	if err := s.Replication.validate(); err != nil {
-		return Settings{}, err
-	}
-	switch s.Persistence {
-	case PersistNone, PersistEverySec, PersistAlways:
-		return s, nil
-	}
-	return Settings{}, fmt.Errorf("persistence %q: want none, everysec or always: %w", s.Persistence, ErrInvalid)
-}
-
-// serverCommand writes redis.conf into the node's directory.
-func serverCommand(path string, n role.Node) (role.Command, error) {
-	settings, err := ParseSettings(n.Settings)
-	if err != nil {
-		return role.Command{}, err
-	}
-	text, err := serverConfig(settings, n.Dir, n.Addrs[Port])
-	if err != nil {
-		return role.Command{}, err
-	}
-	file := filepath.Join(n.Dir, "redis.conf")
-	if settings.Replication != (Replication{}) { // whom it follows is what Sentinel wrote there
-		return role.Command{Path: path, Args: []string{file}}, writeOnce(file, text)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return role.Command{}, fmt.Errorf("write redis config: %w", err)
-	}
-	return role.Command{Path: path, Args: []string{file}}, nil
-}
-
-// ready waits until the server answers and, if it is a replica that is new, until it has all
-// that its primary has.
-func ready(ctx context.Context, n role.Node) error {
-	settings, err := ParseSettings(n.Settings)
+	addr := node.Addrs[Port]
+	text, err := serverConfig(settings, node.Dir, addr)
 	if err != nil {
 		return err
 	}
-	addr := n.Addrs[Port]
-	if settings.Replication.Primary == "" {
-		return awaitPong(ctx, addr)
+	p := program{addr: addr, config: text, keeps: settings.Replication != Replication{}}
+	if settings.Replication.Primary != "" {
+		p.joined = func(ctx context.Context) error { return follows(ctx, addr) }
 	}
-	return onceReady(ctx, n, addr, func() error { return follows(ctx, addr) })
+	return p.run(ctx, node)
+}
+
+// program is a redis-server to run.
+type program struct {
+	addr   string
+	config string
+	// keeps says that the server goes on to change its configuration: one that is there stays.
+	keeps bool
+	// joined says that a new server has found the others; nil if it needs none. One that returns
+	// with its data is back, even if it is alone.
+	joined func(context.Context) error
+	args   []string
+}
+
+func (p program) run(ctx context.Context, node *process.Node) error {
+	file := filepath.Join(node.Dir, "redis.conf")
+	_, err := os.Stat(file)
+	returns := err == nil
+	if !returns || !p.keeps {
+		if err := os.WriteFile(file, []byte(p.config), 0o600); err != nil {
+			return fmt.Errorf("write redis config: %w", err)
+		}
+	}
+	cmd := exec.Command(serverName, append([]string{file}, p.args...)...) //nolint:noctx // Serve ends it
+	if node.FakeClock {
+		now := func(ctx context.Context) (time.Time, error) { return serverTime(ctx, p.addr) }
+		if err := fakeclock.Give(node, cmd, now); err != nil {
+			return err
+		}
+	}
+	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
+		return role.Await(ctx, "redis at "+p.addr, func() error {
+			err := ping(ctx, p.addr)
+			if err == nil && p.joined != nil && !returns {
+				err = p.joined(ctx)
+			}
+			return err
+		})
+	})
 }
 
 // serverConfig is the text of redis.conf.
 func serverConfig(s Settings, dir, addr string) (string, error) {
-	lines, err := commonLines(dir, addr)
+	lines, err := commonLines(dir, addr, s.Replication.Announce)
 	if err != nil {
 		return "", err
 	}
@@ -127,75 +141,97 @@ func serverConfig(s Settings, dir, addr string) (string, error) {
 	} else {
 		lines = append(lines, "appendonly yes", "appendfsync "+s.Persistence)
 	}
-	more, err := s.Replication.lines()
-	return strings.Join(append(lines, more...), "\n") + "\n", err
+	if s.Replication.Announce != "" {
+		host, port, _ := net.SplitHostPort(s.Replication.Announce) // the controller's own
+		lines = append(lines, "replica-announce-ip "+host, "replica-announce-port "+port,
+			"repl-diskless-sync yes", "repl-diskless-sync-delay 0") // there are no others to wait for
+	}
+	if s.Replication.Primary != "" {
+		lines = append(lines, "replicaof "+strings.Replace(s.Replication.Primary, ":", " ", 1))
+	}
+	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// commonLines are those of every configuration, Sentinel's too.
-func commonLines(dir, addr string) ([]string, error) {
+// commonLines are those of every configuration, Sentinel's too. A server that announces an address
+// dials from it; one that is too old for that is right where it is the only such node of its machine.
+func commonLines(dir, addr, announce string) ([]string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("address %q of port %q: want host:port: %w", addr, Port, ErrInvalid)
-	}
-	if strings.ContainsAny(dir, "\r\n\x00") || strings.ContainsAny(addr, " \t\r\n\x00\"") {
-		return nil, fmt.Errorf("directory %q, address %q: no place for control characters or quotes: %w", dir, addr, ErrInvalid)
+		return nil, fmt.Errorf("address of port %s: %w", Port, err)
 	}
 	lines := []string{
+		"bind " + host,
 		"port " + port,
+		"protected-mode no", // other hosts connect without a password; the network around them is private
 		"daemonize no",
 		"supervised no",
 		"logfile \"\"", // to the agent's log file
 		"loglevel notice",
 		"always-show-logo no",
-		"dir " + quoted(dir),
+		fmt.Sprintf("dir %q", dir),
 		"tcp-backlog 128",
 	}
-	if host != "" {
-		lines = append(lines, "bind "+host)
+	if announce == "" {
+		return lines, nil
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		// Other hosts connect without a password; the network around them is private.
-		lines = append(lines, "protected-mode no")
+	version, err := serverVersion()
+	if err == nil && dialsFrom(version) {
+		ip, _, _ := net.SplitHostPort(announce) // the controller's own
+		lines = append(lines, "bind-source-addr "+ip)
 	}
-	return lines, nil
+	return lines, err
 }
 
-// quoted is a string as redis.conf reads it.
-func quoted(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+// dialsFrom says whether a server of the version has the directive bind-source-addr, which
+// came with Redis 7.0 and which every Valkey has.
+func dialsFrom(version string) bool {
+	name, number, _ := strings.Cut(version, " ")
+	major, _, _ := strings.Cut(number, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && (n >= 7 || strings.HasPrefix(name, "valkey"))
 }
 
-// awaitPong returns when the server answers PING, which it does not while it loads
-// its append-only file.
-func awaitPong(ctx context.Context, addr string) error {
-	return role.Await(ctx, "redis at "+addr, func() error { return ping(ctx, addr) })
+// clientOptions are for one question.
+func clientOptions(addr string) *redis.Options {
+	return &redis.Options{
+		Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, PoolSize: 1,
+		DialTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
 }
 
+// ping fails while the server loads its append-only file, too.
 func ping(ctx context.Context, addr string) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
+	client := redis.NewClient(clientOptions(addr))
+	defer func() { _ = client.Close() }() // nothing was written
+	return client.Ping(ctx).Err()
+}
+
+// follows says whether a replica has all that its primary has.
+func follows(ctx context.Context, addr string) error {
+	client := redis.NewClient(clientOptions(addr))
+	defer func() { _ = client.Close() }() // nothing was written
+	info, err := client.Info(ctx, "replication").Result()
+	if err == nil && !strings.Contains(info, "master_link_status:up") {
+		err = errors.New("it does not follow its primary")
+	}
+	return err
+}
+
+// serverTime asks a server for its wall clock, by which keys expire.
+func serverTime(ctx context.Context, addr string) (time.Time, error) {
+	client := redis.NewClient(clientOptions(addr))
+	defer func() { _ = client.Close() }() // nothing was written
+	at, err := client.Time(ctx).Result()
 	if err != nil {
-		return fmt.Errorf("ping: %w", err)
+		return time.Time{}, fmt.Errorf("ask redis at %s for the time: %w", addr, err)
 	}
-	defer func() { _ = conn.Close() }()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
-		return fmt.Errorf("ping: %w", err)
-	}
-	line, err := bufio.NewReader(io.LimitReader(conn, 256)).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("ping: %w", err)
-	}
-	if answer := strings.TrimSpace(line); answer != "+PONG" {
-		return fmt.Errorf("ping: the server answered %q", answer)
-	}
-	return nil
+	return at, nil
 }
 
 // serverVersion asks the server itself: what is called redis-server may be Valkey.
-func serverVersion(path string) (string, error) {
-	out, err := exec.Command(path, "--version").Output() //nolint:noctx // it answers at once
+func serverVersion() (string, error) {
+	out, err := exec.Command(serverName, "--version").Output() //nolint:noctx // it answers at once
 	if err != nil {
 		return "", fmt.Errorf("ask redis-server for its version: %w", err)
 	}

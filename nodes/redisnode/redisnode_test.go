@@ -2,64 +2,38 @@ package redisnode
 
 import (
 	"context"
-	"errors"
-	"net"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"locklab/internal/httpapi"
 	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/redlock"
+	"locklab/nodes/agent"
+	"locklab/nodes/fakeclock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestParseSettings(t *testing.T) {
-	tests := []struct {
-		in   string
-		want string
-		err  error
-	}{
-		{``, PersistNone, nil},
-		{`{}`, PersistNone, nil},
-		{`{"persistence":"always"}`, PersistAlways, nil},
-		{`{"persistence":"everysec"}`, PersistEverySec, nil},
-		{`{"persistence":"sometimes"}`, "", ErrInvalid},
-		{`{"persistence":""}`, "", ErrInvalid},
-		{`{"persistent":"none"}`, "", process.ErrInvalid},
-		{`{"persistence":"none"} x`, "", process.ErrInvalid},
-		{`[`, "", process.ErrInvalid},
-	}
-	for _, tt := range tests {
-		got, err := ParseSettings([]byte(tt.in))
-		if !errors.Is(err, tt.err) || got.Persistence != tt.want {
-			t.Errorf("%s: got %q, %v; want %q, %v", tt.in, got.Persistence, err, tt.want, tt.err)
+// TestMain lets the test binary be the locklab that the agent runs: node ROLE --config FILE.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 4 && os.Args[1] == "node" {
+		if err := process.Run(context.Background(), os.Args[4], Role().Main); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
 		}
+		return
 	}
-}
-
-func FuzzParseSettings(f *testing.F) {
-	f.Add([]byte(`{"persistence":"always"}`))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		s, err := ParseSettings(in)
-		if err == nil && s.Persistence != PersistNone && s.Persistence != PersistEverySec && s.Persistence != PersistAlways {
-			t.Errorf("%q gave %q", in, s.Persistence)
-		}
-	})
+	goleak.VerifyTestMain(m)
 }
 
 func TestServerConfig(t *testing.T) {
@@ -70,9 +44,11 @@ func TestServerConfig(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, text)
 		}
 	}
-	for _, bad := range [][2]string{{"/a", "nonsense"}, {"/a\nsave 1 1", "127.0.0.1:1"}, {"/a", "127.0.0.1 \nx:1"}} {
-		if _, err := serverConfig(DefaultSettings(), bad[0], bad[1]); !errors.Is(err, ErrInvalid) {
-			t.Errorf("dir %q, addr %q: want ErrInvalid, got %v", bad[0], bad[1], err)
+	text, err = serverConfig(Settings{Replication: Replication{Announce: "127.1.0.1:2", Primary: "127.1.0.2:2"}}, "/a", "127.0.0.1:7")
+	must.Do(t, err)
+	for _, line := range []string{"bind-source-addr 127.1.0.1", "replica-announce-ip 127.1.0.1", "replica-announce-port 2", "replicaof 127.1.0.2 2"} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("no line %s in\n%s", line, text)
 		}
 	}
 }
@@ -93,101 +69,59 @@ func TestVersionKeepsTheServersName(t *testing.T) {
 	}
 }
 
-// TestServer runs the real server as an agent would, with data that is to survive
-// and without.
-func TestServer(t *testing.T) {
-	r := Role()
-	if r.Main != nil || r.Name != Name {
-		t.Fatalf("role %q, own %v: want redis-server itself, which must be on PATH", r.Name, r.Main != nil)
-	}
-	if v, err := r.Version(t.Context()); err != nil || !strings.HasPrefix(v, "redis-server ") {
-		t.Errorf("version %q, %v", v, err)
-	}
-	for persistence, survives := range map[string]bool{PersistNone: false, PersistAlways: true} {
-		t.Run(persistence, func(t *testing.T) {
-			settings, _ := json.Marshal(Settings{Persistence: persistence})
-			n := role.Node{Name: "redis-1", Dir: filepath.Join(t.TempDir(), `with "quotes" and spaces`), Settings: settings}
-			must.Do(t, os.Mkdir(n.Dir, 0o700))
-			n.Addrs = map[string]string{Port: locktest.FreeAddr(t)}
-			stop := startServer(t, r, n)
-			client := redis.NewClient(&redis.Options{Addr: n.Addrs[Port]})
-			defer func() { _ = client.Close() }()
-			must.Do(t, client.Set(t.Context(), "k", "v", 0).Err())
-			stop()
-			stop = startServer(t, r, n)
-			defer stop()
-			got, err := client.Exists(t.Context(), "k").Result()
-			if err != nil || (got == 1) != survives {
-				t.Errorf("after SIGKILL the key exists %d times, %v; want survival %v", got, err, survives)
-			}
-		})
-	}
-}
-
-func startServer(t *testing.T, r role.Role, n role.Node) (stop func()) {
+// start has an agent start a server.
+func start(t *testing.T, settings string, fakeClock bool) (a *agent.Client, client *redis.Client) {
 	t.Helper()
-	command, err := r.Command(n)
+	exe, err := os.Executable()
 	must.Do(t, err)
-	cmd := exec.Command(command.Path, command.Args...)
-	cmd.Env = append(os.Environ(), command.Env...)
-	must.Do(t, cmd.Start())
-	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGKILL)
-		_ = cmd.Wait()
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := r.Ready(ctx, n); err != nil {
-		stop()
-		t.Fatal(err)
-	}
-	return stop
+	c := agent.DefaultConfig()
+	c.Host, c.Token, c.Executable, c.Roles = "h", httpapi.NewToken(), exe, []role.Role{Role()}
+	c.DataDir = filepath.Join(t.TempDir(), `with "quotes" and spaces`)
+	host, err := agent.New(c)
+	must.Do(t, err)
+	a = agent.NewClient(host.URL(), c.Token)
+	t.Cleanup(func() { a.Close(); must.Do(t, host.Close()) })
+	addrs, err := a.Reserve(t.Context(), "redis-1", Name)
+	must.Do(t, err)
+	must.Do(t, a.Start(t.Context(), agent.NodeSpec{Name: "redis-1", Role: Name, Settings: []byte(settings), FakeClock: fakeClock}))
+	client = redis.NewClient(&redis.Options{Addr: addrs[Port]})
+	t.Cleanup(func() { _ = client.Close() })
+	return a, client
 }
 
-func TestReadyEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := awaitPong(ctx, locktest.FreeAddr(t)); !errors.Is(err, context.Canceled) {
-		t.Errorf("want the context's error, got %v", err)
+// TestServer runs the real server, with data that is to survive and without.
+func TestServer(t *testing.T) {
+	if v, err := Role().Version(t.Context()); err != nil || !strings.HasPrefix(v, "redis-server ") {
+		t.Fatalf("version %q, %v: want redis-server itself, which must be on PATH", v, err)
 	}
-}
-
-// startStandIn returns the address of a stand-in that the test ends.
-func startStandIn(tb testing.TB) string {
-	tb.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, done := make(chan net.Addr, 1), make(chan error, 1)
-	go func() { done <- RunStandIn(ctx, "127.0.0.1:0", func(a net.Addr) { ready <- a }) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			tb.Error(err)
+	for persistence, survives := range map[string]int64{PersistNone: 0, PersistAlways: 1} {
+		a, client := start(t, `{"persistence":"`+persistence+`"}`, false)
+		must.Do(t, client.Set(t.Context(), "k", "v", 0).Err())
+		must.Do(t, a.Restart(t.Context(), "redis-1", agent.RestartOptions{}))
+		if got, err := client.Exists(t.Context(), "k").Result(); err != nil || got != survives {
+			t.Errorf("after SIGKILL the key exists %d times, %v; want %d", got, err, survives)
 		}
-	})
-	select {
-	case a := <-ready:
-		return a.String()
-	case err := <-done:
-		done <- err
-		tb.Fatal(err)
-		return ""
 	}
+}
+
+// startStandInForTest is a stand-in that the test ends.
+func startStandInForTest(t *testing.T, c clock.Clock) *miniredis.Miniredis {
+	t.Helper()
+	m, err := startStandIn("127.0.0.1:0", c)
+	must.Do(t, err)
+	t.Cleanup(m.Close)
+	return m
 }
 
 func TestWithoutServer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	r := Role()
-	if r.Main == nil || r.Name != Name {
-		t.Fatalf("role %q, own %v: want the stand-in", r.Name, r.Main != nil)
-	}
 	if v, err := r.Version(t.Context()); err != nil || !strings.Contains(v, "stand-in") {
 		t.Errorf("version %q, %v: want it to say what it is", v, err)
 	}
-	if _, err := r.Command(role.Node{Settings: []byte(`{"persistence":"none"}`)}); err != nil {
-		t.Error(err)
-	}
-	if _, err := r.Command(role.Node{Settings: []byte(`{"persistence":"always"}`)}); !errors.Is(err, ErrInvalid) {
-		t.Errorf("persistence=always: want ErrInvalid, got %v", err)
+	node := &process.Node{Config: process.Config{Settings: []byte(`{"persistence":"always"}`)}}
+	if err := r.Main(t.Context(), node); err == nil || !strings.Contains(err.Error(), "install redis-server") {
+		t.Errorf("persistence=always: %v", err)
 	}
 }
 
@@ -196,7 +130,7 @@ func TestWithoutServer(t *testing.T) {
 func TestStandInConforms(t *testing.T) {
 	var addrs []string
 	for range 3 {
-		addrs = append(addrs, startStandIn(t))
+		addrs = append(addrs, startStandInForTest(t, clock.System()).Addr())
 	}
 	fresh := func() {
 		for _, a := range addrs {
@@ -222,10 +156,9 @@ func (c steppedClock) Now() time.Time { return c.now() }
 // TestStandInAges moves the clock as a pause of the process does: what was there
 // grows old by the whole pause, what comes after it does not.
 func TestStandInAges(t *testing.T) {
-	m := newStandInForTest(t)
 	start := time.Now()
 	now := start
-	newAging(m, steppedClock{now: func() time.Time { return now }}).install()
+	m := startStandInForTest(t, steppedClock{now: func() time.Time { return now }})
 	client := redis.NewClient(&redis.Options{Addr: m.Addr(), PoolSize: 1})
 	defer func() { _ = client.Close() }()
 	ctx := t.Context()
@@ -253,10 +186,98 @@ func TestStandInAges(t *testing.T) {
 	}
 }
 
-func newStandInForTest(t *testing.T) *miniredis.Miniredis {
+// fakedServer is a client of a real server whose clock can be set, and read.
+func fakedServer(t *testing.T) (client *redis.Client, set func(offset time.Duration, rate float64), off func() time.Duration) {
 	t.Helper()
-	m := miniredis.NewMiniRedis()
-	must.Do(t, m.Start())
-	t.Cleanup(m.Close)
-	return m
+	if err := fakeclock.Missing(); err != nil {
+		t.Skip(err)
+	}
+	a, client := start(t, "{}", true)
+	set = func(offset time.Duration, rate float64) {
+		t.Helper()
+		must.Do(t, a.SetClock(t.Context(), "redis-1", process.Skew{Offset: offset, Rate: rate}))
+	}
+	return client, set, func() time.Duration {
+		t.Helper()
+		off, err := a.NodeClock(t.Context(), "redis-1")
+		must.Do(t, err)
+		return off
+	}
+}
+
+// TestClockDecidesWhatExpires: a real server whose wall clock jumps ahead forgets a key that
+// had a minute left, and says so when it is asked for the time; set right, it keeps the next.
+func TestClockDecidesWhatExpires(t *testing.T) {
+	client, set, off := fakedServer(t)
+	ctx := t.Context()
+	for _, step := range []time.Duration{2 * time.Minute, -2 * time.Minute} {
+		set(0, 1)
+		must.Do(t, client.Set(ctx, "key", "token", time.Minute).Err())
+		set(step, 1)
+		if off := off(); (off - step).Abs() > 30*time.Second {
+			t.Errorf("the server's clock is off by %v, want %v", off, step)
+		}
+		there, err := client.Exists(ctx, "key").Result()
+		if err != nil || (there == 1) != (step < 0) {
+			t.Errorf("after a step of %v, the key is there: %d, %v", step, there, err)
+		}
+	}
+}
+
+// TestARateDecidesWhenKeysExpire: on a real server whose clock runs five times as fast, a key
+// that had five seconds left is gone before a second and a half is over; and its clock shows it.
+func TestARateDecidesWhenKeysExpire(t *testing.T) {
+	client, set, off := fakedServer(t)
+	const life = 5 * time.Second
+	must.Do(t, client.Set(t.Context(), "key", "token", life).Err())
+	asked := clock.System().Now()
+	set(0, 5)
+	for {
+		there, err := client.Exists(t.Context(), "key").Result()
+		passed := clock.System().Now().Sub(asked)
+		if err != nil || there == 0 && passed < life/5-500*time.Millisecond {
+			t.Fatalf("after %v the key is there: %d, %v", passed, there, err)
+		}
+		if there == 0 {
+			break
+		}
+		if passed > life-time.Second {
+			t.Fatalf("after %v the key is still there", passed)
+		}
+		_ = clock.Sleep(t.Context(), 5*time.Millisecond)
+	}
+	passed := clock.System().Now().Sub(asked)
+	if off := off(); off < 4*passed/2 {
+		t.Errorf("after %v the clock is %v ahead", passed, off)
+	}
+	set(0, 1)
+	if off := off(); off.Abs() > time.Second {
+		t.Errorf("set right, the clock is %v ahead", off)
+	}
+}
+
+func TestSentinelConfig(t *testing.T) {
+	text, err := sentinelConfig(SentinelSettings{
+		Announce: "127.1.0.3:2", Primary: "127.1.0.1:2", Replicas: []string{"127.1.0.2:2"},
+		Others: []string{"127.1.0.4:2", "127.1.0.5:2"}, DownAfterMS: 500,
+	}, "/a", "127.0.0.1:7")
+	must.Do(t, err)
+	for _, line := range []string{
+		"port 7", "bind 127.0.0.1", "bind-source-addr 127.1.0.3", "sentinel announce-ip 127.1.0.3", "sentinel announce-port 2", "sentinel monitor lock 127.1.0.1 2 2",
+		"sentinel down-after-milliseconds lock 500", "sentinel known-replica lock 127.1.0.2 2", "sentinel known-sentinel lock 127.1.0.5 2 " + sentinelID("127.1.0.5:2"),
+	} {
+		if !strings.Contains("\n"+text, "\n"+line+"\n") {
+			t.Errorf("no line %s in\n%s", line, text)
+		}
+	}
+}
+
+func TestDialsFrom(t *testing.T) {
+	for version, want := range map[string]bool{
+		"redis-server 6.2.14": false, "redis-server 7.0.15": true, "redis-server 10.1": true, "valkey-server 8.0.1": true, "": false,
+	} {
+		if dialsFrom(version) != want {
+			t.Errorf("%q: want %v", version, want)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package redisnode
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -16,42 +15,39 @@ import (
 	"locklab/nodes/role"
 )
 
-func standInCommand(n role.Node) (role.Command, error) {
-	settings, err := ParseSettings(n.Settings)
-	if err != nil {
-		return role.Command{}, err
-	}
-	if settings.Persistence != PersistNone {
-		return role.Command{}, fmt.Errorf("persistence %q: the embedded stand-in keeps nothing on disk: install redis-server: %w", settings.Persistence, ErrInvalid)
-	}
-	if settings.Replication != (Replication{}) {
-		return role.Command{}, fmt.Errorf("replication: the embedded stand-in has none: install redis-server: %w", ErrInvalid)
-	}
-	return role.Command{}, nil // what is started is locklab itself, which the agent knows
-}
-
 // standIn is the stand-in as an agent's child process.
 func standIn(ctx context.Context, node *process.Node) error {
-	if _, err := ParseSettings(node.Settings); err != nil {
+	settings := Settings{Persistence: PersistNone}
+	if err := node.Decode(&settings); err != nil {
 		return err
 	}
-	return RunStandIn(ctx, node.Addrs[Port], func(net.Addr) { node.Ready() })
-}
-
-// RunStandIn serves the stand-in at the address until ctx ends. ready, if it is not
-// nil, is called with the address once it answers.
-func RunStandIn(ctx context.Context, addr string, ready func(net.Addr)) error {
-	m := miniredis.NewMiniRedis()
-	if err := m.StartAddr(addr); err != nil {
-		return fmt.Errorf("serve the redis stand-in: %w", err)
+	if settings != (Settings{Persistence: PersistNone}) {
+		return fmt.Errorf("persistence %q, replication %+v: the embedded stand-in has neither: install redis-server",
+			settings.Persistence, settings.Replication)
+	}
+	m, err := startStandIn(node.Addrs[Port], clock.System())
+	if err != nil {
+		return err
 	}
 	defer m.Close()
-	newAging(m, clock.System()).install()
-	if ready != nil {
-		ready(m.Server().Addr())
-	}
+	node.Ready()
 	<-ctx.Done()
 	return nil
+}
+
+func startStandIn(addr string, c clock.Clock) (*miniredis.Miniredis, error) {
+	m := miniredis.NewMiniRedis()
+	if err := m.StartAddr(addr); err != nil {
+		return nil, fmt.Errorf("serve the redis stand-in: %w", err)
+	}
+	a := &aging{m: m, clock: c, until: c.Now(), peers: map[*server.Peer]struct{}{}}
+	m.Server().SetPreHook(func(p *server.Peer, _ string, _ ...string) bool {
+		if a.isConnection(p) {
+			a.catchUp()
+		}
+		return false
+	})
+	return m, nil
 }
 
 // aging makes keys grow old. miniredis has no clock of its own: keys live until it
@@ -69,22 +65,6 @@ type aging struct {
 	// catchUp waits for under timeMu.
 	peersMu sync.Mutex
 	peers   map[*server.Peer]struct{} // connections, as opposed to the inside of scripts
-}
-
-// resolution is how exact the life of a key is.
-const resolution = time.Millisecond
-
-func newAging(m *miniredis.Miniredis, c clock.Clock) *aging {
-	return &aging{m: m, clock: c, until: c.Now(), peers: map[*server.Peer]struct{}{}}
-}
-
-func (a *aging) install() {
-	a.m.Server().SetPreHook(func(p *server.Peer, _ string, _ ...string) bool {
-		if a.isConnection(p) {
-			a.catchUp()
-		}
-		return false
-	})
 }
 
 // isConnection tells a connection from a call out of a script, which runs under
@@ -107,6 +87,9 @@ func (a *aging) isConnection(p *server.Peer) bool {
 	})
 	return true
 }
+
+// resolution is how exact the life of a key is.
+const resolution = time.Millisecond
 
 func (a *aging) catchUp() {
 	a.timeMu.Lock()

@@ -23,24 +23,9 @@ const (
 // installed: its figures are not the server's.
 const StandIn = "embedded stand-in"
 
-// Node is one node as its agent has prepared it.
-type Node struct {
-	Name string
-	// Dir is the node's data directory. It exists, and it survives a restart with data.
-	Dir string
-	// Addrs maps each port name of the role to the address (host:port) to listen on.
-	Addrs map[string]string
-	// Settings is what the controller sent: JSON, to be decoded strictly by the role.
-	Settings []byte
-	// Executable is the locklab binary itself, for roles that it implements.
-	Executable string
-}
-
-// Command is a program to start.
+// Command is what the agent must know to start a node, beside what every node gets.
 type Command struct {
-	Path string
-	Args []string // without the program's name
-	Env  []string // added to the agent's environment
+	Env []string // added to the agent's environment
 	// Spreads says that processes of it leave its process group, so that the agent must
 	// look for them when it kills or pauses the node.
 	Spreads bool
@@ -55,26 +40,22 @@ type Role struct {
 	Ports      []string
 	ClientPort string
 	PeerPorts  []string
-	// Main is for roles that locklab itself plays: what the node's process does. It speaks
-	// the agent's protocol: history events go to file descriptor 3 (the first of them a
-	// KindNode event with State "ready"), and it ends when its standard input ends.
+	// Main is what the node's process does.
 	Main process.Main
-	// Command validates the settings and says what to start.
-	Command func(Node) (Command, error)
-	// Ready blocks until the node answers; nil for roles with Main, which report it.
-	Ready func(context.Context, Node) error
+	// Command may refuse the settings before the process is started; nil is for roles of which there is
+	// nothing to know.
+	Command func(settings []byte) (Command, error)
 	// Leads says whether the node with this ClientPort leads the others; nil for roles
 	// without a leader.
 	Leads func(ctx context.Context, addr string) (bool, error)
 	// Primary asks the node with this ClientPort which server clients write to, for roles
 	// that decide that: its alias, and a number that grows whenever it is another one.
 	Primary func(ctx context.Context, addr string) (alias string, epoch uint64, err error)
-	// OwnClock and Points say of a role with Main that its work goes by [process.Node.Clock],
-	// and passes [process.Node.Points].
+	// OwnClock and Points say that its work goes by [process.Node.Clock], and passes
+	// [process.Node.Points].
 	OwnClock, Points bool
-	// Clock reads the wall clock of the node with this ClientPort; nil for roles whose
-	// clock cannot be set by [locklab/nodes/fakeclock].
-	Clock func(ctx context.Context, addr string) (time.Time, error)
+	// FakeClock says that it runs a server whose clock [locklab/nodes/fakeclock] can set.
+	FakeClock bool
 	// Starts is about how long it takes until it is ready, where that is long.
 	Starts time.Duration
 	// KeepsData is why no scenario may take its data away, "" if one may.

@@ -29,8 +29,8 @@ type Mount struct {
 func Role(mounts ...Mount) role.Role {
 	return role.Role{
 		Name: role.Worker, Ports: []string{Port}, ClientPort: Port, Main: func(ctx context.Context, node *process.Node) error { return runNode(ctx, node, mounts) },
-		Command: func(n role.Node) (role.Command, error) {
-			_, err := ParseSettings(n.Settings)
+		Command: func(settings []byte) (role.Command, error) {
+			_, err := ParseSettings(settings)
 			return role.Command{Env: process.Environment()}, err
 		},
 	}

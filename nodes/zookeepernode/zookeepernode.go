@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,20 +46,18 @@ type Settings struct {
 	Peers []Peer `json:"peers"`
 }
 
-// ErrInvalid is wrapped by errors about settings that cannot be used.
-var ErrInvalid = errors.New("zookeepernode: invalid")
-
 // Role is what an agent must know to run a server.
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortQuorum, PortElection}, ClientPort: PortClient,
-		PeerPorts: []string{PortQuorum, PortElection}, Main: run, Leads: leads, Version: version, Starts: 2500 * time.Millisecond,
-		Command: func(n role.Node) (role.Command, error) {
-			_, err := readSettings(n.Name, n.Settings)
-			return role.Command{}, err // the agent runs locklab, which runs ZooKeeper
+		PeerPorts: []string{PortQuorum, PortElection},
+		Main:      run, Leads: leads, Version: version, Starts: 2500 * time.Millisecond,
+		Missing: func() error {
+			_, _, err := program()
+			return err
 		},
-		Missing:   func() error { _, _, err := program(); return err },
-		KeepsData: "an ensemble most of whose servers forget what they have acknowledged begins again, and its tokens with it",
+		KeepsData: "an ensemble most of whose servers forget what they have acknowledged begins again, " +
+			"and its tokens with it",
 	}
 }
 
@@ -85,25 +82,6 @@ func program() (java, classes string, err error) {
 	return java, classes, nil
 }
 
-func readSettings(name string, raw []byte) (s Settings, err error) {
-	if err := process.DecodeSettings(raw, &s); err != nil {
-		return s, err
-	}
-	seen := map[string]bool{name: true}
-	for i, p := range s.Peers {
-		if p.Name == "" || seen[p.Name] {
-			return s, fmt.Errorf("peers[%d]: name %q: want that of another server: %w", i, p.Name, ErrInvalid)
-		}
-		seen[p.Name] = true
-		for _, addr := range []string{p.Quorum.Addr, p.Quorum.Link, p.Election.Addr, p.Election.Link} {
-			if _, err := netip.ParseAddrPort(addr); err != nil {
-				return s, fmt.Errorf("peers[%d]: address %q: want IP:port: %w", i, addr, ErrInvalid)
-			}
-		}
-	}
-	return s, nil
-}
-
 // The files in a server's directory, in which it runs.
 const (
 	config = "zoo.cfg"
@@ -113,8 +91,8 @@ const (
 
 // run is a server as an agent's child process.
 func run(ctx context.Context, node *process.Node) error {
-	settings, err := readSettings(node.Name, node.Settings)
-	if err != nil {
+	var settings Settings
+	if err := node.Decode(&settings); err != nil {
 		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -125,8 +103,7 @@ func run(ctx context.Context, node *process.Node) error {
 	for _, p := range settings.Peers {
 		links[p.Quorum.Addr], links[p.Election.Addr] = p.Quorum.Link, p.Election.Link
 	}
-	proxy := startProxy(listener, links)
-	defer proxy.close()
+	go proxy(listener, links)
 
 	_, err = os.Stat(filepath.Join(node.Dir, myID))
 	returns := err == nil
@@ -134,12 +111,21 @@ func run(ctx context.Context, node *process.Node) error {
 	if err != nil {
 		return err
 	}
-	// What goes within the host goes through the proxy too.
-	args = append([]string{"-DsocksProxyHost=127.0.0.1", "-DsocksProxyPort=" + proxy.port(), "-DsocksNonProxyHosts="}, args...)
+	args = append([]string{
+		"-DsocksProxyHost=127.0.0.1", fmt.Sprint("-DsocksProxyPort=", listener.Addr().(*net.TCPAddr).Port),
+		"-DsocksProxyVersion=4", "-DsocksNonProxyHosts=", // calls within the host go through the proxy too
+	}, args...)
 	cmd := exec.Command(java, args...) //nolint:noctx // Serve ends it
 	cmd.Dir = node.Dir
+	client := node.Addrs[PortClient]
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
-		return awaitServer(ctx, node.Addrs[PortClient], returns)
+		return role.Await(ctx, "zookeeper at "+client, func() error {
+			mode, err := ask(ctx, client)
+			if err == nil && mode == "" && !returns { // one that returns is back, even if it is alone
+				err = errors.New("it serves no clients: it has not found the others, or a leader")
+			}
+			return err
+		})
 	})
 }
 
@@ -164,7 +150,8 @@ func Prepare(dir, name string, addrs map[string]string, peers []Peer) (java stri
 	return java, []string{
 		"-Xms16m", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.jmx.log4j.disable=true",
-		"-Dzookeeper.preAllocSize=4096", "-Dzookeeper.leaderConnectDelayDuringRetryMs=200", "-Dzookeeper.fsync.warningthresholdms=60000",
+		"-Dzookeeper.preAllocSize=4096", "-Dzookeeper.leaderConnectDelayDuringRetryMs=200",
+		"-Dzookeeper.fsync.warningthresholdms=60000",
 		"-cp", classes, "org.apache.zookeeper.server.quorum.QuorumPeerMain", "./" + config,
 	}, nil
 }
@@ -176,51 +163,30 @@ const Tick = 500 * time.Millisecond
 // configure makes zoo.cfg, and the number of this server in it. It is the same on all servers
 // but for where clients call.
 func configure(name string, addrs map[string]string, peers []Peer) (text, id string, err error) {
-	client, err := netip.ParseAddrPort(addrs[PortClient])
+	host, port, err := net.SplitHostPort(addrs[PortClient])
 	if err != nil {
 		return "", "", fmt.Errorf("address of port %s: %w", PortClient, err)
 	}
 	lines := []string{
 		fmt.Sprint("tickTime=", Tick.Milliseconds()), "initLimit=20", "syncLimit=3",
 		fmt.Sprint("minSessionTimeout=", 2*Tick.Milliseconds()), "maxSessionTimeout=3600000", "maxClientCnxns=0",
-		"dataDir=./" + data, fmt.Sprint("clientPort=", client.Port()), "clientPortAddress=" + client.Addr().String(),
+		"dataDir=./" + data, "clientPort=" + port, "clientPortAddress=" + host,
 		"admin.enableServer=false", "4lw.commands.whitelist=srvr",
 	}
-	all := append(slices.Clone(peers), Peer{Name: name, Quorum: Port{Addr: addrs[PortQuorum]}, Election: Port{Addr: addrs[PortElection]}})
+	self := Peer{Name: name, Quorum: Port{Addr: addrs[PortQuorum]}, Election: Port{Addr: addrs[PortElection]}}
+	all := append(slices.Clone(peers), self)
 	slices.SortFunc(all, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
 	for i, p := range all {
-		quorum, err1 := netip.ParseAddrPort(p.Quorum.Addr)
-		election, err2 := netip.ParseAddrPort(p.Election.Addr)
-		if err := errors.Join(err1, err2); err != nil || quorum.Addr() != election.Addr() {
-			return "", "", fmt.Errorf("server %s: quorum %q, election %q: want IP:port, both with one IP: %w", p.Name, p.Quorum.Addr, p.Election.Addr, errors.Join(err, ErrInvalid))
+		_, port, err := net.SplitHostPort(p.Election.Addr)
+		if err != nil {
+			return "", "", fmt.Errorf("server %s: address of its elections: %w", p.Name, err)
 		}
-		lines = append(lines, fmt.Sprintf("server.%d=%s:%d", i+1, quorum, election.Port()))
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%s", i+1, p.Quorum.Addr, port))
 		if p.Name == name {
 			id = fmt.Sprintln(i + 1)
 		}
 	}
 	return strings.Join(lines, "\n") + "\n", id, nil
-}
-
-// awaitServer waits until a new server has found the others and a leader. One that returns
-// need not find anybody: it is back, even if it is alone.
-func awaitServer(ctx context.Context, client string, returns bool) error {
-	return role.Await(ctx, "zookeeper at "+client, func() error {
-		if !returns {
-			return serves(ctx, client)
-		}
-		_, err := ask(ctx, client)
-		return err
-	})
-}
-
-// serves says whether the server has found the others and a leader.
-func serves(ctx context.Context, client string) error {
-	mode, err := ask(ctx, client)
-	if err == nil && mode == "" {
-		err = errors.New("it serves nobody")
-	}
-	return err
 }
 
 func leads(ctx context.Context, addr string) (bool, error) {
@@ -262,7 +228,7 @@ func version(ctx context.Context) (string, error) {
 	_, rest, found := strings.Cut(string(out), "Apache ZooKeeper, version ")
 	number, _, _ := strings.Cut(rest, " ")
 	if err != nil || !found || number == "" {
-		return "", fmt.Errorf("ask ZooKeeper for its version: it printed %q: %w", out, errors.Join(err, ErrInvalid))
+		return "", fmt.Errorf("ask ZooKeeper for its version: it printed %q: %w", out, errors.Join(err, process.ErrInvalid))
 	}
 	return "ZooKeeper " + number, nil
 }

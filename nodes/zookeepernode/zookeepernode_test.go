@@ -36,21 +36,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/signal.loop"))
 }
 
-func TestSettings(t *testing.T) {
-	const peer = `{"peers":[{"name":%q,"quorum":{"addr":%q,"link":"127.0.0.1:1"},"election":{"addr":"127.0.0.1:2","link":%q}}]}`
-	for raw, want := range map[string]error{
-		fmt.Sprintf(peer, "b", "127.0.0.1:3", "127.0.0.1:4"): nil,
-		fmt.Sprintf(peer, "a", "127.0.0.1:3", "127.0.0.1:4"): zookeepernode.ErrInvalid, // itself
-		fmt.Sprintf(peer, "b", "localhost:3", "127.0.0.1:4"): zookeepernode.ErrInvalid,
-		fmt.Sprintf(peer, "b", "127.0.0.1:3", "nonsense"):    zookeepernode.ErrInvalid,
-		`{"pears":[]}`: process.ErrInvalid,
-	} {
-		if _, err := zookeepernode.Role().Command(role.Node{Name: "a", Settings: []byte(raw)}); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", raw, err, want)
-		}
-	}
-}
-
 // ensemble is three real servers, started by an agent, with a link for each way from one to
 // another.
 type ensemble struct {

@@ -198,7 +198,7 @@ func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, pro
 		return diskfault.Missing()
 	case !clock || r.OwnClock:
 		return nil
-	case r.Clock == nil:
+	case !r.FakeClock:
 		wrong = fmt.Sprintf("the clock of %s cannot be set: want servers of another role than %s", node, r.Name)
 	case here:
 		return fakeclock.Missing()

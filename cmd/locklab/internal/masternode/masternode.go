@@ -47,8 +47,8 @@ func Role(programs catalog.Programs) role.Role {
 	return role.Role{
 		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer},
 		Main: run, OwnClock: true, Points: true,
-		Command: func(n role.Node) (role.Command, error) {
-			all, _, err := parse(n.Settings)
+		Command: func(settings []byte) (role.Command, error) {
+			all, _, err := parse(settings)
 			if err != nil {
 				return role.Command{}, err
 			}
