@@ -2,7 +2,6 @@ package locks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -46,53 +45,51 @@ func (c *Calls) Wait() { c.running.Wait() }
 
 // Acquire runs a library's acquisition, and waits for it until ctx is done and Patience
 // longer. A lease that comes later is released.
-func (c *Calls) Acquire(ctx context.Context, acquire func() (Lease, error)) (lease Lease, err error) {
-	type outcome struct {
-		lease Lease
-		err   error
-	}
-	o, err := beside(ctx, c, func() outcome {
-		lease, err := acquire()
-		return outcome{lease, err}
-	}, func(o outcome) {
-		if o.err == nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
-			defer cancel()
-			_ = o.lease.Release(ctx) // its caller has gone: the outcome is unknown
-		}
+func (c *Calls) Acquire(ctx context.Context, acquire func() (Lease, error)) (Lease, error) {
+	var lease Lease
+	err := c.beside(ctx, func() (err error) {
+		lease, err = acquire()
+		return err
+	}, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
+		defer cancel()
+		_ = lease.Release(ctx) // its caller has gone: the outcome is unknown
 	})
-	return o.lease, errors.Join(o.err, err)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
 }
 
 // Release runs a library's release in the same way.
 func (c *Calls) Release(ctx context.Context, release func() error) error {
-	failed, err := beside(ctx, c, release, func(error) {})
-	return errors.Join(failed, err)
+	return c.beside(ctx, release, func() {})
 }
 
-// beside runs call in a goroutine of its own. If that outlives its caller, late gets what came of
-// it, and the error is ErrUnknown; it is ErrClosed if nothing was begun.
-func beside[T any](ctx context.Context, c *Calls, call func() T, late func(T)) (result T, err error) {
-	ended, gone := make(chan T), make(chan struct{})
-	begun := c.Go(func() {
-		result := call()
+// beside runs call in a goroutine of its own. If that outlives its caller and then succeeds, late follows, and the
+// error is ErrUnknown; it is ErrClosed if nothing was begun.
+func (c *Calls) beside(ctx context.Context, call func() error, late func()) error {
+	ended, gone := make(chan error), make(chan struct{})
+	if !c.Go(func() {
+		err := call()
 		select {
-		case ended <- result:
+		case ended <- err:
 		case <-gone:
-			late(result)
+			if err == nil {
+				late()
+			}
 		}
-	})
-	if !begun {
-		return result, ErrClosed
+	}) {
+		return ErrClosed
 	}
 	select {
-	case result = <-ended:
-		return result, nil
+	case err := <-ended:
+		return err
 	case <-ctx.Done():
 	}
-	if result, came := clock.Await(clock.System(), Patience, ended); came {
-		return result, nil
+	if err, came := clock.Await(clock.System(), Patience, ended); came {
+		return err
 	}
 	close(gone)
-	return result, fmt.Errorf("%w: no answer in time: %w", ErrUnknown, ctx.Err())
+	return fmt.Errorf("%w: no answer in time: %w", ErrUnknown, ctx.Err())
 }

@@ -3,6 +3,8 @@ package locks
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -92,18 +94,13 @@ const ResourceBytesMax = 255
 // with control characters or what is not UTF-8 in them.
 func CheckAcquire(ctx context.Context, resource string) error {
 	if n := len(resource); n == 0 || n > ResourceBytesMax {
-		return fmt.Errorf("acquire: %w: %w: a resource name has 1 to %d bytes, this one has %d", ErrNotAcquired, ErrInvalid, ResourceBytesMax, n)
+		return fmt.Errorf("acquire: %w: %w: a resource name has 1 to %d bytes, this one has %d",
+			ErrNotAcquired, ErrInvalid, ResourceBytesMax, n)
 	}
-	plain := true // ASCII, as most names are
-	for i := range len(resource) {
-		c := resource[i]
-		if c < ' ' || c == 0x7f {
-			return badName(resource)
-		}
-		plain = plain && c < utf8.RuneSelf
-	}
-	if !plain && !utf8.ValidString(resource) {
-		return badName(resource)
+	control := func(c rune) bool { return c < ' ' || c == 0x7f }
+	if !utf8.ValidString(resource) || strings.ContainsFunc(resource, control) {
+		return fmt.Errorf("acquire: %w: %w: resource name %q has a control character or is not UTF-8",
+			ErrNotAcquired, ErrInvalid, resource)
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("acquire %q: %w: %w", resource, ErrNotAcquired, err)
@@ -111,6 +108,19 @@ func CheckAcquire(ctx context.Context, resource string) error {
 	return nil
 }
 
-func badName(resource string) error {
-	return fmt.Errorf("acquire: %w: %w: resource name %q has a control character or is not UTF-8", ErrNotAcquired, ErrInvalid, resource)
+// ReleaseOnce is what a [Lease] promises of Release: the first call releases, and all later
+// ones return what it returned. The zero value is ready.
+type ReleaseOnce struct {
+	once   sync.Once
+	result error
+}
+
+// Do calls release unless an earlier call has. Its error names the resource.
+func (r *ReleaseOnce) Do(resource string, release func() error) error {
+	r.once.Do(func() {
+		if err := release(); err != nil {
+			r.result = fmt.Errorf("release %q: %w", resource, err)
+		}
+	})
+	return r.result
 }

@@ -28,35 +28,38 @@ type Spec struct {
 // ParseSpec reads a spec. It does not know which names and options exist: the
 // lock that is built from the spec refuses what it does not know (see Reader).
 func ParseSpec(text string) (Spec, error) {
+	wrong := func(format string, args ...any) (Spec, error) {
+		return Spec{}, fmt.Errorf("lock %q: %s: %w", text, fmt.Sprintf(format, args...), ErrInvalid)
+	}
 	name, rest, hasOptions := strings.Cut(text, ":")
 	spec := Spec{Name: name, Options: map[string]string{}}
 	switch {
 	case text == "":
-		return Spec{}, fmt.Errorf("lock %q: want a name, such as redlock, or one with options, such as redlock:ttl=1s: %w", text, ErrInvalid)
+		return wrong("want a name, such as redlock, or one with options, such as redlock:ttl=1s")
 	case name == "" || strings.Contains(name, "="):
-		return Spec{}, fmt.Errorf("lock %q: options stand behind the lock that they are of, as in LOCK:%s: %w", text, strings.TrimPrefix(text, ":"), ErrInvalid)
+		return wrong("options stand behind the lock that they are of, as in LOCK:%s", strings.TrimPrefix(text, ":"))
 	case !validWord(name):
-		return Spec{}, fmt.Errorf("lock %q: a name is lower-case letters, digits and dashes: %w", text, ErrInvalid)
+		return wrong("a name is lower-case letters, digits and dashes")
 	case !hasOptions:
 		return spec, nil
 	case rest == "":
-		return Spec{}, fmt.Errorf("lock %q: nothing is behind the colon: want %s alone, or options as in %s:KEY=VALUE: %w", text, name, name, ErrInvalid)
+		return wrong("nothing is behind the colon: want %s alone, or options as in %s:KEY=VALUE", name, name)
 	case strings.Contains(rest, ":"):
-		return Spec{}, fmt.Errorf("lock %q: more than one colon: want commas behind the first, as in %s:VARIANT,KEY=VALUE: %w", text, name, ErrInvalid)
+		return wrong("more than one colon: want commas behind the first, as in %s:VARIANT,KEY=VALUE", name)
 	}
 	for field := range strings.SplitSeq(rest, ",") {
 		key, value, isPair := strings.Cut(field, "=")
+		_, twice := spec.Options[key]
 		switch {
 		case !validWord(key) || (isPair && value == ""):
-			return Spec{}, fmt.Errorf("lock %q: option %q should read key=value: %w", text, field, ErrInvalid)
+			return wrong("option %q should read key=value", field)
 		case !isPair && spec.Variant != "":
-			return Spec{}, fmt.Errorf("lock %q: two variants, %q and %q, where one is allowed: %w", text, spec.Variant, key, ErrInvalid)
+			return wrong("two variants, %q and %q, where one is allowed", spec.Variant, key)
 		case !isPair:
 			spec.Variant = key
+		case twice:
+			return wrong("option %q is given twice", key)
 		default:
-			if _, twice := spec.Options[key]; twice {
-				return Spec{}, fmt.Errorf("lock %q: option %q is given twice: %w", text, key, ErrInvalid)
-			}
 			spec.Options[key] = value
 		}
 	}
@@ -64,12 +67,8 @@ func ParseSpec(text string) (Spec, error) {
 }
 
 func validWord(s string) bool {
-	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' {
-			return false
-		}
-	}
-	return s != ""
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
+	return s != "" && !strings.ContainsFunc(s, other)
 }
 
 // String is the canonical form: the variant first, options sorted by key.
@@ -134,18 +133,23 @@ func (s Spec) Reader() *Reader {
 	return r
 }
 
+// fail keeps the first thing that is wrong.
+func (r *Reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("lock %q: %s: %w", r.spec, fmt.Sprintf(format, args...), ErrInvalid)
+	}
+}
+
 // read reads an option with parse, which says whether its value is right: what is wanted.
 func read[T any](r *Reader, o Option, wanted string, byDefault T, parse func(text string) (T, bool)) T {
 	r.asked = append(r.asked, o)
-	text, ok := r.spec.Options[o.Key]
-	if !ok {
+	text, given := r.spec.Options[o.Key]
+	if !given {
 		return byDefault
 	}
 	value, ok := parse(text)
 	if !ok {
-		if r.err == nil {
-			r.err = fmt.Errorf("lock %q: %s=%s: want %s: %w", r.spec, o.Key, text, wanted, ErrInvalid)
-		}
+		r.fail("%s=%s: want %s", o.Key, text, wanted)
 		return byDefault
 	}
 	return value
@@ -154,21 +158,20 @@ func read[T any](r *Reader, o Option, wanted string, byDefault T, parse func(tex
 // Choice reads an option that is one of the choices; the first is the default. Here as below,
 // does is what the option is or changes.
 func (r *Reader) Choice(key, does string, choices ...string) string {
-	o := Option{Key: key, Does: does, Values: choices, Default: choices[0]}
-	return read(r, o, "one of "+strings.Join(choices, ", "), choices[0], func(text string) (string, bool) {
+	return r.choice(key, does, choices[0], choices, "one of "+strings.Join(choices, ", "))
+}
+
+func (r *Reader) choice(key, does, byDefault string, choices []string, wanted string) string {
+	o := Option{Key: key, Does: does, Values: choices, Default: byDefault}
+	return read(r, o, wanted, byDefault, func(text string) (string, bool) {
 		return text, slices.Contains(choices, text)
 	})
 }
 
 // Bool reads on or off.
 func (r *Reader) Bool(key, does string, byDefault bool) bool {
-	o := Option{Key: key, Does: does, Values: []string{"on", "off"}, Default: "off"}
-	if byDefault {
-		o.Default = "on"
-	}
-	return read(r, o, "on or off", byDefault, func(text string) (bool, bool) {
-		return text == "on", text == "on" || text == "off"
-	})
+	usual := map[bool]string{true: "on", false: "off"}[byDefault]
+	return r.choice(key, does, usual, []string{"on", "off"}, "on or off") == "on"
 }
 
 // DurationMax is the longest duration of an option, a year. Sums and multiples of such
@@ -182,7 +185,8 @@ func (r *Reader) Duration(key, does string, byDefault time.Duration) time.Durati
 	if byDefault != 0 {
 		o.Default = byDefault.String()
 	}
-	return read(r, o, "a positive duration such as 250ms, at most 8760h", byDefault, func(text string) (time.Duration, bool) {
+	const wanted = "a positive duration such as 250ms, at most 8760h"
+	return read(r, o, wanted, byDefault, func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d > 0 && d <= DurationMax
 	})
@@ -190,7 +194,9 @@ func (r *Reader) Duration(key, does string, byDefault time.Duration) time.Durati
 
 // Int reads a whole number within the bounds, both inclusive.
 func (r *Reader) Int(key, does string, byDefault, low, high int) int {
-	o := Option{Key: key, Does: does, Values: []string{"N"}, Open: true, Default: strconv.Itoa(byDefault), Least: low, Most: high}
+	o := Option{
+		Key: key, Does: does, Values: []string{"N"}, Open: true, Default: strconv.Itoa(byDefault), Least: low, Most: high,
+	}
 	return read(r, o, fmt.Sprintf("a whole number from %d to %d", low, high), byDefault, func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && n >= low && n <= high
@@ -203,42 +209,72 @@ func (r *Reader) Variant(known ...Variant) string {
 	return r.spec.Variant
 }
 
-// Err is the first thing that was wrong, an option that nobody asked for included.
+// Err is what is wrong: a variant that there is not, a value, or an option that nothing read.
 func (r *Reader) Err() error {
-	var known []string
+	var keys, variants []string
 	for _, o := range r.asked {
-		known = append(known, o.Key)
+		keys = append(keys, o.Key)
 	}
-	slices.Sort(known)
-	if err := r.checkVariant(known); err != nil {
-		return err
+	for _, v := range r.variants {
+		variants = append(variants, v.Name)
 	}
-	if r.err != nil {
-		return r.err
-	}
-	for _, key := range slices.Sorted(maps.Keys(r.spec.Options)) {
-		if !slices.Contains(known, key) {
-			return fmt.Errorf("lock %q: unknown option %q (known: %s)%s: %w", r.spec, key, cmp.Or(strings.Join(known, ", "), "none"), nearest.Hint(key, known), ErrInvalid)
+	slices.Sort(keys)
+	if word := r.spec.Variant; word != "" && !slices.Contains(variants, word) {
+		r.err = nil // the options of another variant may be others
+		switch {
+		case slices.Contains(keys, word):
+			r.fail("option %q has no value: want %s=VALUE", word, word)
+		case len(variants) == 0:
+			r.fail("unknown variant %q: it has none", word)
+		default:
+			r.fail("unknown variant %q: want one of %s%s", word, strings.Join(variants, ", "), nearest.Hint(word, variants))
 		}
 	}
-	return nil
+	for _, key := range slices.Sorted(maps.Keys(r.spec.Options)) {
+		if !slices.Contains(keys, key) {
+			known := cmp.Or(strings.Join(keys, ", "), "none")
+			r.fail("unknown option %q (known: %s)%s", key, known, nearest.Hint(key, keys))
+		}
+	}
+	return r.err
 }
 
-// checkVariant refuses a bare word that is none of the variants, and says so if it is the key of
-// an option that was given no value.
-func (r *Reader) checkVariant(keys []string) error {
-	word := r.spec.Variant
-	var names []string
-	for _, v := range r.variants {
-		names = append(names, v.Name)
-	}
-	switch {
-	case word == "" || slices.Contains(names, word):
-		return nil
-	case slices.Contains(keys, word):
-		return fmt.Errorf("lock %q: option %q has no value: want %s=VALUE: %w", r.spec, word, word, ErrInvalid)
-	case len(names) == 0:
-		return fmt.Errorf("lock %q: unknown variant %q: it has none: %w", r.spec, word, ErrInvalid)
-	}
-	return fmt.Errorf("lock %q: unknown variant %q: want one of %s%s: %w", r.spec, word, strings.Join(names, ", "), nearest.Hint(word, names), ErrInvalid)
+// Traits are what a lock is, as far as it decides what a fault does to it.
+type Traits struct {
+	Agree   string `json:"agree"`             // one of the Agree constants
+	Lease   string `json:"lease,omitempty"`   // one of the Lease constants; "" if holds are no leases
+	Keeps   string `json:"keeps,omitempty"`   // one of the Keeps constants, of the servers; "" without any
+	Replica string `json:"replica,omitempty"` // one of the Replica constants; "" if there is none
+	Tokens  bool   `json:"tokens"`            // every grant has a higher token than the one before it
 }
+
+// Who has to agree before one client holds.
+const (
+	AgreeUnknown   = "unknown" // of locks that do not say it
+	AgreeNobody    = "nobody"
+	AgreeServer    = "one-server"
+	AgreeServers   = "majority-of-servers"
+	AgreePeers     = "majority-of-peers"
+	AgreeConnected = "connected-peers" // all peers that are not taken for dead
+	AgreeAll       = "all-peers"
+)
+
+// By whose clock a hold ends that is not released.
+const (
+	LeaseOwn    = "own-clock"    // a monotonic clock, which no step moves
+	LeaseServer = "server-clock" // the wall clock of the servers
+	LeaseClient = "client-clock" // the wall clock of the clients
+)
+
+// How much of what was acknowledged is there after a crash.
+const (
+	KeepsNothing    = "nothing"
+	KeepsEachSecond = "each-second" // what was synced, once a second
+	KeepsEverything = "everything"
+)
+
+// Whether another server may take the place of the one that has to agree.
+const (
+	ReplicaAsync = "asynchronous" // it may lack the last grants
+	ReplicaAcked = "acknowledged" // it has every grant before the client does
+)

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"locklab/internal/httpapi"
 )
@@ -68,7 +69,9 @@ type Client struct{ http *httpapi.Client }
 
 // NewClient controls the host whose agent has the URL and the token.
 func NewClient(agentURL, token string) *Client {
-	config := httpapi.ClientConfig{Name: "links of agent", Token: token, Kinds: kinds(), Repeatable: true}
+	config := httpapi.ClientConfig{
+		Name: "links of agent", Token: token, Kinds: kinds(), Repeatable: true, Timeout: 5 * time.Second,
+	}
 	return &Client{httpapi.NewClient(agentURL, config)}
 }
 

@@ -23,7 +23,9 @@ type ClientConfig struct {
 	// Hint is what to do when there is no answer.
 	Hint  string
 	Token string // that requests bear, if any
-	Kinds []Kind // the API's own
+	// Timeout bounds each Call; 0 does not.
+	Timeout time.Duration
+	Kinds   []Kind // the API's own
 	// Conns bounds the connections; 0 does not, and keeps 8 that are idle.
 	Conns int
 	// Trace gives the value of the header Traceparent for a request, "" for none; nil is
@@ -86,6 +88,11 @@ func (c *Client) URL() string { return c.url }
 // Call sends one request: in as JSON unless it is nil; the answer is decoded into out
 // unless that is nil. A *[]byte takes it as it is.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any) error {
+	if c.Timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+		ctx = limited
+	}
 	response, err := c.send(ctx, method, path, in)
 	if err != nil {
 		return err
@@ -109,6 +116,13 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 		return fmt.Errorf("call %s: %s %s: answer is not what was expected: %w", c, method, path, err)
 	}
 	return nil
+}
+
+// Within is the client with another Timeout.
+func (c *Client) Within(limit time.Duration) *Client {
+	with := *c
+	with.Timeout = limit
+	return &with
 }
 
 // Open asks for an answer to be read bit by bit. The caller closes its body.

@@ -6,96 +6,59 @@ package local
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 )
 
 // Locker holds the mutexes of one process. Waiters are served in order of arrival.
 type Locker struct {
-	mu     sync.Mutex
-	closed chan struct{}
-	queues map[string][]waiter // only of resources that somebody holds
+	closed  context.Context //nolint:containedctx // its end is the locker's
+	close   context.CancelFunc
+	mutexes sync.Map // resource -> mutex
 }
 
-// waiter is a claim that waits. It is granted by its close, done under Locker.mu.
-type waiter chan struct{}
+// mutex is full while it is held. Go serves those that wait to send in order.
+type mutex chan struct{}
 
 var _ locks.Locker = (*Locker)(nil)
 
 // New returns a Locker.
-func New() *Locker { return &Locker{closed: make(chan struct{}), queues: map[string][]waiter{}} }
+func New() *Locker {
+	l := &Locker{}
+	l.closed, l.close = context.WithCancel(context.Background())
+	return l
+}
 
 // Acquire waits in line for the resource.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	if signals.Closed(l.closed) {
-		l.mu.Unlock()
-		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
+	m, _ := l.mutexes.LoadOrStore(resource, make(mutex, 1))
+	if l.closed.Err() == nil {
+		select {
+		case m.(mutex) <- struct{}{}:
+			return &lease{locker: l, resource: resource, mutex: m.(mutex)}, nil
+		case <-ctx.Done():
+			return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
+		case <-l.closed.Done():
+		}
 	}
-	queue, held := l.queues[resource]
-	if !held {
-		l.queues[resource] = nil
-		l.mu.Unlock()
-		return &lease{locker: l, resource: resource}, nil
-	}
-	w := make(waiter)
-	l.queues[resource] = append(queue, w)
-	l.mu.Unlock()
-
-	select {
-	case <-w:
-		return &lease{locker: l, resource: resource}, nil
-	case <-ctx.Done():
-		l.abandon(resource, w)
-		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
-	case <-l.closed:
-		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
-	}
+	return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 }
 
 // Close ends all waits and counts all leases as lost.
 func (l *Locker) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !signals.Closed(l.closed) {
-		close(l.closed)
-		l.queues = map[string][]waiter{}
-	}
+	l.close()
 	return nil
-}
-
-// abandon takes a waiter out of the line, or passes on what it was just granted.
-func (l *Locker) abandon(resource string, w waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.queues[resource], w); i >= 0 {
-		l.queues[resource] = slices.Delete(l.queues[resource], i, i+1)
-		return
-	}
-	l.next(resource)
-}
-
-// next hands the resource on. The caller holds mu and gives up the resource.
-func (l *Locker) next(resource string) {
-	queue := l.queues[resource]
-	if len(queue) == 0 {
-		delete(l.queues, resource)
-		return
-	}
-	close(queue[0])
-	l.queues[resource] = queue[1:]
 }
 
 type lease struct {
 	locker   *Locker
 	resource string
+	mutex    mutex
 	release  locks.ReleaseOnce
 }
 
@@ -105,16 +68,14 @@ func (le *lease) Token() (locks.Token, bool) { return 0, false }
 
 func (le *lease) Expires() (time.Time, bool) { return time.Time{}, false }
 
-func (le *lease) Lost() <-chan struct{} { return le.locker.closed }
+func (le *lease) Lost() <-chan struct{} { return le.locker.closed.Done() }
 
 func (le *lease) Release(context.Context) error {
 	return le.release.Do(le.resource, func() error {
-		le.locker.mu.Lock()
-		defer le.locker.mu.Unlock()
-		if signals.Closed(le.locker.closed) {
+		if le.locker.closed.Err() != nil {
 			return locks.ErrNotHeld
 		}
-		le.locker.next(le.resource)
+		<-le.mutex
 		return nil
 	})
 }

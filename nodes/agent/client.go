@@ -22,10 +22,13 @@ import (
 // [httpapi.ErrUnreachable] when it said nothing.
 type Client struct{ *httpapi.Client }
 
+// callTimeout bounds a call, beside what the call itself is to wait for.
+const callTimeout = 15 * time.Second
+
 // NewClient calls the agent at a URL such as http://127.0.0.1:7500.
 func NewClient(agentURL, token string) *Client {
 	return &Client{httpapi.NewClient(agentURL, httpapi.ClientConfig{
-		Name: "agent", Hint: "want a running `locklab agent` there", Token: token, Kinds: kinds(),
+		Name: "agent", Hint: "want a running `locklab agent` there", Token: token, Kinds: kinds(), Timeout: callTimeout,
 	})}
 }
 
@@ -51,14 +54,14 @@ func (c *Client) Reserve(ctx context.Context, node, role string) (map[string]str
 	return addrs, err
 }
 
-// Start starts a node with an empty data directory and returns when it is ready.
+// Start starts a node with an empty data directory and returns when it is ready, or late for its agent.
 func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
-	return c.Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), spec, nil)
+	return c.Within(0).Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), spec, nil)
 }
 
 // Restart kills a node if it runs, starts it again after the delay and returns when it is ready.
 func (c *Client) Restart(ctx context.Context, node string, options RestartOptions) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "restart"), options, nil)
+	return c.Within(options.Delay+2*callTimeout).Call(ctx, http.MethodPost, nodePath(node, "restart"), options, nil)
 }
 
 // Kill ends a node with SIGKILL and returns once it is gone.
@@ -74,7 +77,7 @@ func (c *Client) Pause(ctx context.Context, node string) error { return c.do(ctx
 // and returns once it stands still there; one that did not come to it in the time goes on, which is an
 // error.
 func (c *Client) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "pause"), pauseRequest{point, within}, nil)
+	return c.Within(within+callTimeout).Call(ctx, http.MethodPost, nodePath(node, "pause"), pauseRequest{point, within}, nil)
 }
 
 // Resume lets a paused node go on.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -173,6 +174,9 @@ func (c *cluster) start(ctx context.Context, nodes []topology.Placed) error {
 	})
 }
 
+// drainTime is how long the last events of a host may take to arrive.
+const drainTime = 15 * time.Second
+
 // down stops the nodes, waits for the last of their events and clears the links. What a lost host can no
 // longer do is no error.
 func (c *cluster) down(ctx context.Context) error {
@@ -188,7 +192,9 @@ func (c *cluster) down(ctx context.Context) error {
 		if f == nil {
 			return nil
 		}
-		err := f.Drain(ctx)
+		limited, cancel := context.WithTimeout(ctx, drainTime)
+		defer cancel()
+		err := f.Drain(limited)
 		f.Close()
 		return errors.Join(err, f.Err())
 	}))
@@ -198,16 +204,13 @@ func (c *cluster) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ask calls do for all machines of the run that are not lost, at once. Each has its
-// own time, so that one that does not answer costs the others nothing.
+// ask calls do for all machines of the run that are not lost, at once.
 func (c *cluster) ask(ctx context.Context, do func(context.Context, *machine) error) error {
 	return c.each(func(m *machine) error {
 		if _, lost := c.lost[m.Name]; lost {
 			return nil
 		}
-		limited, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
-		return c.tolerate(m.Name, do(limited, m))
+		return c.tolerate(m.Name, do(ctx, m))
 	})
 }
 
@@ -238,9 +241,7 @@ func (c *cluster) stop(ctx context.Context, nodes []topology.Placed) error {
 		if _, lost := c.lost[n.Host]; lost {
 			return nil
 		}
-		limited, cancel := context.WithTimeout(ctx, callTime)
-		defer cancel()
-		err := c.machine(n.Host).agent.Stop(limited, n.Name)
+		err := c.machine(n.Host).agent.Stop(ctx, n.Name)
 		if errors.Is(err, httpapi.ErrNotFound) || errors.Is(err, httpapi.ErrConflict) {
 			return nil // it was never started, or has ended
 		}

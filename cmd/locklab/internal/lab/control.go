@@ -1,9 +1,9 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +24,7 @@ func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config 
 	config.Inventory = inventoryOf(c.topo, x.lock)
 	config.Links = map[string]chaos.LinkControl{}
 	for _, h := range c.topo.Hosts {
-		config.Links[h.Name] = linkControl{c, h.Name}
+		config.Links[h.Name] = linkControl{c.machine(h.Name).links, c, h.Name}
 	}
 	config.Nodes = nodeControl{c}
 	config.Resolver = resolver{c}
@@ -35,129 +35,82 @@ func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config 
 	return config
 }
 
-// linkControl lets the chaos runner change the links of one host. A lost host has
+// linkControl lets the chaos runner change the links of one host. A host that the scenario has stopped has
 // none that could be healed.
 type linkControl struct {
+	*link.Client
 	cluster *cluster
 	host    string
 }
 
-var _ chaos.LinkControl = linkControl{}
-
-func (l linkControl) links() *link.Client { return l.cluster.machine(l.host).links }
-
-func (l linkControl) Apply(ctx context.Context, i link.Impairment) error {
-	ctx, cancel := context.WithTimeout(ctx, linkTime)
-	defer cancel()
-	return l.links().Apply(ctx, i)
-}
-
+// Heal implements [chaos.LinkControl].
 func (l linkControl) Heal(ctx context.Context, id string) (contradicted string, err error) {
-	limited, cancel := context.WithTimeout(ctx, linkTime)
-	defer cancel()
-	contradicted, err = l.links().Heal(limited, id)
+	contradicted, err = l.Client.Heal(ctx, id)
 	return contradicted, l.cluster.tolerate(l.host, err)
 }
 
-func (l linkControl) Probes(ctx context.Context) (link.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, linkTime)
-	defer cancel()
-	return l.links().Probes(ctx)
-}
-
-// nodeControl lets the chaos runner reach nodes through the agents of their hosts.
+// nodeControl lets the chaos runner reach nodes through the agents of their hosts. With its host, what is wrong
+// with a node is gone.
 type nodeControl struct{ cluster *cluster }
 
 var _ chaos.NodeControl = nodeControl{}
 
-// call asks the agent of a node's host for something that takes at most so long.
-func (n nodeControl) call(
-	ctx context.Context, node string, limit time.Duration, do func(context.Context, *agent.Client) error,
-) error {
+func (n nodeControl) host(node string) string {
 	placed, _ := n.cluster.topo.Node(node)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return do(ctx, n.cluster.machine(placed.Host).agent)
+	return placed.Host
 }
 
-// heal is tolerant: with its host, what is wrong with a node is gone.
-func (n nodeControl) heal(node string, err error) error {
-	placed, _ := n.cluster.topo.Node(node)
-	return n.cluster.tolerate(placed.Host, err)
-}
+func (n nodeControl) agent(node string) *agent.Client { return n.cluster.machine(n.host(node)).agent }
 
 func (n nodeControl) Kill(ctx context.Context, node string) error {
-	return n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Kill(ctx, node) })
+	return n.agent(node).Kill(ctx, node)
 }
 
 func (n nodeControl) Pause(ctx context.Context, node string) error {
-	return n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error { return a.Pause(ctx, node) })
+	return n.agent(node).Pause(ctx, node)
 }
 
 func (n nodeControl) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	return n.call(ctx, node, within+callTime, func(ctx context.Context, a *agent.Client) error {
-		return a.PauseAt(ctx, node, point, within)
-	})
+	return n.agent(node).PauseAt(ctx, node, point, within)
 }
 
 func (n nodeControl) Resume(ctx context.Context, node string) error {
-	return n.heal(node, n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
-		return a.Resume(ctx, node)
-	}))
+	return n.cluster.tolerate(n.host(node), n.agent(node).Resume(ctx, node))
 }
 
 func (n nodeControl) Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error {
-	return n.call(ctx, node, delay+2*callTime, func(ctx context.Context, a *agent.Client) error {
-		return a.Restart(ctx, node, agent.RestartOptions{Wipe: wipe, Delay: delay})
-	})
+	return n.agent(node).Restart(ctx, node, agent.RestartOptions{Wipe: wipe, Delay: delay})
 }
 
 func (n nodeControl) SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error {
-	return n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
-		return a.SetClock(ctx, node, process.Skew{Offset: offset, Rate: rate})
-	})
+	return n.agent(node).SetClock(ctx, node, process.Skew{Offset: offset, Rate: rate})
 }
 
-func (n nodeControl) ClockOffset(ctx context.Context, node string) (offset time.Duration, err error) {
-	err = n.call(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
-		offset, err = a.NodeClock(ctx, node)
-		return err
-	})
-	return offset, err
+func (n nodeControl) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
+	return n.agent(node).NodeClock(ctx, node)
 }
 
 func (n nodeControl) SetDisk(ctx context.Context, node string, disk fault.Disk) error {
-	err := n.call(ctx, node, callTime, func(ctx context.Context, a *agent.Client) error {
-		return a.SetDisk(ctx, node, diskfault.Fault(disk))
-	})
+	err := n.agent(node).SetDisk(ctx, node, diskfault.Fault(disk))
 	if disk == (fault.Disk{}) {
-		return n.heal(node, err)
+		return n.cluster.tolerate(n.host(node), err)
 	}
 	return err
 }
 
-func (n nodeControl) Disk(ctx context.Context, node string) (seen chaos.DiskSeen, err error) {
-	err = n.call(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
-		s, err := a.Disk(ctx, node)
-		seen = chaos.DiskSeen{Disk: fault.Disk(s.Fault), Hit: s.Hit, Done: s.Done, Least: s.Least}
-		return err
-	})
-	return seen, err
+func (n nodeControl) Disk(ctx context.Context, node string) (chaos.DiskSeen, error) {
+	s, err := n.agent(node).Disk(ctx, node)
+	return chaos.DiskSeen{Disk: fault.Disk(s.Fault), Hit: s.Hit, Done: s.Done, Least: s.Least}, err
 }
 
-func (n nodeControl) State(ctx context.Context, node string) (state chaos.NodeState, err error) {
-	err = n.call(ctx, node, linkTime, func(ctx context.Context, a *agent.Client) error {
-		all, err := a.Nodes(ctx)
-		i := slices.IndexFunc(all, func(s agent.NodeStatus) bool { return s.Name == node })
-		if err == nil && i < 0 {
-			err = fmt.Errorf("the agent does not know node %q", node)
+func (n nodeControl) State(ctx context.Context, node string) (chaos.NodeState, error) {
+	all, err := n.agent(node).Nodes(ctx)
+	for _, s := range all {
+		if s.Name == node {
+			return chaos.NodeState(s.State), err
 		}
-		if err == nil {
-			state = chaos.NodeState(all[i].State)
-		}
-		return err
-	})
-	return state, err
+	}
+	return "", cmp.Or(err, fmt.Errorf("the agent does not know node %q", node))
 }
 
 // externalControl lets the chaos runner begin and end what programs of the user

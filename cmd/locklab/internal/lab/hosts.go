@@ -84,10 +84,10 @@ func (m *machine) greet(ctx context.Context, deadline int64) error {
 	if m.local != nil {
 		return nil
 	}
-	health, err := m.health(ctx)
+	health, err := m.agent.Health(ctx)
 	for errors.Is(err, httpapi.ErrUnreachable) && clock.Mono() < deadline && ctx.Err() == nil {
 		if clock.Sleep(ctx, 200*time.Millisecond) == nil {
-			health, err = m.health(ctx)
+			health, err = m.agent.Health(ctx)
 		}
 	}
 	at := fmt.Sprintf("host %s: its agent at %s", m.Name, m.Agent)
@@ -102,12 +102,6 @@ func (m *machine) greet(ctx context.Context, deadline int64) error {
 	}
 	m.greeted = true
 	return nil
-}
-
-func (m *machine) health(ctx context.Context) (agent.Health, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return m.agent.Health(ctx)
 }
 
 // returnTime is how long a host that was stopped on purpose may take to come back.
@@ -125,8 +119,6 @@ func (m *machine) enlist(ctx context.Context) error {
 		return err
 	}
 	m.returning = false
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
 	if err := m.agent.Reset(ctx); err != nil || m.local != nil {
 		return err
 	}
@@ -151,9 +143,7 @@ func (f *fleet) close() error {
 		if !m.greeted || m.returning {
 			return nil // whose agent it is, we do not know; or what it ran went with its host
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		return m.agent.Reset(ctx) // a running agent is left empty
+		return m.agent.Reset(context.Background()) // a running agent is left empty
 	})
 	for _, m := range f.machines {
 		m.agent.Close()

@@ -18,14 +18,8 @@ import (
 // nodes die with them and stay away for the rest of the run, because an agent that was started anew has forgotten
 // them, and the run is judged. The next run waits for the hosts.
 
-const (
-	// askTime is how long an agent may take to answer, tries included.
-	askTime = 3 * time.Second
-	// callTime bounds a call to an agent that stops or empties something.
-	callTime = 15 * time.Second
-	// linkTime bounds a call that changes or asks the links of a host.
-	linkTime = 5 * time.Second
-)
+// askTime is how long an agent may take to answer, tries included.
+const askTime = 3 * time.Second
 
 // expectLoss says that the scenario makes hosts go away, from now on.
 func (c *cluster) expectLoss(hosts []string) {
