@@ -51,8 +51,9 @@ func shrink(lock catalog.Lock, plan sim.Plan, findings []sim.Group, out string) 
 		Seed: uint64(cfg.Seed), Peers: cfg.Peers, Faults: append([]sim.Fault{}, cfg.Faults...), Finding: m.Finding,
 		Trace: lines[max(0, len(lines)-most):],
 		text: fmt.Sprintf("%s (seed %d), after %s: seed %d, %s in %s, think %v, hold %v, give up after %v, faults %v",
-			first.Name, uint64(first.First), progress.Plural(m.Runs, "run"), uint64(cfg.Seed), progress.Plural(cfg.Peers, "peer"),
-			progress.Plural(cfg.Zones, "zone"), cfg.Load.Think, cfg.Load.Hold, cfg.Load.GiveUp, cfg.Faults),
+			first.Name, uint64(first.First), progress.Plural(m.Runs, "run"), uint64(cfg.Seed),
+			progress.Plural(cfg.Peers, "peer"), progress.Plural(cfg.Zones, "zone"),
+			cfg.Load.Think, cfg.Load.Hold, cfg.Load.GiveUp, cfg.Faults),
 	}
 	name := fmt.Sprintf("sim-%s-%s-%d", lock, m.Finding.Kind, uint64(cfg.Seed))
 	name = regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(name, "-")
@@ -119,7 +120,7 @@ func (m *simMinimal) scenario(lock string, load sim.Load, name, file string) (te
 	length := max(scale(last)-scale(first), 0)
 	switch {
 	case m.Peers > len(masters):
-		return nil, "", fmt.Errorf("it takes %d peers, and the built-in topologies have up to %d masters", m.Peers, len(masters))
+		return nil, "", fmt.Errorf("it takes %d peers, and topologies have up to %d masters", m.Peers, len(masters))
 	case m.Finding.Kind != sim.Overlap:
 		return nil, "", fmt.Errorf("only overlapping holds are judged there, not %q", m.Finding.Kind)
 	case load.GiveUp > 0:
@@ -158,6 +159,7 @@ func (m *simMinimal) scenario(lock string, load sim.Load, name, file string) (te
 			}
 		}
 	}
+	peers := strings.Join(masters[:m.Peers], ", ")
 	return fmt.Appendf(nil, `# Found by locklab sim %s: %s
 # Peers p0, p1, ... are %s; times are %.3g times as long. Replay:
 #   %s
@@ -166,5 +168,5 @@ summary: Found by simulation; two clients hold at once (%s).
 timeline:
 %sexpect:
   - {when: {lock: %q}, safety: unsafe}
-`, lock, m.text, strings.Join(masters[:m.Peers], ", "), factor, command, name, m.Finding.Name(), b.String(), lock), command, nil
+`, lock, m.text, peers, factor, command, name, m.Finding.Name(), b.String(), lock), command, nil
 }

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,9 +96,9 @@ measure, and the code is 0.`,
 		"the next (default: as many as peers, up to 3)")
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
 	fl.IntVar(&f.seeds, "seeds", 1000, "how many seeds to run, one after the other")
-	fl.StringSliceVar(&f.faults, "faults", nil, "kinds of faults to draw: partition, crash, pause, slow, drift (default none)")
+	fl.StringSliceVar(&f.faults, "faults", nil, "kinds to draw: partition, crash, pause, slow, drift (default none)")
 	fl.DurationVar(&c.Duration, "duration", 10*time.Second, "virtual time of a run; faults end before it does")
-	fl.DurationVar(&c.Load.Think, "think", 20*time.Millisecond, "mean time between a release and the client's next request")
+	fl.DurationVar(&c.Load.Think, "think", 20*time.Millisecond, "mean time from a release to the client's next request")
 	fl.DurationVar(&c.Load.Hold, "hold", 5*time.Millisecond, "mean time that a client holds; with --faults, and if it is "+
 		"not given, every seed draws one of 5ms, 1s, 3s")
 	fl.DurationVar(&c.Load.GiveUp, "give-up", 0, "mean patience of a client that waits (default endless)")
@@ -247,15 +246,14 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 			return err
 		}
 	}
-	var failed error
+	write := r.text
 	if f.asJSON {
-		failed = writeJSON(stdout, r)
-	} else {
-		r.text(stdout, plan.Config.Duration)
+		write = func(w io.Writer, _ time.Duration) error { return writeJSON(w, r) }
+	}
+	if err := write(stdout, plan.Config.Duration); err != nil {
+		return err
 	}
 	switch {
-	case failed != nil:
-		return failed
 	case o.Bad():
 		return exitWith(exitViolated)
 	case ctx.Err() != nil:
@@ -265,7 +263,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 }
 
 // text tells it to people.
-func (r *simReport) text(out io.Writer, duration time.Duration) {
+func (r *simReport) text(out io.Writer, duration time.Duration) error {
 	w, t := new(strings.Builder), &r.Totals
 	verdict := "nothing was violated in " + progress.Plural(t.Runs, "run")
 	if r.Violated {
@@ -285,9 +283,8 @@ func (r *simReport) text(out io.Writer, duration time.Duration) {
 	})
 	found := [][]string{{"\nfinding", "seeds", "times", "first seed", "hold", "there"}}
 	for _, g := range r.Findings {
-		found = append(found, []string{
-			g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), fmt.Sprint(uint64(g.First)), fmt.Sprint(g.Hold), g.Example.String(),
-		})
+		row := fmt.Sprintf("%s|%d|%d|%d|%v|%v", g.Name, g.Seeds, g.Count, uint64(g.First), g.Hold, g.Example)
+		found = append(found, strings.Split(row, "|"))
 	}
 	if len(found) > 1 {
 		fmt.Fprint(w, aligned(found))
@@ -315,7 +312,8 @@ func (r *simReport) text(out io.Writer, duration time.Duration) {
 			fmt.Fprintf(w, "scenario: %s\nreplay:   %s\n", m.Scenario, m.Replay)
 		}
 	}
-	_, _ = io.WriteString(out, folded(out, w.String()))
+	_, err := io.WriteString(out, folded(out, w.String()))
+	return err
 }
 
 // harmless says why findings violate nothing.
@@ -338,6 +336,23 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
 // sweepZones are a region, four around the western Pacific, and ten all over the world.
 func sweepZones() []int { return []int{3, 10, 30} }
 
+// sweepFigure is a column of a sweep's tables, and a drawing of its page.
+type sweepFigure struct {
+	column, title string
+	of            func(sim.Point) float64 // 0 if there is none: the computed service has no queue
+}
+
+func sweepFigures() []sweepFigure {
+	in := func(d time.Duration) float64 { return float64(d) / 1e6 }
+	return []sweepFigure{
+		{"messages", "Messages per acquisition and release, free lock", func(p sim.Point) float64 { return p.Messages }},
+		{"contended", "Messages, where up to ten peers want it", func(p sim.Point) float64 { return p.MessagesContended }},
+		{"acquire p50 ms", "Time to acquire a free lock, median", func(p sim.Point) float64 { return in(p.Acquire.P50) }},
+		{"contended p50 ms", "The same, where up to ten peers want it", func(p sim.Point) float64 { return in(p.Contended.P50) }},
+		{"handoff mean ms", "From a release to the next holder", func(p sim.Point) float64 { return in(p.Handoff.Mean) }},
+	}
+}
+
 // runSweep measures the lock, and those that it is compared with, for 1, 2, 5 of every power of ten
 // peers and both ends.
 func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr io.Writer) error {
@@ -346,18 +361,9 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 	if err != nil || low < 2 || high < low || high > sweepMost {
 		return fmt.Errorf("--sweep: %q: want peers=LOW..HIGH, such as peers=2..1000, within 2 and %d", f.sweep, sweepMost)
 	}
-	others, err := catalog.ParseList("--against", f.against)
+	locks, err := distinct("--against", l, f.against)
 	if err != nil {
 		return err
-	}
-	locks := []catalog.Lock{l}
-	for _, o := range others {
-		if err := o.CheckCore(); err != nil {
-			return fmt.Errorf("--against: %w", err)
-		}
-		if o.String() != l.String() {
-			locks = append(locks, o)
-		}
 	}
 	sizes := []int{low, high}
 	for n := 1; n < high; n *= 10 {
@@ -365,29 +371,46 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 	}
 	slices.Sort(sizes)
 	sizes = slices.DeleteFunc(slices.Compact(sizes), func(n int) bool { return n < low || n > high })
-	points := measureAll(ctx, locks, sizes, seed.Seed(f.seed))
+	var points []sim.Point
+	for _, lock := range locks {
+		points = append(points, each(sizes, func(peers, zones int) sim.Point {
+			if ctx.Err() != nil {
+				return sim.Point{}
+			}
+			p := sim.Measure(lock.Core.Simulator, peers, zones, seed.Seed(f.seed))
+			p.Lock = lock.String()
+			return p
+		})...)
+	}
+	points = append(points, each(sizes, sim.Service)...)
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{code: exitInterrupted, err: ctx.Err()}
+		return ctx.Err()
 	case f.asJSON:
 		return writeJSON(stdout, points)
 	}
 	const told = "The computed service is a lower bound, without queues, disks or jitter, and without contention."
 	sheet := page.Sheet{
 		Title: fmt.Sprintf("%s against the number of peers", l), Made: typed(),
-		Lede: fmt.Sprintf("Simulated in virtual time, seed %d. %s", f.seed, told), Sections: drawSweep(points),
+		Lede: fmt.Sprintf("Simulated in virtual time, seed %d. %s", f.seed, told),
+	}
+	heads := []string{"=lock", "=peers>"}
+	for _, figure := range sweepFigures() {
+		heads = append(heads, figure.column+">")
+		sheet.Sections = append(sheet.Sections, page.Section{Title: figure.title, Drawing: figure.draw(points)})
 	}
 	for _, z := range sweepZones() {
-		figures := table.Table{Columns: table.Heads("=lock", "=peers>", "messages>", "contended>",
-			"acquire p50 ms>", "p99>", "contended p50>", "p99>", "handoff mean>", "p99>")}
+		t := table.Table{Title: fmt.Sprintf("%d zones", z), Columns: table.Heads(heads...)}
 		for _, p := range points {
+			cells := []string{p.Lock, fmt.Sprint(p.Peers)}
+			for _, figure := range sweepFigures() {
+				cells = append(cells, fmt.Sprintf("%.2f", figure.of(p)))
+			}
 			if p.Zones == z {
-				figures.Rows = append(figures.Rows, table.Row(p.Lock, strconv.Itoa(p.Peers), fmt.Sprintf("%.1f", p.Messages),
-					fmt.Sprintf("%.1f", p.MessagesContended), ms(p.Acquire.P50), ms(p.Acquire.P99), ms(p.Contended.P50),
-					ms(p.Contended.P99), ms(p.Handoff.Mean), ms(p.Handoff.P99)))
+				t.Rows = append(t.Rows, table.Row(cells...))
 			}
 		}
-		fmt.Fprintf(stdout, "%d zones\n%s\n", z, columns(figures, stdout))
+		fmt.Fprintln(stdout, columns(t, stdout))
 	}
 	fmt.Fprintln(stdout, folded(stdout, told))
 	name := "sweep-" + strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String())
@@ -399,73 +422,62 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 	return nil
 }
 
-// measureAll measures each lock, and computes a lock service, for each number of zones and of peers.
-func measureAll(ctx context.Context, locks []catalog.Lock, sizes []int, s seed.Seed) (points []sim.Point) {
-	zones := sweepZones()
-	points = make([]sim.Point, len(locks)*len(zones)*len(sizes))
+// distinct is a lock and others that have a core, each once.
+func distinct(flag string, l catalog.Lock, others []string) ([]catalog.Lock, error) {
+	all := []catalog.Lock{l}
+	more, err := catalog.ParseList(flag, others)
+	for _, o := range more {
+		if err := o.CheckCore(); err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		if !slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == o.String() }) {
+			all = append(all, o)
+		}
+	}
+	return all, err
+}
+
+// each measures for each number of zones and of peers, on all processors.
+func each(sizes []int, measure func(peers, zones int) sim.Point) []sim.Point {
+	points := make([]sim.Point, len(sweepZones())*len(sizes))
 	var measuring errgroup.Group
 	measuring.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range points {
-		lock, z, n := locks[i/(len(zones)*len(sizes))], zones[i/len(sizes)%len(zones)], sizes[i%len(sizes)]
 		measuring.Go(func() error {
-			if ctx.Err() == nil {
-				points[i] = sim.Measure(lock.Core.Simulator, n, z, s)
-				points[i].Lock = lock.String()
-			}
+			points[i] = measure(sizes[i%len(sizes)], sweepZones()[i/len(sizes)])
 			return nil
 		})
 	}
-	_ = measuring.Wait() // its caller looks at ctx
-	for _, z := range zones {
-		for _, n := range sizes {
-			points = append(points, sim.Service(n, z))
-		}
-	}
+	_ = measuring.Wait() // none fails
 	return points
 }
 
-// drawSweep draws five figures of a sweep. Each has a panel for each number of zones, all with the same
-// logarithmic axes.
-func drawSweep(points []sim.Point) (sections []page.Section) {
-	for _, figure := range []struct {
-		title, unit string
-		of          func(sim.Point) float64 // 0 if there is none: the computed service has no queue
-	}{
-		{"Messages per acquisition and release, free lock", "messages", func(p sim.Point) float64 { return p.Messages }},
-		{"Messages, where up to ten peers want the lock", "messages", func(p sim.Point) float64 { return p.MessagesContended }},
-		{"Time to acquire a free lock, median", "ms", func(p sim.Point) float64 { return float64(p.Acquire.P50) / 1e6 }},
-		{
-			"Time to acquire, where up to ten peers want the lock, median", "ms",
-			func(p sim.Point) float64 { return float64(p.Contended.P50) / 1e6 },
-		},
-		{"From a release to the next holder, mean", "ms", func(p sim.Point) float64 { return float64(p.Handoff.Mean) / 1e6 }},
-	} {
-		most, low, high := 2, math.Inf(1), 0.0
-		panels := map[int][]plots.Curve{}
-		for _, p := range points {
-			v := figure.of(p)
-			if v == 0 {
-				continue
-			}
-			most, low, high = max(most, p.Peers), min(low, v), max(high, v)
-			curves := panels[p.Zones]
-			i := slices.IndexFunc(curves, func(c plots.Curve) bool { return c.Name == p.Lock })
-			if i < 0 {
-				i, curves = len(curves), append(curves, plots.Curve{Name: p.Lock})
-			}
-			curves[i].Points = append(curves[i].Points, plots.Peers{N: p.Peers, Value: v})
-			panels[p.Zones] = curves
+// draw has a panel for each number of zones, all with the same logarithmic axes.
+func (f sweepFigure) draw(points []sim.Point) template.HTML {
+	unit := map[bool]string{true: "ms", false: "messages"}[strings.HasSuffix(f.column, "ms")]
+	most, low, high := 2, math.Inf(1), 0.0
+	panels := map[int][]plots.Curve{}
+	for _, p := range points {
+		v := f.of(p)
+		if v == 0 {
+			continue
 		}
-		var out strings.Builder
-		for _, zones := range slices.Sorted(maps.Keys(panels)) {
-			label := fmt.Sprintf("%s, in %s, against the number of peers, to %d: %d zones.", figure.title, figure.unit, most, zones)
-			fmt.Fprintf(&out, `<div><b>%d zones</b> <small>%s, on a logarithmic scale</small>%s</div>`, zones, figure.unit,
-				plots.Growth(lang.English(), label, panels[zones], most, low, high))
+		most, low, high = max(most, p.Peers), min(low, v), max(high, v)
+		curves := panels[p.Zones]
+		if n := len(curves); n == 0 || curves[n-1].Name != p.Lock { // the points of a lock stand together
+			curves = append(curves, plots.Curve{Name: p.Lock})
 		}
-		drawing := template.HTML(`<div class="figures">` + out.String() + `</div>`) //nolint:gosec // drawn and escaped by plots
-		sections = append(sections, page.Section{Title: figure.title, Drawing: drawing})
+		last := &curves[len(curves)-1]
+		last.Points = append(last.Points, plots.Peers{N: p.Peers, Value: v})
+		panels[p.Zones] = curves
 	}
-	return sections
+	var out strings.Builder
+	for _, zones := range slices.Sorted(maps.Keys(panels)) {
+		label := fmt.Sprintf("%s, in %s, against the number of peers, to %d: %d zones.", f.title, unit, most, zones)
+		fmt.Fprintf(&out, `<div><b>%d zones</b> <small>%s, on a logarithmic scale</small>%s</div>`, zones, unit,
+			plots.Growth(lang.English(), label, panels[zones], most, low, high))
+	}
+	return template.HTML(`<div class="figures">` + out.String() + `</div>`) //nolint:gosec // drawn and escaped by plots
 }
 
 // runFairness saturates the lock and others: where all are as far from each other, where the highest
@@ -481,16 +493,10 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 		}
 		return all
 	}
-	var locks []catalog.Lock
-	readings := []string{l.String(), "multiphase:fair=on", "multiphase:fair=off", "multiphase:rule=literal"}
-	for _, text := range append(readings, catalog.PeerNames()...) {
-		lock, err := catalog.ParsePeers(text)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(locks, func(l catalog.Lock) bool { return l.String() == lock.String() }) {
-			locks = append(locks, lock)
-		}
+	readings := []string{"multiphase:fair=on", "multiphase:fair=off", "multiphase:rule=literal"}
+	locks, err := distinct("--fairness", l, append(readings, catalog.PeerNames()...))
+	if err != nil {
+		return err
 	}
 	if !f.set.Changed("seeds") {
 		plan.Seeds = fairSeeds
@@ -507,7 +513,7 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 		network sim.Network
 	}{
 		{"even: 0.5 ms between any two, jitter 20%", sim.Network{Delay: delays(near), Jitter: 0.2}},
-		{"far: the highest rank is 10 ms from all others, jitter 20%", sim.Network{Delay: delays(10 * time.Millisecond), Jitter: 0.2}},
+		{"far: the highest rank is 10 ms from all others, jitter 20%", sim.Network{Delay: delays(20 * near), Jitter: 0.2}},
 		{"wild: 0.5 ms between any two, jitter 1000%", sim.Network{Delay: delays(near), Jitter: 10}},
 	} {
 		fair := table.Table{Columns: table.Heads("=lock", "grants>", "overlaps>", "Jain>", "passed, most>", "within 2(N-1)>",
@@ -516,7 +522,7 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 			cfg.Network = n.network
 			o := sim.Campaign(ctx, lock.Core.Simulator, plan)
 			if ctx.Err() != nil {
-				return &exitError{exitInterrupted, ctx.Err()}
+				return ctx.Err()
 			}
 			t, overlaps := &o.Totals, 0
 			for _, g := range o.Groups {
@@ -529,9 +535,8 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 				within += ", as far as it went"
 			}
 			ended += t.Truncated
-			cells := []string{
-				lock.String(), fmt.Sprint(t.Grants), fmt.Sprint(overlaps), fmt.Sprintf("%.4f", t.Jain()), fmt.Sprint(t.BypassMax()), within,
-			}
+			cells := []string{lock.String(), fmt.Sprint(t.Grants), fmt.Sprint(overlaps), fmt.Sprintf("%.4f", t.Jain())}
+			cells = append(cells, fmt.Sprint(t.BypassMax()), within)
 			for _, k := range []*sim.Rank{&t.Ranks[0], &t.Ranks[cfg.Peers-1]} {
 				wait := k.Wait.Spread()
 				cells = append(cells, fmt.Sprint(k.Grants), ms(wait.P50), ms(wait.P99))
@@ -540,7 +545,7 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 		}
 		fmt.Fprintf(stdout, "\n%s\n%s", n.name, columns(fair, stdout))
 	}
-	fmt.Fprintln(stdout, folded(stdout, "\nwaits in ms. A simulation shows how likely a long wait is, not that there is none longer: "+
-		"locklab explore proves bounds."))
+	fmt.Fprintln(stdout, folded(stdout, "\nwaits in ms. A simulation shows how likely a long wait is, not that there is none "+
+		"longer: locklab explore proves bounds."))
 	return truncated(ended)
 }

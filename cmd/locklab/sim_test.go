@@ -145,7 +145,7 @@ func TestSimSweep(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	page := string(testfile.Read(t, filepath.Join(dir, "index.html")))
-	if !regexp.MustCompile(`ricart-agrawala +10 +18\.0 +18\.0 .*\n`).MatchString(out) {
+	if !regexp.MustCompile(`ricart-agrawala +10 +18\.00 +18\.00 .*\n`).MatchString(out) {
 		t.Errorf("ricart-agrawala does not take 2(N-1) messages:\n%s", out)
 	}
 	if n := strings.Count(page, "<svg "); n != 15 {
