@@ -22,10 +22,12 @@ deps: ## install the servers that the tests talk to (apt), or say what is missin
 test: deps $(TOOLS)/gotestsum ## all tests but the race and end-to-end ones; installs what they need
 	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/test.json $(rerun) --packages ./... -- -p 4 -timeout 15m
 
-# RACE=concurrent leaves out what runs in one thread: exploration, simulation, pages, scripts,
-# and the cores of multiphase, whose tests explore. The locks made of them are tested under it.
+# RACE=concurrent leaves out what runs in one thread (exploration, simulation, pages, scripts, readers of
+# files, the cores of multiphase, whose tests explore), the benchmarks, and the roles of foreign servers,
+# which only start them. Commands are run in it by the end-to-end tests, and their parts by other tests.
 RACE ?= ./...
-concurrent := $$(go list ./... | grep -vE '/(verify|reports|terraform|multiphase/core|multiphase/quorum)(/|$$)')
+alone := verify|reports|terraform|bench|multiphase/core|multiphase/quorum|scenario|topology|result|catalog|etcdnode|postgresnode|zookeepernode
+concurrent := $$(go list ./... | grep -vE '/($(alone))(/|$$)|/cmd/locklab$$')
 
 race: deps $(TOOLS)/gotestsum ## the same tests under the race detector (RACE=concurrent: where there is more than one thread)
 	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json $(rerun) --packages "$(if $(filter concurrent,$(RACE)),$(concurrent),$(RACE))" -- -race -p 4 -timeout 20m
