@@ -1,7 +1,25 @@
+// Package diskfault makes the disk of a program slow, or full, without root, without a file
+// system of its own and without a change to the program: ours or any other.
+//
+//	agent ── starts ──▶ locklab node disk ── seccomp filter, then exec ──▶ the server
+//	  ▲                        │ the filter's listener, over a socket          │ fsync, write
+//	  └─ Disk.Serve ◀──────────┘                                               ▼
+//	        answers each call: go on, go on after the delay, ENOSPC ◀───── the kernel
+//
+// The kernel stops each of these calls of the server, and of all processes that it starts, and
+// asks the agent what to do with it (SECCOMP_RET_USER_NOTIF, seccomp_unotify(2)). So what proves
+// the fault is what the kernel told: how many calls were held, for how long, or refused. The
+// filter can only be put on a program that starts, so only nodes that a fault of the run hits
+// have one; it costs them some microseconds for each such call.
+//
+// A slow disk holds fsync, fdatasync and sync_file_range. A full one refuses what writes to a
+// file in the node's directory, be it new or not, as where every write needs new blocks. What a
+// program writes to memory that is mapped from a file, or through io_uring, copy_file_range,
+// sendfile or splice, is not seen, nor is that it makes, renames or truncates a file: none of the
+// lab's servers stores what it promises that way.
 package diskfault
 
 import (
-	"errors"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -9,9 +27,6 @@ import (
 
 	"locklab/locks/clock"
 )
-
-// ErrUnavailable says that calls cannot be stopped here.
-var ErrUnavailable = errors.New("diskfault: this system does not let a program's calls be watched")
 
 // Calls are the calls of a program that are stopped.
 type Calls string
@@ -40,8 +55,8 @@ type Fault struct {
 type Seen struct {
 	Fault
 	// Hit are the calls that it met, and Done those of them that were held for the whole
-	// delay, or refused, and waited for it: who was killed, or got a signal, has not. Those
-	// that were met when it ended are not done.
+	// delay, or refused, and waited for it: a caller that was killed, or got a signal, did not. Calls
+	// that were met when the fault ended are not done.
 	Hit  uint64 `json:"hit"`
 	Done uint64 `json:"done"`
 	// Least is the shortest time from such a call to its answer.
@@ -57,7 +72,7 @@ type Disk struct {
 	changed chan struct{} // closed when another fault is set
 }
 
-// New is the disk of who writes below a directory, which exists, without a fault.
+// New is the disk of a program that writes below a directory, which exists, without a fault.
 func New(dir string) *Disk {
 	if real, err := filepath.EvalSymlinks(dir); err == nil { // as the kernel tells of files
 		dir = real
@@ -106,8 +121,7 @@ func (d *Disk) meet(syncs bool, below func() bool, send func(refuse bool) (taken
 }
 
 // count counts a call that the fault has dealt with, if the kernel has taken the answer to it and
-// there is no other fault by now. Who called goes on while this is done, so that who looks after
-// that sees it.
+// there is no other fault by now. It holds the mutex meanwhile: Seen counts a call whose caller went on.
 func (d *Disk) count(changed chan struct{}, since int64, send func() (taken bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -3,12 +3,12 @@
 package diskfault
 
 import (
-	"fmt"
+	"errors"
 	"os"
 )
 
 // Missing says why disks cannot be made slow or full on this machine.
-func Missing() error { return fmt.Errorf("want Linux: %w", ErrUnavailable) }
+func Missing() error { return errors.New("this system does not let a program's calls be watched: want Linux") }
 
 // Exec cannot be here.
 func Exec([]string) error { return Missing() }

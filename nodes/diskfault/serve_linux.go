@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"locklab/internal/signals"
 )
 
 // notice is struct seccomp_notif, and reply struct seccomp_notif_resp.
@@ -36,57 +39,49 @@ type (
 // Serve answers the calls of one incarnation of a node until its last process has ended, or
 // gone is closed; then it closes the socket.
 func (d *Disk) Serve(socket *os.File, gone <-chan struct{}) error {
+	err := d.serve(socket, gone)
+	if errors.Is(err, io.EOF) || signals.Closed(gone) { // files are closed while they are read
+		return nil
+	}
+	return fmt.Errorf("watch the calls of a node: %w", err)
+}
+
+func (d *Disk) serve(socket *os.File, gone <-chan struct{}) error {
 	served := make(chan struct{})
 	defer close(served)
-	end := func(f *os.File) {
+	end := func(f io.Closer) {
 		select {
 		case <-gone:
 		case <-served:
 		}
 		_ = f.Close() // nothing that was written can be lost
 	}
-	go end(socket)
-	listener, err := receive(socket)
+	conn, err := net.FileConn(socket)
+	_ = socket.Close() // conn is a copy
 	if err != nil {
-		return unlessEnded(err, gone)
+		return err
+	}
+	go end(conn)
+	listener, err := receive(conn.(*net.UnixConn))
+	if err != nil {
+		return err
 	}
 	go end(listener)
-	conn, err := listener.SyscallConn()
+	calls, err := listener.SyscallConn()
 	for err == nil {
 		var n notice
-		if n, err = next(conn); err == nil {
-			d.answer(conn, n)
+		if n, err = next(calls); err == nil {
+			d.answer(calls, n)
 		}
 	}
-	return unlessEnded(err, gone)
-}
-
-// unlessEnded drops the error of a listener that nobody is behind any more.
-func unlessEnded(err error, gone <-chan struct{}) error {
-	select {
-	case <-gone: // files are closed while they are read
-		return nil
-	default:
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return fmt.Errorf("watch the calls of a node: %w", err)
+	return err
 }
 
 // receive takes the listener from the socket. A program that never had one sends nothing.
-func receive(socket *os.File) (*os.File, error) {
-	conn, err := socket.SyscallConn()
+func receive(conn *net.UnixConn) (*os.File, error) {
+	rights := make([]byte, unix.CmsgSpace(4))
+	_, length, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
 	if err != nil {
-		return nil, err
-	}
-	rights, length := make([]byte, unix.CmsgSpace(4)), 0
-	var failed error
-	err = conn.Read(func(fd uintptr) bool {
-		_, length, _, _, failed = unix.Recvmsg(int(fd), make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC) //nolint:gosec // a small number
-		return !errors.Is(failed, unix.EAGAIN) && !errors.Is(failed, unix.EINTR)
-	})
-	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	if length == 0 {
@@ -130,11 +125,11 @@ func tryNext(fd uintptr) (n notice, done bool, err error) {
 		case ready[0].Revents == 0:
 			return n, false, nil
 		case ready[0].Revents&unix.POLLIN == 0:
-			return n, true, io.EOF // nobody is left who could call
+			return n, true, io.EOF // no process is left that could call
 		}
 		n = notice{}
 		err = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) //nolint:gosec // ioctl(2) takes a pointer
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINTR) {   // who called has ended, or got a signal
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINTR) {   // the caller has ended, or got a signal
 			return n, true, err
 		}
 	}
@@ -155,7 +150,7 @@ func (d *Disk) answer(conn syscall.RawConn, n notice) {
 		if refuse {
 			r.flags, r.error = 0, -int32(unix.ENOSPC)
 		}
-		var gone error // who called has ended, or got a signal
+		var gone error // the caller has ended, or got a signal
 		err := conn.Control(func(fd uintptr) {
 			gone = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) //nolint:gosec // ioctl(2) takes a pointer
 		})
@@ -167,7 +162,8 @@ func (d *Disk) answer(conn syscall.RawConn, n notice) {
 // below says whether a call is about a file below the directory. Where another user's files
 // cannot be looked at, those calls are that are for nothing but files.
 func (d *Disk) below(n notice, number uint32) bool {
-	file, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(int(n.pid)), "fd", strconv.Itoa(int(int32(n.args[0]))))) //nolint:gosec // a file descriptor is an int
+	fd := int(int32(n.args[0])) //nolint:gosec // a file descriptor is an int
+	file, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(int(n.pid)), "fd", strconv.Itoa(fd)))
 	if err != nil {
 		return slices.Contains(positioned(), number)
 	}

@@ -2,7 +2,7 @@
 // there wait for one, and how long a write takes to be safe on its disk: a verdict about
 // a lock needs a machine that lets the lock run.
 //
-//	/proc/stat, pressure, cgroup cpu.stat ──┐
+//	/proc/stat, cgroup cpu.stat ────────────┐
 //	/proc/PID/task/*/schedstat ─────────────┼──▶ Sampler.Sample ──▶ history.KindMachine
 //	a timer that goes off every 10 ms ──────┤
 //	a page written and synced every 250 ms ─┘

@@ -1,6 +1,8 @@
 package hostload
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -11,26 +13,61 @@ import (
 
 // Sampler measures from one call of Sample to the next. It is safe for concurrent use.
 type Sampler struct {
-	probe *probe
-	disk  *diskProbe // nil where nothing can be written
+	cpu  *probe
+	disk *probe   // nil where nothing can be written
+	file *os.File // that it writes
 
 	mu   sync.Mutex
 	last *reading
 }
 
+const (
+	// cpuEvery is how often the sampler needs a CPU for an instant: how late it gets one says how busy the
+	// machine is. It waits for a timer, as the runtime watches a thread that sleeps in the kernel.
+	cpuEvery = 10 * time.Millisecond
+	// diskEvery is how often it writes a page and waits until that is safe, as a server that keeps its promises
+	// on disk does. The kernel's own figures (pressure, await) are averages; what stalls a lock is the one
+	// write that takes long.
+	diskEvery = 250 * time.Millisecond
+	page      = 4096 // bytes
+)
+
 // New starts to measure; processes with the given numbers run already, and have their
 // data on the disk of dir. Close ends it.
 func New(pids []int, dir string) *Sampler {
-	s := &Sampler{probe: startProbe(), disk: startDiskProbe(dir)}
-	s.last = read(pids)
+	s := &Sampler{last: read(pids)}
 	s.last.atNS = clock.Mono()
+	s.cpu = startProbe(cpuEvery, func(due int64) int64 { return clock.Mono() - due })
+	path := filepath.Join(dir, ".fsync-probe")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return s
+	}
+	_ = os.Remove(path) // the file itself lives until it is closed
+	s.file = file
+	data := make([]byte, page)
+	s.disk = startProbe(diskEvery, func(int64) int64 {
+		began := clock.Mono()
+		data[0]++
+		_, err := file.WriteAt(data, 0)
+		if err == nil {
+			err = file.Sync()
+		}
+		if err != nil {
+			return 0 // a full disk is not a slow one
+		}
+		return clock.Mono() - began
+	})
 	return s
 }
 
-// Close ends what measures late wake-ups and slow writes.
+// Close ends what measures, and waits for the write under way.
 func (s *Sampler) Close() {
-	s.probe.close()
-	s.disk.close()
+	s.cpu.close()
+	if s.disk != nil {
+		s.disk.close()
+		_ = s.file.Close() // it is gone with that
+	}
 }
 
 // Sample is an event without a Host: what the machine did since the call before.
@@ -38,21 +75,23 @@ func (s *Sampler) Close() {
 func (s *Sampler) Sample(pids []int) history.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := read(pids)
-	now.atNS, now.lateNS, now.fsync = clock.Mono(), s.probe.take(), s.disk.take()
-	last := s.last
+	last, now := s.last, read(pids)
+	now.atNS = clock.Mono()
 	s.last = now
-	return history.Event{Kind: history.KindMachine, FromNS: last.atNS, AtNS: now.atNS, Machine: now.since(last)}
+	m := now.since(last)
+	m.CPUs, m.LateNS = runtime.NumCPU(), s.cpu.take()
+	if s.disk != nil {
+		m.FsyncNS = new(s.disk.take())
+	}
+	return history.Event{Kind: history.KindMachine, FromNS: last.atNS, AtNS: now.atNS, Machine: m}
 }
 
 // reading is what the counters of the machine say at one moment. They count
 // nanoseconds; those that the system does not have are nil.
 type reading struct {
-	atNS                              int64
-	busy, stolen, pressure, throttled *int64
-	threads                           map[threadID]schedstat // nil where threads are not counted
-	lateNS                            int64                  // since the reading before
-	fsync                             *int64                 // the same
+	atNS                    int64
+	busy, stolen, throttled *int64
+	threads                 map[threadID]schedstat // nil where threads are not counted
 }
 
 type threadID struct{ pid, tid int }
@@ -64,8 +103,7 @@ type schedstat struct{ run, wait int64 }
 // was started in between.
 func (r *reading) since(last *reading) *history.Machine {
 	m := &history.Machine{
-		CPUs: runtime.NumCPU(), LateNS: r.lateNS, FsyncNS: r.fsync,
-		BusyNS: grown(last.busy, r.busy), StolenNS: grown(last.stolen, r.stolen), PressureNS: grown(last.pressure, r.pressure), ThrottledNS: grown(last.throttled, r.throttled),
+		BusyNS: grown(last.busy, r.busy), StolenNS: grown(last.stolen, r.stolen), ThrottledNS: grown(last.throttled, r.throttled),
 	}
 	if r.threads == nil {
 		return m
@@ -86,54 +124,68 @@ func grown(from, to *int64) *int64 {
 	if from == nil || to == nil {
 		return nil
 	}
-	d := max(*to-*from, 0) // the kernel's counters of idle time are known to step back
-	return &d
+	return new(max(*to-*from, 0)) // the kernel's counters of idle time are known to step back
 }
 
-// probe asks for a CPU a hundred times a second and needs it for an instant: how late it gets one says how
-// busy the machine is. It waits for a timer, as the runtime watches a thread that sleeps in the kernel.
+// probe does something every so often, and keeps the longest time that it took.
 type probe struct {
 	stop, done chan struct{}
 
-	mu   sync.Mutex
-	late int64 // the longest since it was last asked
+	mu      sync.Mutex
+	longest int64 // since it was last asked
+	began   int64 // of what is under way; 0 if nothing is
 }
 
-const probeEvery = 10 * time.Millisecond
-
-func startProbe() *probe {
+// startProbe has do say how long it took, in ns; it was due at a time on clock.Mono.
+func startProbe(every time.Duration, do func(due int64) int64) *probe {
 	p := &probe{stop: make(chan struct{}), done: make(chan struct{})}
-	go p.run()
+	go p.run(every, do)
 	return p
 }
 
-func (p *probe) run() {
+func (p *probe) run(every time.Duration, do func(due int64) int64) {
 	defer close(p.done)
-	timer := clock.System().NewTimer(probeEvery)
+	timer := clock.System().NewTimer(every)
 	defer timer.Stop()
-	for due := clock.Mono() + int64(probeEvery); ; due = clock.Mono() + int64(probeEvery) {
-		timer.Reset(probeEvery)
+	for {
+		due := clock.Mono() + int64(every)
+		timer.Reset(every)
 		select {
 		case <-p.stop:
 			return
 		case <-timer.C():
 		}
-		late := clock.Mono() - due
 		p.mu.Lock()
-		p.late = max(p.late, late)
+		p.began = clock.Mono()
+		p.mu.Unlock()
+		took := do(due)
+		p.mu.Lock()
+		p.began, p.longest = 0, max(p.longest, took)
 		p.mu.Unlock()
 	}
 }
 
+// take is the longest since it was last asked, with what still goes on.
 func (p *probe) take() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	late := p.late
-	p.late = 0
-	return late
+	longest := p.longest
+	if p.began != 0 {
+		longest = max(longest, clock.Mono()-p.began)
+	}
+	p.longest = 0
+	return longest
 }
 
 func (p *probe) close() {
 	close(p.stop)
 	<-p.done
+}
+
+// Usage is what a process uses, with all that descends from it.
+type Usage struct {
+	CPUNS int64 // time on CPUs since it began; in steps of 10 ms
+	// MemoryBytes is what it has in memory now: pages that descendants share with others
+	// count once, as those of the process itself.
+	MemoryBytes int64
 }

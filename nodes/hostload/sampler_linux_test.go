@@ -53,18 +53,18 @@ func TestProcessesThatWaitAreSeen(t *testing.T) {
 // and where nothing can be written nothing is known.
 func TestSlowWritesAreSeen(t *testing.T) {
 	dir := t.TempDir()
-	d := startDiskProbe(dir)
-	defer d.close()
-	longest := int64(0)
-	for longest == 0 { // a sync takes some time
-		longest = *d.take()
+	s := New(nil, dir)
+	defer s.Close()
+	for *s.Sample(nil).Machine.FsyncNS == 0 { // a sync takes some time
 		runtime.Gosched()
 	}
-	under := &diskProbe{began: clock.Mono() - 3_000_000_000, longest: 5}
-	if have := *under.take(); have < 3_000_000_000 {
+	under := &probe{began: clock.Mono() - 3_000_000_000, longest: 5}
+	if have := under.take(); have < 3_000_000_000 {
 		t.Errorf("a write that began 3 s ago took %d ns", have)
 	}
-	if nowhere := startDiskProbe(filepath.Join(t.TempDir(), "missing")); nowhere.take() != nil {
+	nowhere := New(nil, filepath.Join(t.TempDir(), "missing"))
+	defer nowhere.Close()
+	if nowhere.Sample(nil).Machine.FsyncNS != nil {
 		t.Error("a directory that does not exist has a disk")
 	}
 	files, err := os.ReadDir(dir)
@@ -75,8 +75,8 @@ func TestSlowWritesAreSeen(t *testing.T) {
 
 func TestSinceCountsWhatIsNew(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
-	last := &reading{busy: n(100), stolen: n(20), pressure: n(50), threads: map[threadID]schedstat{{1, 1}: {10, 20}, {1, 2}: {500, 500}, {2, 2}: {7, 7}}}
-	now := &reading{busy: n(90), stolen: n(40), pressure: n(80), throttled: n(3), lateNS: 5, threads: map[threadID]schedstat{
+	last := &reading{busy: n(100), stolen: n(20), threads: map[threadID]schedstat{{1, 1}: {10, 20}, {1, 2}: {500, 500}, {2, 2}: {7, 7}}}
+	now := &reading{busy: n(90), stolen: n(40), throttled: n(3), threads: map[threadID]schedstat{
 		{1, 1}: {15, 40}, // has gone on
 		{1, 2}: {3, 4},   // another thread by the same number
 		{3, 3}: {1, 2},   // began in between
@@ -85,8 +85,8 @@ func TestSinceCountsWhatIsNew(t *testing.T) {
 	if *m.RunNS != 5+3+1 || *m.WaitNS != 20+4+2 {
 		t.Errorf("ran %d, waited %d, want 9 and 26", *m.RunNS, *m.WaitNS)
 	}
-	if *m.BusyNS != 0 || *m.PressureNS != 30 || *m.StolenNS != 20 || m.ThrottledNS != nil || m.LateNS != 5 {
-		t.Errorf("have %+v, want busy 0, stolen 20, pressure 30, no throttling, late 5", m)
+	if *m.BusyNS != 0 || *m.StolenNS != 20 || m.ThrottledNS != nil {
+		t.Errorf("have %+v, want busy 0, stolen 20, no throttling", m)
 	}
 	if m := (&reading{}).since(&reading{}); m.RunNS != nil || m.WaitNS != nil {
 		t.Errorf("a system that counts no threads told %+v", m)
@@ -104,15 +104,12 @@ func TestFilesOfTheKernel(t *testing.T) {
 		t.Errorf("busy %v, stolen %v, want %d and %d", busy, stolen, 63*tick, 32*tick)
 	}
 	stat := file("usage_usec 5\nnr_periods 9\nthrottled_usec 7\nnr_bursts 0\n")
-	if n := counter(stat, "throttled_usec "); n == nil || *n != 7000 {
+	if n := throttledTime(stat); n == nil || *n != 7000 {
 		t.Errorf("throttled %v, want 7000", n)
-	}
-	if n := counter(file("some avg10=0.00 avg60=1.00 total=12\nfull avg10=0.00 total=99\n"), "total="); n == nil || *n != 12_000 {
-		t.Errorf("pressure %v, want 12000", n)
 	}
 	busy, stolen := busyTime(stat)
 	none, ofNone := busyTime(stat + "x")
-	for _, absent := range []*int64{counter(stat, "total="), counter(stat+"x", "usage_usec "), busy, stolen, none, ofNone} {
+	for _, absent := range []*int64{throttledTime(stat + "x"), throttledTime(file("usage_usec 5\n")), busy, stolen, none, ofNone} {
 		if absent != nil {
 			t.Errorf("have %d where there is nothing to read", *absent)
 		}

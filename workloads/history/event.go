@@ -359,9 +359,6 @@ type Machine struct {
 	BusyNS *int64 `json:"busy_ns,omitempty"`
 	// StolenNS is the part of BusyNS that a hypervisor took away, for others on its machine.
 	StolenNS *int64 `json:"stolen_ns,omitempty"`
-	// PressureNS is the time in which some process waited for a CPU: of the lab's
-	// control group where it has one of its own, otherwise of the machine.
-	PressureNS *int64 `json:"pressure_ns,omitempty"`
 	// ThrottledNS is the time in which a quota kept the lab's control group from a CPU,
 	// all CPUs added up.
 	ThrottledNS *int64 `json:"throttled_ns,omitempty"`
