@@ -165,16 +165,6 @@ var regressions = map[string][]regression{
 			"nodes/raftnode.TestAServiceIsFoundedOnce",
 		},
 		{
-			"a raft server that had lost its data voted before it had again what it had acknowledged in the leader's term",
-			"every order of elections, appends and one loss among three servers, with two entries",
-			"nodes/raftnode.TestAServerThatForgotHarmsNothing",
-		},
-		{
-			"of five raft servers one that had lost its data did not ask the candidate that it had voted for, and helped the leader before to commit",
-			"lose the data after a vote, and hear from the three that do not know of the election",
-			"nodes/raftnode.TestFiveServersNeedEveryAnswerTwice",
-		},
-		{
 			"a release of raft without a deadline did not return during an outage",
 			"stop all servers, Release with context.Background()",
 			"nodes/raftnode.TestAReleaseEndsWithItsLease",

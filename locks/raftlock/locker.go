@@ -1,3 +1,23 @@
+// Package raftlock is the client of the raft lock service (nodes/raftnode).
+//
+// One [Locker] is one session: one stream to the server that leads, over which any
+// number of acquisitions and releases travel at once, those that are ready
+// together in one frame. An acquisition waits in the service's own queue; nothing
+// is polled. The fencing token is the index of the log entry that granted.
+//
+// A session and all its leases live while the client renews it, which every
+// answered request does too. The client counts from the moment it sent what was
+// answered, on its own monotonic clock, and gives its leases up (Lost) a margin
+// before the service can end them. A broken stream is replaced: the client looks
+// for the leader, following the names that the servers hint at, continues its
+// session and sends again what was not answered; the service recognises repeats.
+//
+// Outcomes: an acquisition that its context ends is cancelled at the service; if
+// the service confirms that, the error is [locks.ErrNotAcquired], and otherwise
+// [locks.ErrUnknown]. Then the client still delivers the cancellation as soon as it
+// can, so that a grant which nobody knows of does not outlive the trouble. A release
+// returns when the lease is over, at the latest; if it was sent and has no answer, with
+// [locks.ErrUnknown].
 package raftlock
 
 import (
@@ -8,8 +28,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/locks/raftlock/wire"
 )
 
 // Locker is one client of the service, with one session at a time.
@@ -30,7 +52,6 @@ type Locker struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	once    sync.Once
-	nodes   *dialer
 }
 
 var (
@@ -56,10 +77,9 @@ func New(cfg Config) (*Locker, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Locker{
 		options: cfg.Options, client: cfg.Client, clock: cfg.Clock, log: cfg.Log,
-		session: newSession(), ended: make(chan struct{}), closed: make(chan struct{}),
-		cancel: cancel, nodes: newDialer(cfg.Servers, cfg.Seed.Child("raftlock "+cfg.Client)),
+		session: newSession(cfg.Options.Lease), ended: make(chan struct{}), closed: make(chan struct{}), cancel: cancel,
 	}
-	l.running.Go(func() { l.connect(ctx) })
+	l.running.Go(func() { l.connect(ctx, cfg.Servers, cfg.Seed.Child("raftlock "+cfg.Client).Rand()) })
 	l.running.Go(func() { l.maintain(ctx) })
 	return l, nil
 }
@@ -97,46 +117,40 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	return nil, err
 }
 
+// cancelWait is how long an acquisition whose context has ended waits for the service to
+// confirm that it was cancelled.
+const cancelWait = 250 * time.Millisecond
+
 // abandon gives a claim up because its caller has gone. When it returns, the claim
 // is decided.
 func (l *Locker) abandon(c *claim) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if c.isDecided() {
-		l.mu.Unlock()
 		return
 	}
-	c.abandoned = true
 	if l.session.forgetUnsent(c) {
 		c.fail(fmt.Errorf("%w: the service was not reached: %w", locks.ErrNotAcquired, locks.ErrUnavailable))
-		l.mu.Unlock()
 		return
 	}
 	r := l.session.release(c.seq)
 	l.wakeSender()
 	l.mu.Unlock()
-
 	timer := l.clock.NewTimer(cancelWait)
 	defer timer.Stop()
 	select {
 	case <-r.answered:
 	case <-c.decided: // by Close
-		return
 	case <-timer.C():
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case c.isDecided():
-	case r.outcome == "":
-		c.fail(fmt.Errorf("%w: the service has not confirmed in %s that the wait was cancelled: %w", locks.ErrUnknown, cancelWait, locks.ErrUnavailable))
-	default:
+	if r.outcome == "" {
+		c.fail(fmt.Errorf("%w: the service has not confirmed in %s that the wait was cancelled: %w",
+			locks.ErrUnknown, cancelWait, locks.ErrUnavailable))
+	} else {
 		c.fail(locks.ErrNotAcquired)
 	}
 }
-
-// cancelWait is how long an acquisition whose context has ended waits for the service to
-// confirm that it was cancelled.
-const cancelWait = 250 * time.Millisecond
 
 // closeWait is how long Close waits for the service to confirm the session's end.
 const closeWait = 300 * time.Millisecond
@@ -145,28 +159,119 @@ const closeWait = 300 * time.Millisecond
 // everything that it held or waited for is free at once; if the service cannot be
 // reached, that happens when the lease has run out.
 func (l *Locker) Close() error {
-	l.once.Do(l.close)
+	l.once.Do(func() {
+		l.mu.Lock()
+		l.closing = true
+		confirmed := l.session.id == 0
+		if !confirmed {
+			l.session.ask(&wire.Request{Kind: wire.Close})
+			l.wakeSender()
+			l.mu.Unlock()
+			_, confirmed = clock.Await(l.clock, closeWait, l.ended)
+			l.mu.Lock()
+		}
+		l.session.abort(confirmed)
+		l.mu.Unlock()
+
+		close(l.closed)
+		l.cancel()
+		l.running.Wait()
+	})
 	return nil
 }
 
-func (l *Locker) close() {
-	l.mu.Lock()
-	l.closing = true
-	confirmed := l.session.id == 0 && len(l.session.requests) == 0
-	if !confirmed {
-		l.wakeSender()
-		l.mu.Unlock()
-		_, confirmed = clock.Await(l.clock, closeWait, l.ended)
-		l.mu.Lock()
-	}
-	why := fmt.Errorf("%w: %w", locks.ErrNotAcquired, locks.ErrClosed)
-	if !confirmed {
-		why = fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrClosed)
-	}
-	l.session.abort(why, confirmed)
-	l.mu.Unlock()
+// claim is one call of Acquire until its end at the service is known: first a wait, then
+// the lease. The Locker's mutex guards what changes.
+type claim struct {
+	locker   *Locker
+	seq      uint64 // the number of its acquire
+	resource string
+	token    uint64 // 0 while it waits
+	ending   bool   // a release is on its way
 
-	close(l.closed)
-	l.cancel()
-	l.running.Wait()
+	decided chan struct{} // closed when held or err is set
+	held    bool          // its caller has the lease
+	err     error
+	lost    chan struct{}
+
+	release locks.ReleaseOnce
+}
+
+var _ locks.Lease = (*claim)(nil)
+
+func (c *claim) isDecided() bool { return c.held || c.err != nil }
+
+func (c *claim) fail(err error) {
+	if !c.isDecided() {
+		c.err = err
+		close(c.decided)
+	}
+}
+
+// lose tells the caller, if it holds, that it does not any more.
+func (c *claim) lose() (held bool) {
+	held = c.held && !c.ending && !signals.Closed(c.lost)
+	if held {
+		close(c.lost)
+	}
+	return held
+}
+
+// Token implements [locks.Lease]: the index of the log entry that granted.
+func (c *claim) Token() (locks.Token, bool) { return locks.Token(c.token), true }
+
+// Expires implements [locks.Lease]: the moment at which Lost is closed if the
+// session is not renewed before.
+func (c *claim) Expires() (time.Time, bool) {
+	l := c.locker
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if signals.Closed(c.lost) {
+		return l.clock.Now(), true
+	}
+	return l.session.end(), true
+}
+
+// Lost implements [locks.Lease].
+func (c *claim) Lost() <-chan struct{} { return c.lost }
+
+// Release implements [locks.Lease]. It returns when a quorum has committed the
+// release, and at the latest when the lease is over. When ctx or the lease ends first,
+// the release goes on in the background.
+func (c *claim) Release(ctx context.Context) error {
+	return c.release.Do(c.resource, func() error { return c.releaseOnce(ctx) })
+}
+
+func (c *claim) releaseOnce(ctx context.Context) error {
+	l := c.locker
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if signals.Closed(c.lost) {
+		return locks.ErrNotHeld
+	}
+	over := l.clock.NewTimer(l.session.end().Sub(l.clock.Now()))
+	defer over.Stop()
+	r := l.session.release(c.seq)
+	l.wakeSender()
+	l.mu.Unlock()
+	why := locks.ErrUnavailable
+	select {
+	case <-r.answered:
+	case <-l.closed:
+		why = locks.ErrClosed
+	case <-ctx.Done():
+		why = ctx.Err()
+	case <-over.C():
+	}
+	l.mu.Lock()
+	switch r.outcome {
+	case wire.Released, wire.Withdrawn:
+		return nil
+	case wire.NotHeld:
+		return locks.ErrNotHeld
+	case "": // no answer
+		return fmt.Errorf("%w: %w", locks.ErrUnknown, why)
+	default:
+		return fmt.Errorf("%w: the service answered %s", locks.ErrUnknown, r.outcome)
+	}
 }

@@ -15,24 +15,18 @@ import (
 type Options struct {
 	// Lease is for how long a session outlives its client's last renewal.
 	Lease time.Duration
-	// Store is where the servers keep their log: disk, with fsync, or memory.
-	Store string
 }
 
-// DefaultOptions are a lease of 3 s and servers with their log on disk.
-func DefaultOptions() Options {
-	return Options{Lease: 3 * time.Second, Store: "disk"}
-}
+// DefaultOptions are a lease of 3 s.
+func DefaultOptions() Options { return Options{Lease: 3 * time.Second} }
 
-// ParseOptions reads the options of a spec: lease and store.
+// ParseOptions reads the options of a spec.
 func ParseOptions(spec locks.Spec) (Options, error) {
-	d := DefaultOptions()
+	const about = "how long a session outlives its client's last renewal, and so for how long a dead holder " +
+		"blocks the others"
 	r := spec.Reader()
 	r.Variant()
-	o := Options{
-		Lease: r.Duration("lease", "how long a session outlives its client's last renewal, and so for how long a dead holder blocks the others", d.Lease),
-		Store: r.Choice("store", "where the servers keep their log: on disk, with fsync, or in memory", "disk", "memory"),
-	}
+	o := Options{Lease: r.Duration("lease", about, DefaultOptions().Lease)}
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}
@@ -76,7 +70,8 @@ func (c Config) validate() error {
 	names := map[string]bool{}
 	for i, s := range c.Servers {
 		if s.Name == "" || s.Addr == "" || names[s.Name] {
-			errs = append(errs, fmt.Errorf("raft: servers[%d]: name %q, addr %q: want a distinct name and an address: %w", i, s.Name, s.Addr, locks.ErrInvalid))
+			errs = append(errs, fmt.Errorf("raft: servers[%d]: name %q, addr %q: want a distinct name and an address: %w",
+				i, s.Name, s.Addr, locks.ErrInvalid))
 		}
 		names[s.Name] = true
 	}

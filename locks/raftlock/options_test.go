@@ -17,16 +17,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestParseOptions(t *testing.T) {
 	for text, want := range map[string]raftlock.Options{
-		"raft":                       raftlock.DefaultOptions(),
-		"raft:lease=1s,store=memory": {Lease: time.Second, Store: "memory"},
+		"raft":          raftlock.DefaultOptions(),
+		"raft:lease=1s": {Lease: time.Second},
 	} {
 		if got := locktest.Options(t, raftlock.ParseOptions, text); got != want {
 			t.Errorf("%s: got %+v, want %+v", text, got, want)
 		}
 	}
 	locktest.Specs(t, raftlock.ParseOptions, map[string]string{
-		"raft:lease=1ms": "lease 1ms", "raft:lease=soon": "lease=soon", "raft:store=tape": "disk, memory",
-		"raft:fast": `unknown variant "fast"`, "raft:size=3": `unknown option "size" (known: lease, store)`,
+		"raft:lease=1ms": "lease 1ms", "raft:lease=soon": "lease=soon",
+		"raft:fast": `unknown variant "fast"`, "raft:size=3": `unknown option "size" (known: lease)`,
 	})
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,87 +19,125 @@ import (
 type stream struct {
 	cancel context.CancelFunc
 	wake   chan struct{} // there may be something to send
-	// heard is when the last frame came, and asked since when an answer is due;
-	// zero if none is. The Locker's mutex guards them.
-	heard, asked time.Time
-	closeSent    bool
+	asked  time.Time     // since when an answer is due, zero if none is; the Locker's mutex guards it
 }
 
 // errEndOfStream says that the server has ended the stream in good order.
 var errEndOfStream = errors.New("the server ended the stream")
 
-// attachTimeout bounds finding out whether a server leads; stallTimeout is how long
-// a leader may leave a request unanswered before another one is looked for.
-func (o Options) attachTimeout() time.Duration { return min(750*time.Millisecond, o.Lease/2) }
-func (o Options) stallTimeout() time.Duration  { return min(time.Second, o.Lease/2) }
-
-// connect keeps the client attached to the leader until ctx ends.
-func (l *Locker) connect(ctx context.Context) {
-	for ctx.Err() == nil {
-		server := l.nodes.servers[l.nodes.at]
-		hint, err := l.talk(ctx, server)
+// connect keeps the client attached to the leader until ctx ends. Where it does not know who
+// leads it tries one server after the other.
+func (l *Locker) connect(ctx context.Context, servers []Server, random *rand.Rand) {
+	at := random.IntN(len(servers))
+	tries := 0 // since the last success
+	for {
+		attached, hint, err := l.talk(ctx, servers[at])
 		if ctx.Err() != nil {
 			return
 		}
-		wait := l.nodes.failed(hint)
-		l.log.Debug("left a raft server", "server", server.Name, "hint", hint, "reason", err, "wait", wait)
-		if wait > 0 {
-			clock.Await(l.clock, wait, ctx.Done())
+		if tries++; attached {
+			tries = 1
 		}
+		// A hint is worth following at once, unless hints go in circles.
+		wait := time.Duration(0)
+		next := slices.IndexFunc(servers, func(s Server) bool { return s.Name == hint })
+		if tries > len(servers) || tries == len(servers) && next < 0 {
+			wait = 15*time.Millisecond + time.Duration(random.Int64N(int64(30*time.Millisecond)))
+		}
+		l.log.Debug("left a raft server", "server", servers[at].Name, "hint", hint, "reason", err, "wait", wait)
+		if at = (at + 1) % len(servers); next >= 0 {
+			at = next
+		}
+		clock.Await(l.clock, wait, ctx.Done())
 	}
 }
 
 // talk attaches the session to one server and serves the stream to its end. The
 // hint names the server that leads, as far as this one knows.
-func (l *Locker) talk(ctx context.Context, server Server) (hint string, err error) {
+func (l *Locker) talk(ctx context.Context, server Server) (attached bool, hint string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	giveUp := l.clock.AfterFunc(l.options.attachTimeout(), cancel)
+	// How long it may take to find out whether the server leads.
+	giveUp := l.clock.AfterFunc(min(750*time.Millisecond, l.options.Lease/2), cancel)
 	defer giveUp.Stop()
-
 	conn, err := wire.Dial(ctx, server.Addr)
 	if err != nil {
-		return "", fmt.Errorf("dial: %w", err)
+		return false, "", fmt.Errorf("dial: %w", err)
 	}
 	l.mu.Lock()
-	hello := &wire.Hello{Client: l.client, LeaseMS: uint64(l.options.Lease / time.Millisecond), Session: l.session.id}
+	hello := &wire.Hello{Client: l.client, Lease: l.options.Lease, Session: l.session.id}
 	sentAt := l.clock.Now()
 	l.mu.Unlock()
 	if err := conn.Send(wire.ClientFrame{Hello: hello}); err != nil {
-		return "", err
+		return false, "", err
 	}
-	var frame wire.ServerFrame
-	if err := conn.Receive(&frame); err != nil {
-		return "", fmt.Errorf("wait to be attached: %w", err)
-	}
-	if !giveUp.Stop() {
-		return "", context.DeadlineExceeded
-	}
-	if end := frame.End; end != nil {
-		return l.ending(end, server.Name)
-	}
-	if frame.Attached == nil {
-		return "", errors.New("the server did not attach the session")
-	}
-	l.nodes.succeeded()
-	l.log.Debug("attached to a raft server", "server", server.Name, "session", frame.Attached.Session)
 
 	s := &stream{cancel: cancel, wake: make(chan struct{}, 1)}
-	l.attach(s, frame.Attached, sentAt)
 	var sender sync.WaitGroup
-	sender.Go(func() { l.send(ctx, s, conn) })
 	defer sender.Wait()
 	defer cancel()
 	defer l.detach()
 	for {
-		if end := frame.End; end != nil {
-			return l.ending(end, server.Name)
-		}
-		l.receive(s, &frame)
-		frame = wire.ServerFrame{}
+		var frame wire.ServerFrame
 		if err := conn.Receive(&frame); err != nil {
-			return "", err
+			return attached, "", err
 		}
+		if frame.Attached != nil {
+			if !giveUp.Stop() {
+				return false, "", context.DeadlineExceeded
+			}
+			l.log.Debug("attached to a raft server", "server", server.Name, "session", frame.Attached.Session)
+			attached = true
+			l.attach(s, frame.Attached, sentAt)
+			sender.Go(func() { l.send(ctx, s, conn) })
+		}
+		l.receive(s, frame.Answers)
+		if frame.End != nil {
+			hint, err := l.ending(frame.End, server.Name)
+			return attached, hint, err
+		}
+	}
+}
+
+// attach takes over what the leader says of the session, and lets everything that
+// was not answered be sent again.
+func (l *Locker) attach(st *stream, a *wire.Attached, sentAt time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stream = st
+	l.session.id, l.session.sent = a.Session, 0
+	l.session.extend(sentAt)
+	for _, held := range a.Held {
+		l.grant(l.session.claims[held.Seq], held.Token)
+	}
+	l.wakeSender()
+}
+
+// receive takes the answers of one frame.
+func (l *Locker) receive(st *stream, answers []wire.Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range answers {
+		if a.Outcome != wire.Renewed {
+			l.messages.Add(1)
+		}
+		l.grant(l.session.answer(a), a.Token)
+	}
+	if st.asked = (time.Time{}); len(l.session.requests) > 0 {
+		st.asked = l.clock.Now()
+	}
+}
+
+// grant lets a claim hold, if there is one that waits. If the session is not surely alive, the
+// stream is replaced: the next one says what is held once more.
+func (l *Locker) grant(c *claim, token uint64) {
+	switch {
+	case c == nil || c.token != 0 || c.ending:
+	case !l.session.alive(l.clock.Now()):
+		l.stream.cancel()
+	default:
+		c.token, c.held = token, true
+		close(c.decided)
 	}
 }
 
@@ -128,16 +168,11 @@ func (l *Locker) frame(s *stream) wire.ClientFrame {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	frame := wire.ClientFrame{Floor: l.session.floor(), Requests: l.session.toSend(now)}
-	l.messages.Add(uint64(len(frame.Requests)))
-	if l.renewalDue(now) {
-		l.session.renewal++
-		l.session.renewalAt = now
-		frame.Requests = append(frame.Requests, wire.Request{Kind: wire.Renew, Seq: l.session.renewal})
-	}
-	if l.closing && !s.closeSent {
-		s.closeSent = true
-		frame.Requests = append(frame.Requests, wire.Request{Kind: wire.Close})
+	frame := l.session.frame(now)
+	for _, r := range frame.Requests {
+		if r.Kind != wire.Renew {
+			l.messages.Add(1)
+		}
 	}
 	if len(frame.Requests) > 0 && s.asked.IsZero() {
 		s.asked = now
@@ -145,22 +180,29 @@ func (l *Locker) frame(s *stream) wire.ClientFrame {
 	return frame
 }
 
-// renewalDue says whether the session should be renewed: a third of the lease has
-// passed since anything that was answered was sent, or a grant waits for it.
-func (l *Locker) renewalDue(now time.Time) bool {
-	s := l.session
-	if s.id == 0 || !s.renewalAt.IsZero() {
-		return false
-	}
-	return len(s.late) > 0 || now.After(s.until.Add(-s.lease*2/3))
-}
-
 // wakeSender wakes the sender. It must be called with the mutex held.
 func (l *Locker) wakeSender() {
-	if l.stream == nil {
-		return
+	if l.stream != nil {
+		signals.Wake(l.stream.wake)
 	}
-	signals.Wake(l.stream.wake)
+}
+
+// ending reacts to the reason for which the named server ended the stream, and
+// says which server to try next.
+func (l *Locker) ending(end *wire.End, name string) (hint string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	hint = end.Leader
+	over := end.Reason == wire.ReasonClosed
+	if end.Reason == wire.ReasonSessionEnded {
+		hint = name // it leads: a new session can begin there
+		over = l.closing
+		l.session = l.session.succeed()
+	}
+	if over && !signals.Closed(l.ended) {
+		close(l.ended)
+	}
+	return hint, fmt.Errorf("%w: %s", errEndOfStream, end.Reason)
 }
 
 func (l *Locker) detach() {
@@ -172,16 +214,10 @@ func (l *Locker) detach() {
 // maintain renews the session, gives leases up in time and leaves servers that do
 // not answer.
 func (l *Locker) maintain(ctx context.Context) {
-	const often = 25 * time.Millisecond
-	timer := l.clock.NewTimer(often)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C():
-		}
-		timer.Reset(min(often, max(time.Millisecond, l.tick())))
+	often := min(25*time.Millisecond, l.options.Lease/10)
+	for wait := often; ctx.Err() == nil; {
+		clock.Await(l.clock, wait, ctx.Done())
+		wait = min(often, max(time.Millisecond, l.tick()))
 	}
 }
 
@@ -191,15 +227,13 @@ func (l *Locker) tick() time.Duration {
 	defer l.mu.Unlock()
 	now, s := l.clock.Now(), l.session
 	if st := l.stream; st != nil {
-		if l.renewalDue(now) {
+		if s.renew(now) {
 			l.wakeSender()
 		}
-		since := st.asked
-		if st.heard.After(since) {
-			since = st.heard
-		}
-		if !st.asked.IsZero() && now.Sub(since) > l.options.stallTimeout() {
-			l.log.Debug("gave up a raft server that does not answer", "for", now.Sub(since))
+		// How long a leader may leave a request unanswered before another one is looked for.
+		stall := min(time.Second, l.options.Lease/2)
+		if since := now.Sub(st.asked); !st.asked.IsZero() && since > stall {
+			l.log.Debug("gave up a raft server that does not answer", "for", since)
 			st.cancel()
 		}
 	}
@@ -211,4 +245,30 @@ func (l *Locker) tick() time.Duration {
 		return time.Hour
 	}
 	return s.end().Sub(now)
+}
+
+// giveUp closes Lost on every lease, because the service may end the session
+// soon. Should it keep it, it is told that the leases are not wanted: after the margin, which
+// is there for whoever held to notice.
+func (l *Locker) giveUp() {
+	s := l.session
+	var lost []*claim
+	for _, c := range s.claims {
+		if c.lose() {
+			lost = append(lost, c)
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	l.clock.AfterFunc(s.margin(), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, c := range lost {
+			if l.session == s && !l.closing && !c.ending {
+				s.release(c.seq)
+			}
+		}
+		l.wakeSender()
+	})
 }

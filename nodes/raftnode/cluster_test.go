@@ -20,25 +20,10 @@ import (
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
 	"locklab/locks/raftlock/wire"
-	"locklab/nodes/process"
 	"locklab/nodes/raftnode"
 )
 
-// TestMain lets the test binary be its own locklab: node raft --config FILE.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "node" {
-		if err := process.Run(context.Background(), os.Args[4], raftnode.Role().Main); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	// The race detector makes every process wait a second before it ends.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cluster is a service of real servers on loopback, each reaching the others, and
 // each client reaching the servers, through links that a test can cut.
@@ -88,18 +73,7 @@ func newCluster(tb testing.TB, n int, config raftnode.Config) *cluster {
 
 func (c *cluster) start(name string) {
 	c.tb.Helper()
-	dir := filepath.Join(c.dir, name)
-	must.Do(c.tb, os.MkdirAll(dir, 0o700))
-	config := c.config
-	config.Name, config.Dir, config.ClientAddr, config.RaftAddr = name, dir, "127.0.0.1:0", "127.0.0.1:0"
-	config.Founds, c.founded[name] = !c.founded[name], true
-	config.Log = c.log().With("node", name)
-	for _, other := range c.names {
-		if other != name {
-			config.Settings.Peers = append(config.Settings.Peers, raftnode.Peer{Name: other, Addr: c.links[name+">"+other].Addr()})
-		}
-	}
-	server, err := raftnode.Start(context.Background(), config)
+	server, err := c.open(name)
 	must.Do(c.tb, err)
 	c.servers[name] = server
 	c.clientLinks[name].To(server.ClientAddr())
@@ -108,6 +82,23 @@ func (c *cluster) start(name string) {
 			c.links[other+">"+name].To(server.RaftAddr())
 		}
 	}
+}
+
+func (c *cluster) open(name string) (*raftnode.Server, error) {
+	c.tb.Helper()
+	dir := filepath.Join(c.dir, name)
+	must.Do(c.tb, os.MkdirAll(dir, 0o700))
+	config := c.config
+	config.Name, config.Dir, config.ClientAddr, config.RaftAddr = name, dir, "127.0.0.1:0", "127.0.0.1:0"
+	config.Founds, c.founded[name] = !c.founded[name], true
+	config.Log = c.log().With("node", name)
+	for _, other := range c.names {
+		if other != name {
+			peer := raftnode.Peer{Name: other, Addr: c.links[name+">"+other].Addr()}
+			config.Settings.Peers = append(config.Settings.Peers, peer)
+		}
+	}
+	return raftnode.Start(context.Background(), config)
 }
 
 func (c *cluster) stop(name string) {
@@ -183,14 +174,10 @@ func (c *cluster) lockerOn(clk clock.Clock, lease time.Duration, servers ...raft
 
 // status asks one server; it is empty if that does not answer.
 func (c *cluster) status(name string) wire.Status {
-	return statusAt(c.tb, c.client[name])
-}
-
-func statusAt(tb testing.TB, addr string) wire.Status {
-	tb.Helper()
+	c.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	status, err := wire.Ask(ctx, addr)
+	status, err := wire.Ask(ctx, c.client[name])
 	if err != nil {
 		return wire.Status{}
 	}

@@ -1,11 +1,19 @@
 package raftnode
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"maps"
+	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/hashicorp/raft"
 
 	"locklab/internal/signals"
 	"locklab/locks/clock"
@@ -14,42 +22,41 @@ import (
 	"locklab/workloads/history"
 )
 
-// maxBatch is how many requests one log entry carries at most.
-const maxBatch = 2048
-
 // hub stands between the clients' streams and the replicated log. Its one mutex
-// guards the state machine too: outputs go to streams in the order of the log.
+// guards the state machine too: what clients hear is in the order of the log.
 type hub struct {
-	name        string
-	origin      uint64 // names this process among the proposers of entries
-	maxInFlight int
-	clock       clock.Clock
-	recorder    history.Recorder // may be nil
-	granted     atomic.Uint64    // leases, while this server served
-	led         atomic.Uint64    // terms
-	log         *slog.Logger
-	propose     func(entry []byte) // hands an entry to raft; must not block
+	name     string
+	clock    clock.Clock
+	recorder history.Recorder // may be nil
+	log      *slog.Logger
+	propose  func(entry []byte) // hands an entry to raft
+	leader   func() string      // as this server knows; a hint for clients
+	status   func() *wire.Status
 
 	mu       sync.Mutex
 	state    *fsm.State
 	serving  bool
-	leader   string // a hint for clients
-	conns    map[*conn]struct{}
+	last     uint64           // the newest stream's number
+	conns    map[uint64]*conn // by number
 	routes   map[uint64]*conn // by session: attached, as of the last applied entry
-	newest   map[uint64]*conn // by session: the stream that asked last to be attached
-	queue    []item
-	inFlight map[uint64][]item // proposed, by number
-	number   uint64
 	lifetime map[uint64]lifetime
-	marked   []*conn // have something to send when the entry has been applied
 }
 
-// item is a request on its way into the log. conn waits for the answer; it is nil
-// for requests of the server itself.
-type item struct {
-	request wire.Request
-	conn    *conn
-	attach  bool
+// entry is what the log carries: the requests of a stream, all that came in one frame.
+type entry struct {
+	// Server proposed it for its stream with this number. While it serves, all that it applies
+	// and that bears its name is of its own time as leader, so no number of an earlier one comes.
+	Server   string         `json:"server"`
+	Conn     uint64         `json:"conn,omitzero"` // 0 is the server itself
+	Requests []wire.Request `json:"requests"`
+}
+
+// conn is one client's stream. The hub's mutex guards it.
+type conn struct {
+	number  uint64
+	session uint64           // 0 until it is attached
+	next    wire.ServerFrame // what has come together since the last one was sent
+	wake    chan struct{}    // has a token while there is something to send
 }
 
 // lifetime is how the leader measures one session.
@@ -58,12 +65,10 @@ type lifetime struct {
 	deadline time.Time
 }
 
-func newHub(name string, origin uint64, inFlight int, clk clock.Clock, recorder history.Recorder, log *slog.Logger) *hub {
+func newHub(cfg Config) *hub {
 	return &hub{
-		name: name, origin: origin, maxInFlight: inFlight, clock: clk, recorder: recorder, log: log,
-		propose: func([]byte) {}, state: fsm.New(), conns: map[*conn]struct{}{},
-		routes: map[uint64]*conn{}, newest: map[uint64]*conn{}, inFlight: map[uint64][]item{},
-		lifetime: map[uint64]lifetime{},
+		name: cfg.Name, clock: cfg.Clock, recorder: cfg.Recorder, log: cfg.Log, state: fsm.New(),
+		conns: map[uint64]*conn{}, routes: map[uint64]*conn{}, lifetime: map[uint64]lifetime{},
 	}
 }
 
@@ -72,262 +77,275 @@ func newHub(name string, origin uint64, inFlight int, clk clock.Clock, recorder 
 func (h *hub) serve() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.serving, h.leader = true, h.name
-	h.watch()
+	h.serving = true
 }
 
-// stopServing ends all streams and forgets what was not committed. Entries that
-// are committed later all the same are applied as on any follower.
+// stopServing ends all streams. What they asked for and is committed later all the same is
+// applied as on any follower.
 func (h *hub) stopServing() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.leader == h.name {
-		h.leader = ""
-	}
 	h.serving = false
-	for c := range h.conns {
-		c.end(&wire.End{Reason: wire.ReasonNotLeader, Leader: h.leader})
+	for _, c := range h.conns {
+		h.notLeader(c)
 	}
-	clear(h.routes)
-	clear(h.newest)
-	clear(h.inFlight)
 	clear(h.lifetime)
-	h.queue = nil
+}
+
+func (h *hub) notLeader(c *conn) {
+	leader := h.leader()
+	if leader == h.name {
+		leader = "" // it does not serve yet, or no longer
+	}
+	h.end(c, wire.End{Reason: wire.ReasonNotLeader, Leader: leader})
+}
+
+// end lets the stream end once everything before was sent. Its session lives on.
+func (h *hub) end(c *conn, why wire.End) {
+	delete(h.conns, c.number)
+	if h.routes[c.session] == c {
+		delete(h.routes, c.session)
+	}
+	c.next.End = &why
+	signals.Wake(c.wake)
+}
+
+// accept serves every connection until ctx ends.
+func (h *hub) accept(ctx context.Context, listener net.Listener, running *sync.WaitGroup) error {
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	for {
+		client, err := listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			return fmt.Errorf("raftnode: accept a client: %w", err)
+		}
+		running.Go(func() {
+			defer func() { _ = client.Close() }()
+			stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+			defer stop()
+			conn := wire.NewConn(client)
+			var first wire.ClientFrame
+			switch err := conn.Receive(&first); {
+			case err != nil:
+			case first.Status:
+				_ = conn.Send(wire.ServerFrame{Status: h.status()}) // or it is gone
+			case first.Hello != nil:
+				h.carry(conn, first.Hello, running)
+			}
+		})
+	}
+}
+
+// carry carries one session: another goroutine receives, this one sends.
+func (h *hub) carry(client *wire.Conn, hello *wire.Hello, running *sync.WaitGroup) {
+	c := &conn{wake: make(chan struct{}, 1)}
+	h.attach(c, hello)
+	gone := make(chan struct{})
+	running.Go(func() {
+		defer close(gone)
+		for {
+			var frame wire.ClientFrame
+			if client.Receive(&frame) != nil {
+				return
+			}
+			h.receive(c, &frame)
+		}
+	})
+	for {
+		select {
+		case <-gone:
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.end(c, wire.End{})
+			return
+		case <-c.wake:
+		}
+		h.mu.Lock()
+		frame := c.next
+		c.next = wire.ServerFrame{}
+		h.mu.Unlock()
+		if err := client.Send(frame); err != nil {
+			_ = client.Close() // so that it is gone
+		}
+		// The client hangs up after an end. A server that did would lose what it has not read, and
+		// the end with it.
+	}
 }
 
 // attach asks to carry a session, a new one or the one that hello names, over the
 // stream. A server that does not serve ends the stream with a hint.
 func (h *hub) attach(c *conn, hello *wire.Hello) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.serving {
-		c.end(&wire.End{Reason: wire.ReasonNotLeader, Leader: h.leader})
-		return
-	}
-	h.conns[c] = struct{}{}
-	request := wire.Request{Kind: wire.Renew, Session: hello.Session}
-	if hello.Session == 0 {
-		request = wire.Request{Kind: wire.Open, Client: hello.Client, LeaseMS: hello.LeaseMS}
+	serving := h.serving
+	if h.last++; serving {
+		c.number = h.last
+		h.conns[c.number] = c
 	} else {
-		if before := h.newest[hello.Session]; before != nil {
-			before.end(&wire.End{Reason: wire.ReasonSuperseded})
-		}
-		h.newest[hello.Session] = c
+		h.notLeader(c)
 	}
-	h.queue = append(h.queue, item{request: request, conn: c, attach: true})
-	h.proposeQueued()
-}
-
-// detach forgets a stream that has ended. Its session lives on.
-func (h *hub) detach(c *conn) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c.end(nil)
-	delete(h.conns, c)
-	if h.routes[c.session] == c {
-		delete(h.routes, c.session)
-	}
-	if h.newest[c.session] == c {
-		delete(h.newest, c.session)
+	h.mu.Unlock()
+	switch {
+	case !serving:
+	case hello.Session == 0:
+		h.ask(c.number, wire.Request{Kind: wire.Open, Client: hello.Client, Lease: hello.Lease})
+	default:
+		h.ask(c.number, wire.Request{Kind: wire.Renew, Session: hello.Session})
 	}
 }
 
-// receive queues the requests of one frame. What a stream still delivers after
-// another one was opened for its session is dropped: it will be sent again there.
+// receive takes the requests of one frame. What a stream still delivers after another one was
+// attached to its session is dropped: it was sent again there.
 func (h *hub) receive(c *conn, frame *wire.ClientFrame) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.serving || c.ended || h.newest[c.session] != c {
+	attached := h.routes[c.session] == c
+	h.mu.Unlock()
+	if !attached {
 		return
 	}
-	for _, r := range frame.Requests {
-		switch r.Kind {
-		case wire.Acquire, wire.Release, wire.Renew, wire.Close:
-		default: // none of a client's
-			c.end(&wire.End{Reason: wire.ReasonProtocol, Detail: "unknown kind of request"})
-			return
-		}
-		c.waiting++
-		if c.waiting > 2*fsm.Window || len(r.Resource) > fsm.MaxName {
-			c.end(&wire.End{Reason: wire.ReasonProtocol, Detail: "too many requests at once, or too long a name"})
-			return
-		}
-		r.Session, r.Floor = c.session, frame.Floor
-		h.queue = append(h.queue, item{request: r, conn: c})
+	for i := range frame.Requests {
+		frame.Requests[i].Session, frame.Requests[i].Floor = c.session, frame.Floor
 	}
-	h.proposeQueued()
+	h.ask(c.number, frame.Requests...)
 }
 
-// proposeQueued proposes what is queued while there is room in flight.
-func (h *hub) proposeQueued() {
-	for len(h.queue) > 0 && len(h.inFlight) < h.maxInFlight {
-		n := min(len(h.queue), maxBatch)
-		batch := h.queue[:n:n]
-		if h.queue = h.queue[n:]; len(h.queue) == 0 {
-			h.queue = nil // the batch owns the array now
-		}
-		h.number++
-		entry := fsm.Entry{Origin: h.origin, Number: h.number}
-		for _, i := range batch {
-			entry.Requests = append(entry.Requests, i.request)
-		}
-		data, err := fsm.EncodeEntry(entry)
-		if err != nil { // cannot happen: what is in it was decoded
-			h.log.Error("cannot encode an entry", "error", err)
-			continue
-		}
-		h.inFlight[h.number] = batch
-		h.propose(data)
+func (h *hub) ask(conn uint64, requests ...wire.Request) {
+	data, err := json.Marshal(entry{Server: h.name, Conn: conn, Requests: requests})
+	if err != nil { // cannot happen: what is in it was decoded
+		h.log.Error("cannot encode an entry", "error", err)
+		return
 	}
+	h.propose(data)
 }
 
-// apply applies a committed entry and sends out what clients should hear of it. What it
-// cannot read it may not leave out either: another server could know how to.
-func (h *hub) apply(index uint64, data []byte) error {
+var _ raft.FSM = (*hub)(nil)
+
+// Apply implements [raft.FSM]: it applies a committed entry, and lets clients hear what comes of
+// it. An entry that cannot be read may not be left out: another server could know how to.
+func (h *hub) Apply(committed *raft.Log) any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	entry, err := fsm.DecodeEntry(data)
-	if err != nil {
-		return err
+	var e entry
+	if err := json.Unmarshal(committed.Data, &e); err != nil {
+		panic(fmt.Sprintf("raftnode: entry %d of the log cannot be read: %v", committed.Index, err))
 	}
-	outputs := h.state.Apply(index, entry.Requests)
-	var batch []item
-	if entry.Origin == h.origin {
-		batch = h.inFlight[entry.Number]
-		delete(h.inFlight, entry.Number)
+	outputs := h.state.Apply(committed.Index, e.Requests)
+	if !h.serving {
+		return nil
 	}
-	if h.serving || batch != nil {
-		for i := range outputs {
-			h.deliver(&outputs[i], batch)
+	var asker *conn
+	if e.Server == h.name {
+		asker = h.conns[e.Conn]
+	}
+	for i := range outputs {
+		out := &outputs[i]
+		if out.Outcome == wire.Granted && out.Token == committed.Index {
+			h.record(out)
 		}
-		h.wakeMarked()
-		h.proposeQueued()
-		h.record(outputs)
+		h.deliver(out, asker)
 	}
 	return nil
 }
 
-// deliver gives one output to the stream that should hear it, if there is one.
-func (h *hub) deliver(out *fsm.Output, batch []item) {
-	if out.Request != fsm.Pushed && batch != nil {
-		asked := batch[out.Request]
-		if asked.attach {
-			h.attached(out, asked.conn)
-			return
+// deliver gives one output to the stream that should hear it, if there is one: an answer to the
+// one that asked, anything else to the one that carries the session.
+func (h *hub) deliver(out *fsm.Output, c *conn) {
+	if out.Pushed || out.Outcome == wire.Expired {
+		c = h.routes[out.Session]
+	}
+	switch {
+	case c == nil:
+	case out.Outcome == wire.Closed:
+		h.end(c, wire.End{Reason: wire.ReasonClosed})
+	case out.Outcome == wire.Expired, out.Outcome == wire.NoSession:
+		h.end(c, wire.End{Reason: wire.ReasonSessionEnded})
+	case c.session == 0:
+		if before := h.routes[out.Session]; before != nil {
+			h.end(before, wire.End{Reason: wire.ReasonSuperseded})
 		}
-		if asked.conn != nil {
-			asked.conn.waiting--
-		}
-	}
-	c := h.routes[out.Session]
-	if c == nil {
-		return
-	}
-	switch out.Outcome {
-	case wire.Closed:
-		c.end(&wire.End{Reason: wire.ReasonClosed})
-	case wire.Expired, wire.NoSession:
-		c.end(&wire.End{Reason: wire.ReasonSessionEnded})
-	default:
-		c.answer(out)
-		h.mark(c)
-	}
-}
-
-// mark lists a stream that has something to send. It is woken once for the whole
-// entry, so that all of it travels in one frame.
-func (h *hub) mark(c *conn) {
-	if !c.marked {
-		c.marked = true
-		h.marked = append(h.marked, c)
-	}
-}
-
-func (h *hub) wakeMarked() {
-	for i, c := range h.marked {
-		c.marked = false
+		c.session = out.Session
+		h.routes[c.session] = c
+		c.next.Attached = &wire.Attached{Session: c.session, Held: h.state.Held(c.session)}
 		signals.Wake(c.wake)
-		h.marked[i] = nil
+	default:
+		c.next.Answers = append(c.next.Answers, out.Answer)
+		signals.Wake(c.wake)
 	}
-	h.marked = h.marked[:0]
 }
 
-func (h *hub) attached(out *fsm.Output, c *conn) {
-	if out.Outcome != wire.Opened && out.Outcome != wire.Renewed {
-		reason, detail := wire.ReasonSessionEnded, ""
-		if out.Outcome == wire.Refused {
-			reason, detail = wire.ReasonProtocol, "the lease or the client's name is out of bounds"
-		}
-		c.end(&wire.End{Reason: reason, Detail: detail})
-		return
-	}
-	if out.Outcome == wire.Opened {
-		if !c.ended {
-			h.newest[out.Session] = c
-		}
-	} else if h.newest[out.Session] != c {
-		return // another stream has asked for the session since
-	}
-	if c.session = out.Session; c.ended {
-		return // the client is gone; another stream of it may come
-	}
-	session, _ := h.state.Session(out.Session)
-	h.routes[session.ID] = c
-	c.attach(&wire.Attached{
-		Session: session.ID, LeaseMS: uint64(session.Lease / time.Millisecond), Claims: h.state.Claims(session.ID),
-	})
-	h.mark(c)
-}
-
-// record writes the grants into the history.
-func (h *hub) record(outputs []fsm.Output) {
-	if !h.serving {
-		return
-	}
-	now := clock.Mono()
-	for i := range outputs {
-		out := &outputs[i]
-		if out.Outcome != wire.Granted {
-			continue
-		}
-		h.granted.Add(1)
-		if h.recorder == nil || strings.Contains(out.Resource, history.CapacityResource) || strings.Contains(out.Resource, history.CanaryPrefix) {
-			continue
-		}
-		session, _ := h.state.Session(out.Session)
+// record writes a grant into the history.
+func (h *hub) record(out *fsm.Output) {
+	capacity := strings.Contains(out.Resource, history.CapacityResource)
+	if h.recorder != nil && !capacity && !strings.Contains(out.Resource, history.CanaryPrefix) {
 		h.recorder.Record(history.Event{
-			Kind: history.KindGrant, AtNS: now, Node: h.name, Resource: out.Resource,
-			Client: session.Client, Token: out.Token,
+			Kind: history.KindGrant, AtNS: clock.Mono(), Node: h.name, Resource: out.Resource,
+			Client: h.state.Sessions[out.Session].Client, Token: out.Token,
 		})
 	}
 }
 
-// watch looks at every session: one whose lease has run out since it was last
-// heard of is proposed to expire. The state machine refuses if the session was
-// renewed in the meantime. It must be called with the mutex held, and reads the clock
-// only then: a time from before a wait for the mutex may be older than a renewal that was
-// applied during the wait, and that session's lease would end too early.
+// watch looks at every session: one whose lease has run out since it was last heard of is
+// proposed to expire, and again a lease later should the proposal get lost. The state machine
+// refuses if the session was renewed in the meantime.
 func (h *hub) watch() {
+	h.mu.Lock()
 	if !h.serving {
+		h.mu.Unlock()
 		return
 	}
+	// Read under the mutex: a time from before a wait for it may be older than a renewal that
+	// was applied during the wait, and that session's lease would end too early.
 	now := h.clock.Now()
-	for _, s := range h.state.Sessions() {
-		l, known := h.lifetime[s.ID]
-		switch {
-		case !known || l.touched != s.Touched:
-			h.lifetime[s.ID] = lifetime{touched: s.Touched, deadline: now.Add(s.Lease)}
-		case now.After(l.deadline):
-			h.log.Info("proposed to expire a session", "session", s.ID, "client", s.Client, "lease", s.Lease)
-			h.queue = append(h.queue, item{request: wire.Request{Kind: wire.Expire, Session: s.ID, Seen: s.Touched}})
-			// Should the proposal get lost, it is made again a lease later.
-			h.lifetime[s.ID] = lifetime{touched: s.Touched, deadline: now.Add(s.Lease)}
+	var over []wire.Request
+	for id, s := range h.state.Sessions {
+		l, known := h.lifetime[id]
+		if known && l.touched == s.Touched {
+			if !now.After(l.deadline) {
+				continue
+			}
+			h.log.Info("proposed to expire a session", "session", id, "client", s.Client, "lease", s.Lease)
+			over = append(over, wire.Request{Kind: wire.Expire, Session: id, Seen: s.Touched})
 		}
+		h.lifetime[id] = lifetime{touched: s.Touched, deadline: now.Add(s.Lease)}
 	}
-	for id := range h.lifetime {
-		if _, lives := h.state.Session(id); !lives {
-			delete(h.lifetime, id)
-		}
+	maps.DeleteFunc(h.lifetime, func(id uint64, _ lifetime) bool { return h.state.Sessions[id] == nil })
+	h.mu.Unlock()
+	if len(over) > 0 {
+		h.ask(0, over...)
 	}
-	h.proposeQueued()
 }
+
+// Snapshot implements [raft.FSM]. It encodes the state at once: it is small, and raft waits
+// meanwhile.
+func (h *hub) Snapshot() (raft.FSMSnapshot, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	data, err := json.Marshal(h.state)
+	return snapshot(data), err
+}
+
+// Restore implements [raft.FSM].
+func (h *hub) Restore(from io.ReadCloser) error {
+	defer func() { _ = from.Close() }() // nothing was written
+	state := fsm.New()
+	if err := json.UnmarshalRead(from, state); err != nil {
+		return fmt.Errorf("restore a snapshot: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.state = state
+	return nil
+}
+
+type snapshot []byte
+
+func (s snapshot) Persist(sink raft.SnapshotSink) error {
+	if _, err := sink.Write(s); err != nil {
+		_ = sink.Cancel() // the first error says more
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return sink.Close()
+}
+
+func (snapshot) Release() {}

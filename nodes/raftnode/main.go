@@ -1,10 +1,13 @@
 package raftnode
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+	"log/slog"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/locks/raftlock/wire"
 	"locklab/nodes/process"
@@ -20,6 +23,30 @@ const (
 // Name is the role's.
 const Name = "raft"
 
+// Settings is what the controller sends to a server, as JSON.
+type Settings struct {
+	// Peers are the other servers of the service. All servers together, this one
+	// included, are its fixed membership.
+	Peers []Peer `json:"peers"`
+}
+
+// Peer is another server as this server's host reaches it.
+type Peer struct {
+	Name string `json:"name"`
+	// Addr is what to dial for the peer's raft port: on a lab host, the link's proxy.
+	Addr string `json:"addr"`
+}
+
+// Role is what an agent must know to run a server.
+func Role() role.Role {
+	return role.Role{
+		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPorts: []string{PortRaft},
+		Main: run, Command: command, Leads: leads, OwnClock: true,
+		KeepsData: "raft servers that forget their votes may elect two leaders, and no lock on them promises anything then",
+		Version:   version,
+	}
+}
+
 // run is a server as an agent's child process until ctx ends.
 func run(ctx context.Context, node *process.Node) error {
 	var settings Settings
@@ -34,7 +61,7 @@ func run(ctx context.Context, node *process.Node) error {
 	if err != nil {
 		return err
 	}
-	node.Metrics.MustRegister(server)
+	node.Metrics.MustRegister(server.metrics()...)
 	node.Ready()
 	select {
 	case <-ctx.Done():
@@ -44,13 +71,16 @@ func run(ctx context.Context, node *process.Node) error {
 	}
 }
 
-// Role is what an agent must know to run a server.
-func Role() role.Role {
-	return role.Role{
-		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPorts: []string{PortRaft},
-		Main: run, Command: command, Leads: leads, OwnClock: true,
-		KeepsData: "raft servers that forget their votes may elect two leaders, and no lock on them promises anything then",
-		Version:   version,
+func (s *Server) metrics() []prometheus.Collector {
+	gauge := func(name, help string, value func() uint64) prometheus.Collector {
+		opts := prometheus.GaugeOpts{Name: "locklab_raft_" + name, Help: help}
+		return prometheus.NewGaugeFunc(opts, func() float64 { return float64(value()) })
+	}
+	leads := func() uint64 { return map[bool]uint64{true: 1}[s.status().State == "leader"] }
+	return []prometheus.Collector{
+		gauge("leader", "Whether this server leads the service.", leads),
+		gauge("term", "The term that this server is in.", s.raft.CurrentTerm),
+		gauge("applied_index", "The newest entry that this server has applied.", s.raft.AppliedIndex),
 	}
 }
 
@@ -68,18 +98,22 @@ func command([]byte) (role.Command, error) { return role.Command{Env: Environmen
 // three servers, one key handed on among 16 workers, that was a quarter faster.
 func Environment() []string { return []string{"GOMAXPROCS=1"} }
 
-// CheckSettings says what is wrong with a server's settings, nil if nothing is.
-func CheckSettings(name string, raw []byte) error {
-	var settings Settings
-	if err := process.DecodeSettings(raw, &settings); err != nil {
-		return fmt.Errorf("raft server %s: %w", name, err)
-	}
-	if err := settings.validate(name); err != nil {
-		return fmt.Errorf("raft server %s: %w", name, err)
-	}
-	return nil
+func version(context.Context) (string, error) {
+	return "hashicorp/raft " + role.Library("github.com/hashicorp/raft"), nil
 }
 
-func version(context.Context) (string, error) {
-	return strings.TrimSpace("hashicorp/raft " + role.Library("github.com/hashicorp/raft")), nil
+// newRaftLogger lets the raft library log through slog.
+func newRaftLogger(log *slog.Logger) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "raft", Level: hclog.Warn, DisableTime: true, Output: lineLogger{log},
+	})
+}
+
+// lineLogger turns the library's lines into records. What the library warns of, and what it calls
+// errors, are mostly peers that cannot be reached and elections, which are everyday life in the lab.
+type lineLogger struct{ log *slog.Logger }
+
+func (l lineLogger) Write(line []byte) (int, error) {
+	l.log.Info("raft library", "line", string(bytes.TrimSpace(line)))
+	return len(line), nil
 }

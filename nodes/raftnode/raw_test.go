@@ -20,7 +20,7 @@ func dialRaw(t *testing.T, c *cluster, lease time.Duration) *raw {
 	must.Do(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	r := &raw{t, conn}
-	r.send(wire.ClientFrame{Hello: &wire.Hello{Client: "raw", LeaseMS: uint64(lease.Milliseconds())}})
+	r.send(wire.ClientFrame{Hello: &wire.Hello{Client: "raw", Lease: lease}})
 	if r.recv().Attached == nil {
 		t.Fatal("not attached")
 	}

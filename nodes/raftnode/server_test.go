@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/metrics/metricstest"
 	"locklab/internal/must"
 	"locklab/internal/signals"
 	"locklab/locks"
@@ -126,44 +127,19 @@ func TestEverybodyRestartsAndTheHolderHolds(t *testing.T) {
 	}
 }
 
-// TestAServerWithoutMemoryElectsNobody lets the one server that shares the last
-// grant with the leader forget it, while the third has not heard of it: the two
-// must not form a service that has never heard of the holder.
-func TestAServerWithoutMemoryElectsNobody(t *testing.T) {
+// TestAServiceIsFoundedOnce: a server that has lost its data may have voted, and does not start.
+func TestAServiceIsFoundedOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3, raftnode.Config{})
-	locktest.Release(t, locktest.Acquire(t, c.locker(long), "before"))
-	leader := c.leader()
-	var forgets, behind string
-	for _, name := range c.names {
-		switch {
-		case name == leader:
-		case forgets == "":
-			forgets = name
-		default:
-			behind = name
-		}
-	}
-	c.stop(behind)
-	holder := c.locker(long)
-	held := locktest.Acquire(t, holder, "r")
-	c.stop(leader)
+	c.leader()
+	forgets := c.names[0]
 	c.stop(forgets)
 	must.Do(t, os.RemoveAll(filepath.Join(c.dir, forgets)))
-	c.start(forgets)
-	c.start(behind)
-	// Both are up, and both of them together are a majority; still, no grant.
-	_ = locktest.Refused(t, c.locker(long), "r", 3*time.Second)
-	// With the third one back, all is as before, and the forgetful one votes again.
-	c.start(leader)
-	free := locktest.Acquire(t, holder, "free")
-	mustHold(t, held)
-	locktest.Release(t, free)
-	locktest.Release(t, held)
-	last := locktest.Acquire(t, holder, "r")
-	locktest.Eventually(t, forgets+" to catch up", func() bool { return c.status(forgets).AppliedIndex >= uint64(token(t, last)) })
-	c.stop(behind)
-	locktest.Release(t, last)
+	_, err := c.open(forgets)
+	if !errors.Is(err, raftnode.ErrForgot) || !strings.Contains(err.Error(), filepath.Join(c.dir, forgets)) {
+		t.Errorf("got %v, want ErrForgot and the directory", err)
+	}
+	locktest.Release(t, locktest.Acquire(t, c.locker(long), "r")) // the others go on
 }
 
 func TestSnapshotsCarryTheState(t *testing.T) {
@@ -201,7 +177,7 @@ func TestSnapshotsCarryTheState(t *testing.T) {
 
 func TestADeadClientIsExpired(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, raftnode.Config{})
+	c := newCluster(t, 1, raftnode.Config{}) // so its leader stays
 	raw := dialRaw(t, c, 500*time.Millisecond)
 	raw.acquire(1, "r")
 	if raw.answer(1).Token == 0 {
@@ -314,7 +290,7 @@ func TestRepeatedRequestsAreAnsweredAlike(t *testing.T) {
 func TestGrantsAreRecorded(t *testing.T) {
 	t.Parallel()
 	var recorded historytest.Recorder
-	cl := newCluster(t, 1, raftnode.Config{Settings: raftnode.Settings{Store: raftnode.StoreMemory}, Recorder: &recorded})
+	cl := newCluster(t, 1, raftnode.Config{Recorder: &recorded})
 	lease := locktest.Acquire(t, cl.locker(long), "r")
 	locktest.Release(t, lease)
 	events := recorded.Events()
@@ -327,24 +303,15 @@ func TestGrantsAreRecorded(t *testing.T) {
 	}
 }
 
-func TestSettingsAreChecked(t *testing.T) {
-	tests := []struct{ name, json, want string }{
-		{"nothing", ``, ""},
-		{"a field that does not exist", `{"peer":[]}`, "peer"},
-		{"a store that does not exist", `{"store":"tape"}`, "disk or memory"},
-		{"a peer without address", `{"peers":[{"name":"b"}]}`, "host:port"},
-		{"a peer with our name", `{"peers":[{"name":"a","addr":"h:1"}]}`, "name"},
-		{"good ones", `{"peers":[{"name":"b","addr":"127.0.0.1:1"}],"store":"memory"}`, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			err := raftnode.CheckSettings("a", []byte(tt.json))
-			if tt.want == "" && err != nil {
-				t.Error(err)
-			}
-			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("got %v, want one that says %q", err, tt.want)
-			}
-		})
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, raftnode.Config{})
+	leader := c.leader()
+	for name, s := range c.servers {
+		leads := "locklab_raft_leader 0"
+		if name == leader {
+			leads = "locklab_raft_leader 1"
+		}
+		metricstest.Has(t, metricstest.Page(t, s.Metrics()...), leads)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -19,7 +18,8 @@ const (
 	cachedEntries = 1024 // stay in memory, so that followers are fed without reading the disk
 )
 
-// stores is where a server keeps what must survive it.
+// stores is where a server keeps what must survive it: log and votes on disk with fsync, snapshots
+// beside them.
 type stores struct {
 	log       raft.LogStore
 	stable    raft.StableStore
@@ -27,14 +27,7 @@ type stores struct {
 	close     func() error
 }
 
-func openStores(kind, dir string, log hclog.Logger, fail func(error)) (*stores, error) {
-	if kind == StoreMemory {
-		mem := raft.NewInmemStore()
-		return &stores{
-			log: mem, stable: mem, snapshots: raft.NewInmemSnapshotStore(),
-			close: func() error { return nil },
-		}, nil
-	}
+func openStores(dir string, log hclog.Logger, fail func(error)) (*stores, error) {
 	walDir := filepath.Join(dir, "log")
 	if err := os.MkdirAll(walDir, 0o700); err != nil {
 		return nil, fmt.Errorf("open raft log: %w", err)
@@ -58,12 +51,10 @@ func openStores(kind, dir string, log hclog.Logger, fail func(error)) (*stores, 
 
 // diskLog has the server end when its disk fails. A follower that went on without its log would
 // keep the leader, which asks it only after ever longer waits, up to ten seconds, to store anything
-// again; and how much of a failed write is on the disk, nobody knows.
+// again; and how much of a failed write is on the disk is not known. One goroutine of raft writes.
 type diskLog struct {
 	raft.LogStore
-	fail func(error)
-
-	mu     sync.Mutex
+	fail   func(error)
 	failed error // nothing is written after it
 }
 
@@ -71,8 +62,6 @@ var _ raft.MonotonicLogStore = (*diskLog)(nil)
 
 // StoreLogs implements raft.LogStore.
 func (d *diskLog) StoreLogs(logs []*raft.Log) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.failed == nil {
 		if d.failed = d.LogStore.StoreLogs(logs); d.failed != nil {
 			d.fail(fmt.Errorf("raftnode: the log cannot be written: %w", d.failed))

@@ -40,7 +40,7 @@ type modelOutput struct {
 // apply returns the answers in the order of the commands, and the pushed grants by
 // session and number.
 func (m *model) apply(index uint64, commands []wire.Request) (answers []modelOutput, pushed map[[2]uint64]uint64) {
-	asked := map[int]*modelClaim{}
+	asked := map[*modelClaim]int{} // the first answer in an entry that has to say of a grant
 	for _, c := range commands {
 		out := modelOutput{session: c.Session, seq: c.Seq}
 		s := m.sessions[c.Session]
@@ -80,7 +80,11 @@ func (m *model) apply(index uint64, commands []wire.Request) (answers []modelOut
 					s.claims[c.Seq] = cl
 					m.queues[c.Resource] = append(m.queues[c.Resource], cl)
 				}
-				asked[len(answers)] = s.claims[c.Seq]
+				cl := s.claims[c.Seq]
+				if _, before := asked[cl]; !before {
+					asked[cl] = len(answers)
+				}
+				out.outcome, out.token = cl.fate()
 			default:
 				out.outcome = m.release(s, c)
 			}
@@ -89,23 +93,29 @@ func (m *model) apply(index uint64, commands []wire.Request) (answers []modelOut
 	}
 	pushed = map[[2]uint64]uint64{}
 	for _, queue := range m.queues {
-		if len(queue) > 0 && queue[0].token == 0 {
-			queue[0].token = index
-			pushed[[2]uint64{queue[0].session, queue[0].seq}] = index
+		if len(queue) == 0 || queue[0].token != 0 {
+			continue
 		}
-	}
-	for i, cl := range asked {
-		switch {
-		case cl.ended:
-			answers[i].outcome = wire.Ended
-		case cl.token == 0:
-			answers[i].outcome = wire.Queued
-		default:
-			answers[i].outcome, answers[i].token = wire.Granted, cl.token
-			delete(pushed, [2]uint64{cl.session, cl.seq}) // the answer says it
+		cl := queue[0]
+		cl.token = index
+		if i, ok := asked[cl]; ok {
+			answers[i].outcome, answers[i].token = cl.fate()
+		} else {
+			pushed[[2]uint64{cl.session, cl.seq}] = index
 		}
 	}
 	return answers, pushed
+}
+
+func (c *modelClaim) fate() (wire.Outcome, uint64) {
+	switch {
+	case c.ended:
+		return wire.Ended, 0
+	case c.token == 0:
+		return wire.Queued, 0
+	default:
+		return wire.Granted, c.token
+	}
 }
 
 func (m *model) release(s *modelSession, c wire.Request) wire.Outcome {
@@ -119,9 +129,6 @@ func (m *model) release(s *modelSession, c wire.Request) wire.Outcome {
 		outcome = wire.Released
 	case cl != nil && !cl.ended:
 		outcome = wire.Withdrawn
-	case cl == nil && c.Claim >= s.floor:
-		outcome = wire.Withdrawn
-		s.claims[c.Claim] = &modelClaim{ended: true}
 	}
 	if cl != nil {
 		m.endClaim(cl)

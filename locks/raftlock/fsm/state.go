@@ -1,7 +1,26 @@
+// Package fsm is the lock service's state machine: a pure function from the
+// committed log to who holds what. It has no goroutine, clock or socket, and the
+// same entries in the same order give the same state on every server.
+//
+//	entry i ──> commands, in order:   acquire  appends a claim to the resource's queue
+//	                                  release  takes a claim out, held or waiting
+//	                                  expire   takes out all claims of a session
+//	        └─> at the end of the entry: every free resource with a queue
+//	            is granted to the head of the queue, with fencing token i
+//
+// Granting once, at the end of the entry, is what makes the log index a fencing
+// token although many commands share an entry: one resource is granted at most
+// once per index, so no two grants of it ever carry the same token.
+//
+// Retries are harmless. A client numbers the requests of its session and says
+// with each of them below which number it has every answer (its floor). What was
+// answered at or above the floor is remembered and answered again from memory;
+// what is below is ignored. This is the scheme of D. Ongaro, "Consensus: Bridging
+// Theory and Practice", section 6.3, with a floor so that a client may have many
+// requests in flight.
 package fsm
 
 import (
-	"container/list"
 	"maps"
 	"slices"
 	"time"
@@ -9,303 +28,223 @@ import (
 	"locklab/locks/raftlock/wire"
 )
 
-// The limits of the state machine, the same on every server.
-const (
-	// Window is how far above its floor a session may number its requests.
-	Window = 1 << 16
-	// MaxClaims is how many claims, held and waiting, a session may have.
-	MaxClaims = 1 << 17
-	// MaxName bounds the bytes of a resource's and a client's name.
-	MaxName = 1024
-	// leaseMost bounds the lease that a session may ask for, in milliseconds: an hour.
-	leaseMost = 3_600_000
-)
+// State is the whole state of the lock service. Its JSON is a snapshot, and can be read back.
+// It is not safe for concurrent use.
+type State struct {
+	LastSession uint64               `json:"last_session"`
+	Sessions    map[uint64]*Session  `json:"sessions"`
+	Resources   map[string]*Resource `json:"resources"` // those that are held
+
+	// Of the entry that is being applied.
+	index   uint64
+	outputs []Output
+	changed []string // resources
+}
+
+// Session is one of a client.
+type Session struct {
+	Client  string        `json:"client"`
+	Lease   time.Duration `json:"lease,format:units"`
+	Floor   uint64        `json:"floor"`   // every number below has been answered, and the client knows
+	Touched uint64        `json:"touched"` // index of the last command of this session
+	// Answers are what repeated requests are answered with, by number, at or above the floor:
+	// the outcome of a release, "" for an acquire, which is answered from its claim.
+	Answers map[uint64]wire.Outcome `json:"answers"`
+	Claims  map[uint64]string       `json:"claims"` // the resource of each, by number
+}
+
+// Resource is one that a session has or wants.
+type Resource struct {
+	Token uint64  `json:"token"` // the holder's; 0 for the rest of an entry in which it was freed
+	Queue []Claim `json:"queue"` // first come first served; the first one holds
+}
+
+// Claim names one of a session.
+type Claim struct {
+	Session uint64 `json:"session"`
+	Seq     uint64 `json:"seq"` // of the acquire that made it
+}
 
 // Output is something that a client should hear: the answer to a request of the
 // entry, or a grant to a claim of an earlier one.
 type Output struct {
-	Request  int // position in the entry, or Pushed
+	wire.Answer // its Seq is the request's; of a pushed grant, the claim's
+
 	Session  uint64
-	Seq      uint64 // the request's; for a pushed grant, the claim's
-	Outcome  wire.Outcome
-	Token    uint64 // GRANTED: the index of the log entry that granted it
-	Resource string // GRANTED
-}
-
-// Pushed is the Request of an output that answers no request of its entry.
-const Pushed = -1
-
-// State is the whole state of the lock service. It is not safe for concurrent use.
-type State struct {
-	index       uint64 // of the last entry applied
-	lastSession uint64
-	sessions    map[uint64]*session
-	resources   map[string]*resource
-
-	// Scratch of the entry that is being applied.
-	outputs []Output
-	late    []lateAnswer
-	changed []*resource
+	Pushed   bool   // it answers no request of the entry
+	Resource string // Granted
 }
 
 // New is the state before the first entry.
 func New() *State {
-	return &State{sessions: map[uint64]*session{}, resources: map[string]*resource{}}
-}
-
-type session struct {
-	id      uint64
-	client  string
-	lease   time.Duration
-	floor   uint64            // every number below has been answered, and the client knows
-	touched uint64            // index of the last command of this session
-	claims  map[uint64]*claim // by number
-	// answers are what repeated requests are answered with, by number, at or above the
-	// floor: the outcome of a release, "" for an acquire, which is
-	// answered from its claim.
-	answers map[uint64]wire.Outcome
-}
-
-type claim struct {
-	session  *session
-	seq      uint64
-	resource *resource     // nil once the claim has ended
-	token    uint64        // 0 while it waits
-	asked    bool          // an acquire of this entry will be answered with its fate
-	place    *list.Element // in the queue, while it waits
-}
-
-type resource struct {
-	name    string
-	holder  *claim
-	queue   list.List // of *claim, first come first served
-	changed bool      // listed in State.changed
-}
-
-// lateAnswer is the answer to an acquire, which is known at the end of the entry.
-type lateAnswer struct {
-	output int
-	claim  *claim
+	return &State{Sessions: map[uint64]*Session{}, Resources: map[string]*Resource{}}
 }
 
 // Apply applies the entry with the given log index, which must be above every
 // index applied before. The outputs are valid until the next call.
 func (s *State) Apply(index uint64, requests []wire.Request) []Output {
-	s.index = index
-	s.outputs, s.late = s.outputs[:0], s.late[:0]
+	s.index, s.outputs, s.changed = index, s.outputs[:0], s.changed[:0]
 	for i := range requests {
-		s.apply(i, &requests[i])
+		s.apply(&requests[i])
 	}
 	s.grant()
-	for _, l := range s.late {
-		l.claim.asked = false
-		out := &s.outputs[l.output]
-		switch {
-		case l.claim.resource == nil:
-			out.Outcome = wire.Ended
-		case l.claim.token != 0:
-			out.Outcome, out.Token, out.Resource = wire.Granted, l.claim.token, l.claim.resource.name
-		default:
-			out.Outcome = wire.Queued
-		}
-	}
 	return s.outputs
 }
 
-func (s *State) apply(i int, r *wire.Request) {
-	out := Output{Request: i, Session: r.Session, Seq: r.Seq}
-	if r.Kind == wire.Open {
-		out.Session, out.Outcome = s.open(r)
-		s.outputs = append(s.outputs, out)
-		return
-	}
-	sess := s.sessions[r.Session]
-	if sess == nil {
-		out.Outcome = wire.NoSession
-		s.outputs = append(s.outputs, out)
-		return
-	}
-	switch r.Kind {
-	case wire.Renew:
-		sess.touched = s.index
-		out.Outcome = wire.Renewed
-	case wire.Acquire:
-		var cl *claim
-		if cl, out.Outcome = s.acquire(sess, r); cl != nil {
-			cl.asked = true
-			s.late = append(s.late, lateAnswer{len(s.outputs), cl})
-		}
-	case wire.Release:
-		out.Outcome = s.release(sess, r)
-	case wire.Close:
-		s.end(sess)
-		out.Outcome = wire.Closed
-	case wire.Expire:
-		if sess.touched > r.Seen {
-			return // renewed since the leader looked
-		}
-		s.end(sess)
+func (s *State) apply(r *wire.Request) {
+	out := Output{Session: r.Session, Answer: wire.Answer{Seq: r.Seq, Outcome: wire.NoSession}}
+	sess := s.Sessions[r.Session]
+	switch {
+	case r.Kind == wire.Open:
+		out.Session, out.Outcome = s.open(r), wire.Opened
+	case sess == nil:
+	case r.Kind == wire.Expire && sess.Touched > r.Seen:
+		return // renewed since the leader looked
+	case r.Kind == wire.Expire:
+		s.end(r.Session)
 		out.Outcome = wire.Expired
+	case r.Kind == wire.Close:
+		s.end(r.Session)
+		out.Outcome = wire.Closed
 	default:
-		out.Outcome = wire.Refused
+		sess.Touched = s.index
+		sess.raiseFloor(r.Floor)
+		switch {
+		case r.Kind == wire.Renew:
+			out.Outcome = wire.Renewed
+		case r.Seq < sess.Floor:
+			out.Outcome = wire.Stale
+		case r.Kind == wire.Release:
+			out.Outcome = s.release(sess, r)
+		default:
+			s.acquire(sess, r, &out)
+		}
 	}
 	s.outputs = append(s.outputs, out)
 }
 
-func (s *State) open(r *wire.Request) (uint64, wire.Outcome) {
-	if r.LeaseMS == 0 || r.LeaseMS > leaseMost || len(r.Client) > MaxName {
-		return 0, wire.Refused
+func (s *State) open(r *wire.Request) (id uint64) {
+	s.LastSession++
+	s.Sessions[s.LastSession] = &Session{
+		Client: r.Client, Lease: r.Lease, Floor: 1, Touched: s.index,
+		Answers: map[uint64]wire.Outcome{}, Claims: map[uint64]string{},
 	}
-	s.lastSession++
-	s.sessions[s.lastSession] = &session{
-		id: s.lastSession, client: r.Client, lease: time.Duration(r.LeaseMS) * time.Millisecond, //nolint:gosec // bounded above
-		floor: 1, touched: s.index,
-		answers: map[uint64]wire.Outcome{}, claims: map[uint64]*claim{},
-	}
-	return s.lastSession, wire.Opened
+	return s.LastSession
 }
 
-// admit checks a numbered request. known says that it was answered before, with
-// the answer that was given; outcome is set if the request must not be done.
-func (s *State) admit(sess *session, r *wire.Request) (before wire.Outcome, known bool, outcome wire.Outcome) {
-	sess.touched = s.index
-	if r.Floor > r.Seq || r.Seq == 0 {
-		return "", false, wire.Refused
+func (sess *Session) raiseFloor(floor uint64) {
+	if floor > sess.Floor {
+		maps.DeleteFunc(sess.Answers, func(seq uint64, _ wire.Outcome) bool { return seq < floor })
+		sess.Floor = floor
 	}
-	sess.raiseFloor(r.Floor)
-	if r.Seq < sess.floor {
-		return "", false, wire.Stale
-	}
-	if r.Seq-sess.floor >= Window {
-		return "", false, wire.Refused
-	}
-	before, known = sess.answers[r.Seq]
-	if known && (before == "") != (r.Kind == wire.Acquire) {
-		return "", false, wire.Refused
-	}
-	return before, known, ""
 }
 
-func (sess *session) raiseFloor(floor uint64) {
-	if floor <= sess.floor {
-		return
-	}
-	maps.DeleteFunc(sess.answers, func(seq uint64, _ wire.Outcome) bool { return seq < floor })
-	sess.floor = floor
-}
-
-// acquire returns the claim whose fate at the end of the entry is the answer, or
-// the answer itself.
-func (s *State) acquire(sess *session, r *wire.Request) (*claim, wire.Outcome) {
-	_, known, outcome := s.admit(sess, r)
-	if outcome != "" {
-		return nil, outcome
-	}
-	if known {
-		if cl := sess.claims[r.Seq]; cl != nil {
-			return cl, ""
+// acquire answers with the claim's fate so far. The end of the entry may bring a grant.
+func (s *State) acquire(sess *Session, r *wire.Request, out *Output) {
+	cl := Claim{r.Session, r.Seq}
+	if _, known := sess.Answers[r.Seq]; !known {
+		res := s.Resources[r.Resource]
+		if res == nil {
+			res = &Resource{}
+			s.Resources[r.Resource] = res
 		}
-		return nil, wire.Ended
+		res.Queue = append(res.Queue, cl)
+		s.changed = append(s.changed, r.Resource)
+		sess.Claims[r.Seq], sess.Answers[r.Seq] = r.Resource, ""
 	}
-	if r.Resource == "" || len(r.Resource) > MaxName || len(sess.claims) >= MaxClaims {
-		return nil, wire.Refused
+	resource, lives := sess.Claims[r.Seq]
+	switch {
+	case !lives:
+		out.Outcome = wire.Ended
+	case s.token(resource, cl) != 0:
+		out.Outcome, out.Token, out.Resource = wire.Granted, s.token(resource, cl), resource
+	default:
+		out.Outcome = wire.Queued
 	}
-	res := s.resources[r.Resource]
-	if res == nil {
-		res = &resource{name: r.Resource}
-		s.resources[r.Resource] = res
-	}
-	cl := &claim{session: sess, seq: r.Seq, resource: res}
-	res.push(cl)
-	s.change(res)
-	sess.claims[r.Seq] = cl
-	sess.answers[r.Seq] = ""
-	return cl, ""
 }
 
-func (s *State) release(sess *session, r *wire.Request) wire.Outcome {
-	before, known, outcome := s.admit(sess, r)
-	if outcome != "" {
-		return outcome
+// token is the claim's, 0 while it waits.
+func (s *State) token(resource string, cl Claim) uint64 {
+	if res := s.Resources[resource]; res.Queue[0] == cl {
+		return res.Token
 	}
-	if known {
+	return 0
+}
+
+func (s *State) release(sess *Session, r *wire.Request) wire.Outcome {
+	if before, known := sess.Answers[r.Seq]; known {
 		return before
 	}
-	cl := sess.claims[r.Claim]
-	switch {
-	case cl != nil && cl.token != 0:
-		outcome = wire.Released
-		s.remove(cl)
-	case cl != nil:
+	cl := Claim{r.Session, r.Claim}
+	resource, lives := sess.Claims[r.Claim]
+	outcome := wire.NotHeld
+	if lives {
 		outcome = wire.Withdrawn
-		s.remove(cl)
-	case r.Claim >= sess.floor && !sess.answered(r.Claim) && r.Claim-sess.floor < Window:
-		// The acquire has not arrived. Should it still do so, it finds itself ended.
-		sess.answers[r.Claim] = ""
-		outcome = wire.Withdrawn
-	default:
-		outcome = wire.NotHeld
+		if s.token(resource, cl) != 0 {
+			outcome = wire.Released
+		}
+		s.remove(resource, cl)
+		delete(sess.Claims, r.Claim)
 	}
-	sess.answers[r.Seq] = outcome
+	sess.Answers[r.Seq] = outcome
 	return outcome
 }
 
-func (sess *session) answered(seq uint64) bool {
-	_, ok := sess.answers[seq]
-	return ok
-}
-
 // end takes the session out with all its claims.
-func (s *State) end(sess *session) {
-	for _, seq := range slices.Sorted(maps.Keys(sess.claims)) {
-		s.remove(sess.claims[seq])
+func (s *State) end(id uint64) {
+	claims := s.Sessions[id].Claims
+	for _, seq := range slices.Sorted(maps.Keys(claims)) {
+		s.remove(claims[seq], Claim{id, seq})
 	}
-	delete(s.sessions, sess.id)
+	delete(s.Sessions, id)
 }
 
 // remove ends a claim, held or waiting.
-func (s *State) remove(cl *claim) {
-	res := cl.resource
-	if res.holder == cl {
-		res.holder = nil
-	} else {
-		res.queue.Remove(cl.place)
+func (s *State) remove(resource string, cl Claim) {
+	res := s.Resources[resource]
+	if res.Queue[0] == cl {
+		res.Token = 0
 	}
-	s.change(res)
-	cl.resource = nil
-	delete(cl.session.claims, cl.seq)
-}
-
-// change lists the resource for the grants at the end of the entry.
-func (s *State) change(res *resource) {
-	if !res.changed {
-		res.changed = true
-		s.changed = append(s.changed, res)
-	}
+	res.Queue = slices.DeleteFunc(res.Queue, func(other Claim) bool { return other == cl })
+	s.changed = append(s.changed, resource)
 }
 
 // grant gives every free resource to the head of its queue and forgets the
 // resources that nobody wants.
 func (s *State) grant() {
-	for _, res := range s.changed {
-		res.changed = false
+	for _, resource := range s.changed {
+		res := s.Resources[resource]
 		switch {
-		case res.holder != nil:
-		case res.queue.Len() > 0:
-			cl := res.queue.Remove(res.queue.Front()).(*claim)
-			res.holder, cl.token = cl, s.index
-			if !cl.asked {
-				s.outputs = append(s.outputs, Output{
-					Request: Pushed, Session: cl.session.id, Seq: cl.seq,
-					Outcome: wire.Granted, Token: cl.token, Resource: res.name,
-				})
-			}
-		default:
-			delete(s.resources, res.name)
+		case res == nil: // it was listed twice
+		case len(res.Queue) == 0:
+			delete(s.Resources, resource)
+		case res.Token == 0:
+			res.Token = s.index
+			s.granted(resource, res.Queue[0])
 		}
 	}
-	clear(s.changed)
-	s.changed = s.changed[:0]
 }
 
-func (r *resource) push(cl *claim) { cl.place = r.queue.PushBack(cl) }
+// granted tells a grant in the answer to the acquire, if that is of this entry, and else by itself.
+func (s *State) granted(resource string, cl Claim) {
+	i := slices.IndexFunc(s.outputs, func(o Output) bool {
+		return o.Outcome == wire.Queued && o.Session == cl.Session && o.Seq == cl.Seq
+	})
+	if i < 0 {
+		i = len(s.outputs)
+		s.outputs = append(s.outputs, Output{Session: cl.Session, Answer: wire.Answer{Seq: cl.Seq}, Pushed: true})
+	}
+	out := &s.outputs[i]
+	out.Outcome, out.Token, out.Resource = wire.Granted, s.index, resource
+}
+
+// Held lists the claims of a session that hold.
+func (s *State) Held(id uint64) []wire.Answer {
+	var held []wire.Answer
+	for seq, resource := range s.Sessions[id].Claims {
+		if token := s.token(resource, Claim{id, seq}); token != 0 {
+			held = append(held, wire.Answer{Seq: seq, Outcome: wire.Granted, Token: token})
+		}
+	}
+	return held
+}

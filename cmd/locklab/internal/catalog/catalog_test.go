@@ -100,9 +100,9 @@ func TestCompletion(t *testing.T) {
 		"":                               {"none", "raft"},
 		"no":                             {"none"}, // the shell chooses
 		"none,":                          {"none,local", "none,raft"},
-		"none,raft:":                     {"none,raft:lease=", "none,raft:store=disk", "none,raft:store=memory"},
-		"none,raft:store=":               {"none,raft:store=memory"},
-		"raft:lease=1s,":                 {"raft:lease=1s,none", "raft:lease=1s,store=disk"},
+		"none,raft:":                     {"none,raft:lease="},
+		"none,redlock:order=":            {"none,redlock:order=sequential"},
+		"raft:lease=1s,":                 {"raft:lease=1s,none"},
 		"multiphase:":                    {"multiphase:quorum", "multiphase:rule=literal"},
 		"multiphase:quorum,ttl=1s,":      {"multiphase:quorum,ttl=1s,store=disk", "multiphase:quorum,ttl=1s,none"},
 		"redlock:order=parallel,ttl=1s,": {"redlock:order=parallel,ttl=1s,retry=random"},

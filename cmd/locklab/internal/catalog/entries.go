@@ -154,12 +154,8 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			Source:  "D. Ongaro, J. Ousterhout, In Search of an Understandable Consensus Algorithm, 2014",
 		}, raftlock.ParseOptions, func(o raftlock.Options) Lock {
 			l := service(o.Lease)
-			if o.Store == raftnode.StoreMemory {
-				l.Traits.Keeps, l.OnDisk = locks.KeepsNothing, false
-				l.Caveat = "raft with store=memory does not write to disk: never compare it with one that does"
-			}
 			l.Servers = []Server{{Role: raftnode.Role(), Settings: func(others []Member, _ time.Duration) any {
-				s := raftnode.Settings{Store: o.Store}
+				var s raftnode.Settings
 				for _, m := range others {
 					s.Peers = append(s.Peers, raftnode.Peer{Name: m.Name, Addr: m.Addr})
 				}

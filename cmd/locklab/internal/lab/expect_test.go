@@ -44,7 +44,6 @@ func TestExpectations(t *testing.T) {
 		{"one-way-partition", "multiphase", "? live/stalls", "? live/stalls"},
 		{"zone-failure", "redlock,raft,etcd,zookeeper,multiphase:quorum", "safe down", "safe live/stalls"},
 		{"zone-failure", "multiphase,lamport:detect=on", "safe live/stalls", "safe live/stalls"},
-		{"zone-failure", "raft:store=memory", "? down", "safe live/stalls"},
 		{"zone-failure", "redis,postgres", "safe down", "safe down"},
 		{"holder-kill", "redlock,raft,postgres", "safe live/stalls", "safe live/stalls"},
 		{"holder-kill", "multiphase:quorum", "safe stalls/down", "safe live/stalls"},
@@ -78,7 +77,7 @@ func TestExpectations(t *testing.T) {
 		{"majority-loss", "redlock,redis,redlock:persistence=everysec", "? down", "? down"},
 		{"majority-loss", "redlock:persistence=always,redlock:ttl=1s,redis:ttl=1s", "safe down", "safe down"},
 		{"slow-disk", "raft,etcd,zookeeper,postgres,redlock:persistence=always", "safe live/stalls/down", "safe live/stalls/down"},
-		{"slow-disk", "redlock,raft:store=memory,postgres:advisory", "-", "-"},
+		{"slow-disk", "redlock,postgres:advisory", "-", "-"},
 		{"slow-disk-peers", "multiphase:quorum", "safe live/stalls/down", "safe live/stalls/down"},
 	} {
 		for _, lock := range bound(t, c.locks) {
