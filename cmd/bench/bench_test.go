@@ -8,12 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +20,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
+	"locklab/nodes/role"
 	"locklab/reports/compare/stats"
 	"locklab/workloads/result"
 )
@@ -43,12 +41,10 @@ type row struct {
 	reach  float64
 	atMost bool
 	unit   string // of the two figures
-	start  starter
+	// start makes the two subjects ready. peer is nil for a figure that stands for itself;
+	// then the row shows subject instead of a ratio.
+	start func(b testing.TB) (subject, peer measurement)
 }
-
-// starter makes the two subjects ready. peer is nil for a figure that stands for itself;
-// then the row shows subject instead of a ratio.
-type starter func(b testing.TB) (subject, peer measurement)
 
 // measurement runs once for about the given time and returns its figure.
 type measurement func(ctx context.Context, d time.Duration) (float64, error)
@@ -82,13 +78,11 @@ func BenchmarkRows(b *testing.B) {
 	if err != nil || *rounds < 1 || *each <= 0 {
 		b.Fatalf("-rows wants a regular expression, -rounds and -each more than 0: %v", err)
 	}
-	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these leave open whether the figure to reach is, [interval of the median, at 95 %% from 6 rounds on]; open: so do all rounds\n",
-		*rounds, *each, patience**rounds)
-	ctx, stop := signal.NotifyContext(b.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these leave open whether the figure to reach is, "+
+		"[interval of the median, at 95 %% from 6 rounds on]; open: so do all rounds\n", *rounds, *each, patience**rounds)
 	for _, r := range rows() {
-		if match.MatchString(r.name) && ctx.Err() == nil {
-			b.Run(r.name, func(b *testing.B) { r.measure(ctx, b) })
+		if match.MatchString(r.name) {
+			b.Run(r.name, r.measure)
 		}
 	}
 }
@@ -98,38 +92,34 @@ func BenchmarkRows(b *testing.B) {
 const patience = 4
 
 // measure runs subject and peer in turn, changing the order, and prints the row's line.
-func (r row) measure(ctx context.Context, b *testing.B) {
+func (r row) measure(b *testing.B) {
 	var figures [2][]float64
 	var ratios []float64
-	subject, peer := r.start(b)
-	open := func() bool {
-		low, high, _ := stats.Interval(ratios)
-		return r.reach != 0 && low < r.reach && r.reach < high
-	}
+	var sides [2]measurement
+	sides[0], sides[1] = r.start(b)
+	var low, high float64
+	open := func() bool { return low < r.reach && r.reach < high }
 	for i := 0; i <= *rounds || i <= patience**rounds && open(); i++ { // the first round warms up and is not counted
 		now := [2]float64{0, 1}
 		for n := range now {
 			which := (n + i) % 2
-			m := [2]measurement{subject, peer}[which]
-			if m == nil {
+			if sides[which] == nil {
 				continue
 			}
 			var err error
-			if now[which], err = m(ctx, *each); err == nil && which == 1 && now[1] == 0 {
-				err = errors.New("the peer's figure is zero")
-			}
+			now[which], err = sides[which](b.Context(), *each)
 			must.Do(b, err)
 		}
-		if i > 0 {
-			figures[0], figures[1], ratios = append(figures[0], now[0]), append(figures[1], now[1]), append(ratios, now[0]/now[1])
+		if i == 0 {
+			continue
 		}
+		figures[0], figures[1], ratios = append(figures[0], now[0]), append(figures[1], now[1]), append(ratios, now[0]/now[1])
+		low, high, _ = stats.Interval(ratios)
 	}
-	low, high, _ := stats.Interval(ratios)
-	missed := r.reach != 0 && (r.atMost && low > r.reach || !r.atMost && high < r.reach)
 	target, mark := "reported", ""
+	missed := r.reach != 0 && (r.atMost && low > r.reach || !r.atMost && high < r.reach)
 	if r.reach != 0 {
-		sign := map[bool]string{true: "<=", false: ">="}[r.atMost]
-		target = fmt.Sprintf("%s %.4g", sign, r.reach)
+		target = fmt.Sprintf("%s %.4g", map[bool]string{true: "<=", false: ">="}[r.atMost], r.reach)
 		switch mark = "reached"; {
 		case missed:
 			mark = "MISSED"
@@ -137,11 +127,12 @@ func (r row) measure(ctx context.Context, b *testing.B) {
 			mark = "open"
 		}
 	}
-	absolute := fmt.Sprintf("%.4g %s", median(figures[0]), r.unit)
-	if peer != nil {
-		absolute = fmt.Sprintf("%.4g / %.4g %s", median(figures[0]), median(figures[1]), r.unit)
+	absolute := fmt.Sprintf("%.4g", median(figures[0]))
+	if sides[1] != nil {
+		absolute += fmt.Sprintf(" / %.4g", median(figures[1]))
 	}
-	fmt.Printf("%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s\n", r.name, median(ratios), low, high, len(ratios), target, mark, absolute)
+	fmt.Printf("%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s %s\n",
+		r.name, median(ratios), low, high, len(ratios), target, mark, absolute, r.unit)
 	b.ReportMetric(0, "ns/op") // which would be those of all rounds together
 	b.ReportMetric(median(ratios), "ratio")
 	if missed && *check {
@@ -270,17 +261,11 @@ func freePorts(b testing.TB, n int) (addrs []string) {
 // await tries until the server answers.
 func await(b testing.TB, what string, try func(context.Context) error) {
 	b.Helper()
-	for begun := clock.Mono(); ; _ = clock.Sleep(b.Context(), 50*time.Millisecond) {
+	must.Do(b, role.Await(locktest.Within(b), what, func() error {
 		once, done := context.WithTimeout(b.Context(), time.Second)
-		err := try(once)
-		done()
-		switch {
-		case err == nil:
-			return
-		case since(begun) > 20*time.Second:
-			b.Fatalf("%s does not answer: %v", what, err)
-		}
-	}
+		defer done()
+		return try(once)
+	}))
 }
 
 // TestRowsCanBeMeasured measures a row of each kind, for a moment.
@@ -297,44 +282,12 @@ func TestRowsCanBeMeasured(t *testing.T) {
 				if m == nil {
 					continue
 				}
-				figure, err := m(t.Context(), 20*time.Millisecond)
+				figure, err := m(t.Context(), 100*time.Millisecond)
 				must.Do(t, err)
 				if figure <= 0 {
 					t.Errorf("side %d: %v %s", which, figure, r.unit)
 				}
 			}
 		})
-	}
-}
-
-// TestRowsSayWhatTheyCompare looks at the names, which are all that a reader of the table gets to
-// know: what makes a figure other than it seems stands in it.
-func TestRowsSayWhatTheyCompare(t *testing.T) {
-	var all []string
-	for _, r := range rows() {
-		if slices.Contains(all, r.name) {
-			t.Errorf("two rows are named %q", r.name)
-		}
-		all = append(all, r.name)
-		for _, rule := range []struct{ of, and, want string }{
-			{"redlock", "one key", "wake=publish|textbook"},
-			{"redlock:wake=publish", "changes", "wake-ups, not the algorithm|its local queue"},
-			{"redlock", "1 ms delay", "drawn from 0.5 to 1.5 ms"},
-			{"redlock acquire+release", "", "one process over shared pipelines"},
-			{"etcd Mutex", "one key", "100 ms timer"},
-		} {
-			if strings.Contains(r.name, rule.of) && strings.Contains(r.name, rule.and) && !regexp.MustCompile(rule.want).MatchString(r.name) {
-				t.Errorf("row %q: want one of %q in its name", r.name, rule.want)
-			}
-		}
-	}
-	for _, want := range []string{
-		"redsync with 1 ms delay, drawn from 0.5 to 1.5 ms; wake-ups, not the algorithm",
-		"(textbook), one key, 16 clients of 1 worker: owner changes / redsync, both with 1 ms delay, drawn from 0.5 to 1.5 ms",
-		"our own mutex on etcd's leases and watches, without that timer, one key",
-	} {
-		if !strings.Contains(strings.Join(all, "\n"), want) {
-			t.Errorf("no row is named %q", want)
-		}
 	}
 }

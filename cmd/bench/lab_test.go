@@ -62,7 +62,7 @@ func linkRows() []row {
 const checkedEvents = 1_000_000
 
 func workloadRows() []row {
-	generator := func(peer measurement) starter {
+	generator := func(peer measurement) func(testing.TB) (subject, peer measurement) {
 		return func(testing.TB) (measurement, measurement) { return generatorLateness, peer }
 	}
 	return []row{

@@ -32,7 +32,7 @@ const (
 // TCP, and the mesh with no locking logic on it.
 func multiphaseRows() []row {
 	var rows []row
-	add := func(name string, reach float64, start starter) {
+	add := func(name string, reach float64, start func(testing.TB) (subject, peer measurement)) {
 		rows = append(rows, row{name: name, reach: reach, unit: "ops/s", start: start})
 	}
 	for _, c := range []struct {
@@ -221,14 +221,18 @@ func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
 // bareRate is a worker for each name with nothing but the mesh: it asks all peers and waits until
 // they have answered.
 func (g *group) bareRate(ctx context.Context, d time.Duration) (float64, error) {
-	g.bare.begin(true)
+	wake := make([]chan struct{}, inFlight)
+	for w := range wake {
+		wake[w] = make(chan struct{}, 1)
+	}
+	g.bare.begin(func(id uint32) { wake[id] <- struct{}{} })
 	return rate(inFlight, func(ctx context.Context, w int) error {
 		g.bare.mu.Lock()
 		g.bare.ask(uint32(w)) //nolint:gosec // not negative
 		g.bare.mu.Unlock()
 		g.mesh.FlushTogether()
 		select {
-		case <-g.bare.wake[w]:
+		case <-wake[w]:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -239,8 +243,11 @@ func (g *group) bareRate(ctx context.Context, d time.Duration) (float64, error) 
 // bareEchoRate keeps as many requests in flight without any worker that waits: the
 // handler asks again as soon as all have answered.
 func (g *group) bareEchoRate(ctx context.Context, d time.Duration) (float64, error) {
-	b := g.bare
-	b.begin(false)
+	b, done := g.bare, 0
+	b.begin(func(id uint32) {
+		done++
+		b.ask(id)
+	})
 	begin := clock.Mono()
 	b.mu.Lock()
 	for id := range uint32(inFlight) {
@@ -251,8 +258,8 @@ func (g *group) bareEchoRate(ctx context.Context, d time.Duration) (float64, err
 	_ = clock.Sleep(ctx, d) // ctx is looked at below
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.over = true
-	return float64(b.done) / since(begin).Seconds(), ctx.Err()
+	b.run++ // the rest is not counted, nor asked again
+	return float64(done) / since(begin).Seconds(), ctx.Err()
 }
 
 // answerAll is the other side of the bare rounds: every request is granted.
@@ -266,7 +273,7 @@ func (answerAll) Receive(link *mesh.Link, payload []byte) error {
 	return nil
 }
 
-// bareRounds sends requests and counts those that all peers granted.
+// bareRounds sends requests over nothing but the mesh.
 type bareRounds struct {
 	peers int
 	all   chan struct{} // closed once all are connected
@@ -276,19 +283,14 @@ type bareRounds struct {
 	payload [messageBytes]byte
 	run     uint32          // tells answers to this measurement from those to an earlier one
 	grants  []int           // of each request in flight
-	wake    []chan struct{} // of those who wait; nil if none do
-	done    int64           // rounds that no worker waited for
-	over    bool            // do not begin another of these
+	granted func(id uint32) // all peers have answered
 }
 
-func (b *bareRounds) begin(waiting bool) {
+func (b *bareRounds) begin(granted func(id uint32)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.run++
-	b.grants, b.wake, b.done, b.over = make([]int, inFlight), nil, 0, false
-	for waiting && len(b.wake) < inFlight {
-		b.wake = append(b.wake, make(chan struct{}, 1))
-	}
+	b.grants, b.granted = make([]int, inFlight), granted
 }
 
 func (b *bareRounds) Connected(link *mesh.Link) {
@@ -302,7 +304,6 @@ func (b *bareRounds) Connected(link *mesh.Link) {
 // Disconnected spoils the measurement, which then finds no grants.
 func (b *bareRounds) Disconnected(*mesh.Link, error) {}
 
-// Receive counts grants and wakes the worker that waits, or asks again.
 func (b *bareRounds) Receive(_ *mesh.Link, payload []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -310,13 +311,8 @@ func (b *bareRounds) Receive(_ *mesh.Link, payload []byte) error {
 	if binary.BigEndian.Uint32(payload[4:]) != b.run {
 		return nil
 	}
-	switch b.grants[id]++; {
-	case b.grants[id] < b.peers:
-	case b.wake != nil:
-		b.wake[id] <- struct{}{}
-	case !b.over:
-		b.done++
-		b.ask(id)
+	if b.grants[id]++; b.grants[id] == b.peers {
+		b.granted(id)
 	}
 	return nil
 }

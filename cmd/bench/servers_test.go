@@ -61,7 +61,7 @@ func postgresRows() []row {
 
 // againstStatements has the lock run against two statements that return a number, on a table of the
 // locks' form with a row for each worker.
-func againstStatements(lock, take, give string) starter {
+func againstStatements(lock, take, give string) func(testing.TB) (subject, peer measurement) {
 	return func(b testing.TB) (subject, peer measurement) {
 		url := startPostgres(b)
 		options := locktest.Options(b, pglock.ParseOptions, fmt.Sprintf("%s,conns=%d", lock, postgresWorkers))
@@ -98,23 +98,19 @@ INSERT INTO bench_locks (resource) SELECT 'key-' || n FROM generate_series(0, %d
 // startPostgres starts a server as the lab does, and returns the URL that its clients dial.
 func startPostgres(b testing.TB) (url string) {
 	b.Helper()
-	role, addr := postgresnode.Role(), locktest.FreeAddr(b)
-	must.Do(b, role.Missing())
-	rec := nodeprocess.NewRecorder(io.Discard, "bench", postgresnode.Name)
+	server, addr := postgresnode.Role(), locktest.FreeAddr(b)
+	must.Do(b, server.Missing())
 	node := &nodeprocess.Node{
 		Config:   nodeprocess.Config{Name: postgresnode.Name, Dir: b.TempDir(), Addrs: map[string]string{postgresnode.Port: addr}},
-		Recorder: rec, Log: slog.New(slog.DiscardHandler),
+		Recorder: nodeprocess.NewRecorder(io.Discard, "bench", postgresnode.Name), Log: slog.New(slog.DiscardHandler),
 	}
 	running, end := context.WithCancel(context.WithoutCancel(b.Context()))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = role.Main(running, node) // it ends as asked, and its client sees what fails
-	}()
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = server.Main(running, node) }) // it ends as asked, and its client sees what fails
 	b.Cleanup(func() {
 		end()
-		<-ended
-		_ = rec.Close() // it writes nowhere
+		ended.Wait()
+		_ = node.Recorder.Close() // it writes nowhere
 	})
 	url = postgresnode.URL(addr)
 	await(b, "postgres", func(ctx context.Context) error {
@@ -133,7 +129,7 @@ func startPostgres(b testing.TB) (url string) {
 // would share its connections, and have etcd answer several at once.
 func etcdRows() []row {
 	const name = "etcd lock+unlock / concurrency.Mutex, 16 workers with leases of a minute, "
-	against := func(key func(worker int) string) starter {
+	against := func(key func(worker int) string) func(testing.TB) (subject, peer measurement) {
 		return func(b testing.TB) (subject, peer measurement) {
 			const workers = 16
 			addrs := startEtcd(b).Endpoints()
@@ -159,7 +155,9 @@ func etcdRows() []row {
 // machine's disk with fsync, without any link between them, one client process.
 // etcd's client spreads its requests over the members, as it does by default.
 func raftRows() []row {
-	against := func(workers int, key func(int) string, peers func(testing.TB, *clientv3.Client, int, func(int) string) pass) starter {
+	against := func(
+		workers int, key func(int) string, peers func(testing.TB, *clientv3.Client, int, func(int) string) pass,
+	) func(testing.TB) (subject, peer measurement) {
 		return func(b testing.TB) (subject, peer measurement) {
 			return rate(workers, pairs(startRaft(b), key)), rate(workers, peers(b, startEtcd(b), workers, key))
 		}
@@ -307,7 +305,7 @@ func etcdQueue(b testing.TB, c *clientv3.Client, _ int, key func(int) string) pa
 			mu.Unlock()
 		}
 	}()
-	var keys, holders atomic.Int64
+	var keys atomic.Int64
 	return func(ctx context.Context, _ int) error {
 		key := fmt.Sprintf("%s%d", prefix, keys.Add(1)) // never the same twice
 		granted := make(chan struct{})
@@ -324,10 +322,6 @@ func etcdQueue(b testing.TB, c *clientv3.Client, _ int, key func(int) string) pa
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if n := holders.Add(1); n != 1 {
-			return fmt.Errorf("etcd queue: %d hold at once", n)
-		}
-		holders.Add(-1)
 		_, err := c.Delete(ctx, key)
 		return err
 	}
@@ -337,7 +331,7 @@ func etcdQueue(b testing.TB, c *clientv3.Client, _ int, key func(int) string) pa
 // three servers on this machine's disk with fsync, one session for all workers of each.
 func zookeeperRows() []row {
 	const name = "zookeeper acquire+release / "
-	against := func(workers int, key func(int) string, herd bool) starter {
+	against := func(workers int, key func(int) string, herd bool) func(testing.TB) (subject, peer measurement) {
 		return func(b testing.TB) (subject, peer measurement) {
 			addrs := startZookeeper(b)
 			ours := zkLock(b, addrs, false)
