@@ -371,28 +371,30 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 	}
 	slices.Sort(sizes)
 	sizes = slices.DeleteFunc(slices.Compact(sizes), func(n int) bool { return n < low || n > high })
-	var points []sim.Point
-	for _, lock := range locks {
-		points = append(points, each(sizes, func(peers, zones int) sim.Point {
-			if ctx.Err() != nil {
-				return sim.Point{}
+	points := make([]sim.Point, len(locks)*len(sweepZones())*len(sizes))
+	var measuring errgroup.Group
+	measuring.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range points {
+		n := i / len(sizes)
+		lock, zones := locks[n/len(sweepZones())], sweepZones()[n%len(sweepZones())]
+		measuring.Go(func() error {
+			if ctx.Err() == nil {
+				points[i] = sim.Measure(lock.Core.Simulator, sizes[i%len(sizes)], zones, seed.Seed(f.seed))
+				points[i].Lock = lock.String()
 			}
-			p := sim.Measure(lock.Core.Simulator, peers, zones, seed.Seed(f.seed))
-			p.Lock = lock.String()
-			return p
-		})...)
+			return nil
+		})
 	}
-	points = append(points, each(sizes, sim.Service)...)
+	_ = measuring.Wait() // none fails
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case f.asJSON:
 		return writeJSON(stdout, points)
 	}
-	const told = "The computed service is a lower bound, without queues, disks or jitter, and without contention."
 	sheet := page.Sheet{
 		Title: fmt.Sprintf("%s against the number of peers", l), Made: typed(),
-		Lede: fmt.Sprintf("Simulated in virtual time, seed %d. %s", f.seed, told),
+		Lede: fmt.Sprintf("Simulated in virtual time, seed %d.", f.seed),
 	}
 	heads := []string{"=lock", "=peers>"}
 	for _, figure := range sweepFigures() {
@@ -412,7 +414,6 @@ func (f *simFlags) runSweep(ctx context.Context, l catalog.Lock, stdout, stderr 
 		}
 		fmt.Fprintln(stdout, columns(t, stdout))
 	}
-	fmt.Fprintln(stdout, folded(stdout, told))
 	name := "sweep-" + strings.NewReplacer(":", "-", "=", "-", ",", "-").Replace(l.String())
 	file := filepath.Join(cmp.Or(f.out, filepath.Join(simDir, name)), page.File)
 	if err := page.WriteSheet(file, sheet); err != nil {
@@ -437,21 +438,6 @@ func distinct(flag string, l catalog.Lock, others []string) ([]catalog.Lock, err
 	return all, err
 }
 
-// each measures for each number of zones and of peers, on all processors.
-func each(sizes []int, measure func(peers, zones int) sim.Point) []sim.Point {
-	points := make([]sim.Point, len(sweepZones())*len(sizes))
-	var measuring errgroup.Group
-	measuring.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range points {
-		measuring.Go(func() error {
-			points[i] = measure(sizes[i%len(sizes)], sweepZones()[i/len(sizes)])
-			return nil
-		})
-	}
-	_ = measuring.Wait() // none fails
-	return points
-}
-
 // draw has a panel for each number of zones, all with the same logarithmic axes.
 func (f sweepFigure) draw(points []sim.Point) template.HTML {
 	unit := map[bool]string{true: "ms", false: "messages"}[strings.HasSuffix(f.column, "ms")]
@@ -459,9 +445,6 @@ func (f sweepFigure) draw(points []sim.Point) template.HTML {
 	panels := map[int][]plots.Curve{}
 	for _, p := range points {
 		v := f.of(p)
-		if v == 0 {
-			continue
-		}
 		most, low, high = max(most, p.Peers), min(low, v), max(high, v)
 		curves := panels[p.Zones]
 		if n := len(curves); n == 0 || curves[n-1].Name != p.Lock { // the points of a lock stand together

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"io"
+	"slices"
 	"time"
 
 	"locklab/internal/seed"
@@ -64,6 +65,10 @@ func (c Config) withDefaults() Config {
 	c.Load.Clients = cmp.Or(c.Load.Clients, 1)
 	c.Network.Jitter = cmp.Or(c.Network.Jitter, 0.2)
 	c.MaxEvents = cmp.Or(c.MaxEvents, 200_000_000)
+	c.Faults = slices.Clone(c.Faults)
+	for i := range c.Faults {
+		c.Faults[i].Until = min(c.Faults[i].Until, c.Duration)
+	}
 	if c.Network.Delay == nil {
 		c.Network.Delay = Geography(c.Zones)
 	}

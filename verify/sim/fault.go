@@ -50,6 +50,9 @@ func (f Fault) hits(from, to int) bool {
 		!f.OneWay && slices.Contains(f.B, from) && slices.Contains(f.A, to)
 }
 
+// during says that something is broken at a moment.
+func (f Fault) during(at int64) bool { return int64(f.From) <= at && at < int64(f.Until) }
+
 func (f Fault) String() string {
 	what := fmt.Sprintf("%s of %s", f.Kind, ranks(f.A))
 	switch {
@@ -97,11 +100,10 @@ func (c *Config) clockAt(i int, at int64) (rate float64, next int64) {
 		if f.Kind != Drift || !slices.Contains(f.A, i) {
 			continue
 		}
-		from, until := int64(f.From), int64(min(f.Until, c.Duration))
-		if from <= at && at < until {
+		if f.during(at) {
 			rate *= f.Rate
 		}
-		for _, edge := range [...]int64{from, until} {
+		for _, edge := range [...]int64{int64(f.From), int64(f.Until)} {
 			if edge > at && (next < 0 || edge < next) {
 				next = edge
 			}

@@ -35,33 +35,26 @@ func (r *run[S, M, P]) delay(from, to int) int64 {
 	return int64(r.cfg.Network.Delay[from%r.cfg.Zones][to%r.cfg.Zones])
 }
 
-// pairs calls f with every direction.
-func (r *run[S, M, P]) pairs(f func(from, to int, l *link)) {
+// setLinks makes the connections, or lets the peers look for each other.
+func (r *run[S, M, P]) setLinks() {
+	formed := r.cfg.Formed
 	for i := range r.peers {
 		for j := range r.peers {
-			if i != j {
-				f(i, j, r.link(i, j))
+			l := r.link(i, j)
+			if l.up, l.silent = formed, !formed; formed {
+				l.gen, l.made = 1, 1
+			} else if i < j {
+				r.redial(i, j)
 			}
 		}
 	}
-}
-
-// setLinks makes the connections, or lets the peers look for each other.
-func (r *run[S, M, P]) setLinks() {
-	r.pairs(func(i, j int, l *link) {
-		if r.cfg.Formed {
-			l.up, l.gen, l.made = true, 1, 1
-			return
+	for i := range r.peers {
+		for j := range r.peers {
+			if formed && i != j {
+				r.step(i, peercore.Event[M]{Kind: peercore.Connect, Peer: j})
+			}
 		}
-		l.silent = true
-		if i < j {
-			r.redial(i, j)
-		}
-	})
-	if !r.cfg.Formed {
-		return
 	}
-	r.pairs(func(i, j int, _ *link) { r.step(i, peercore.Event[M]{Kind: peercore.Connect, Peer: j}) })
 	r.res.Messages = 0 // what is said on meeting is not the price of an acquisition
 }
 
@@ -89,9 +82,8 @@ func (r *run[S, M, P]) opens(from, to int) int64 {
 	for again := true; again; {
 		again = false
 		for _, f := range r.cfg.Faults {
-			until := int64(min(f.Until, r.cfg.Duration))
-			if f.Kind == Partition && int64(f.From) <= at && at < until && f.hits(from, to) {
-				at, again = until, true
+			if f.Kind == Partition && f.during(at) && f.hits(from, to) {
+				at, again = int64(f.Until), true
 			}
 		}
 	}

@@ -146,9 +146,9 @@ func (r *run[S, M, P]) begin() {
 	}
 	r.setLinks()
 	for i, f := range r.cfg.Faults {
-		if until := min(f.Until, r.cfg.Duration); f.From < until {
+		if f.From < f.Until {
 			r.later(int64(f.From), nowhere, func() { r.fault(i, true) })
-			r.later(int64(until), nowhere, func() { r.fault(i, false) })
+			r.later(int64(f.Until), nowhere, func() { r.fault(i, false) })
 		}
 	}
 	r.later(int64(r.cfg.Duration), nowhere, func() { r.draining, r.hoped = true, r.res.Grants })
@@ -282,8 +282,7 @@ func (r *run[S, M, P]) fault(k int, begins bool) {
 // down says whether a fault other than k keeps the process down.
 func (r *run[S, M, P]) down(i, k int) bool {
 	for other, f := range r.cfg.Faults {
-		until := int64(min(f.Until, r.cfg.Duration))
-		if other != k && f.Kind == Crash && int64(f.From) <= r.now && r.now < until && slices.Contains(f.A, i) {
+		if other != k && f.Kind == Crash && f.during(r.now) && slices.Contains(f.A, i) {
 			return true
 		}
 	}

@@ -26,7 +26,7 @@ const (
 )
 
 // Shrink looks for a simpler run with the same kind of finding: the fewest faults, then fewer peers,
-// shorter and rounder faults, fewer requests. The result depends on nothing but its arguments. If cfg
+// shorter faults, fewer requests. The result depends on nothing but its arguments. If cfg
 // does not show the finding the result has no Finding.
 func Shrink(sim Simulator, cfg Config, kind FindingKind) Minimal {
 	s := &shrinker{sim: sim, kind: kind}
@@ -36,9 +36,7 @@ func Shrink(sim Simulator, cfg Config, kind FindingKind) Minimal {
 	if s.best, ok = s.try(cfg, 1); !ok {
 		return Minimal{Config: cfg}
 	}
-	moves := []move{
-		withoutFault, withoutPeer, plain, simplerFault, withoutHit, fewerOps, otherTimes, sooner,
-	}
+	moves := []move{withoutFault, withoutPeer, plain, simplerFault, fewerOps, sooner}
 	for better := true; better; {
 		better = false
 		for _, m := range moves {
@@ -82,29 +80,22 @@ func (s *shrinker) try(cfg Config, seeds int) (Minimal, bool) {
 	return Minimal{}, false
 }
 
-// cost orders cases: faults, peers, ranks that are hit, give-ups, how round the times of the faults
-// are, and how much happens until the violation.
+// cost orders cases: faults, peers, ranks that are hit, give-ups, how long the faults last, and how much
+// happens until the violation.
 func cost(m Minimal) []int {
 	c := m.Config
-	hit, digits, giveUp := 0, 0, 0
+	hit, last, giveUp := 0, time.Duration(0), 0
 	for _, f := range c.Faults {
 		hit += len(f.A) + len(f.B)
 		if f.OneWay {
 			hit++ // the plain thing is both ways
 		}
-		for _, d := range [...]time.Duration{f.From, f.Until - f.From, f.Delay} {
-			for d != 0 && d%10 == 0 {
-				d /= 10
-			}
-			for ; d != 0; d /= 10 {
-				digits++
-			}
-		}
+		last += f.Until
 	}
 	if c.Load.GiveUp > 0 {
 		giveUp = 1
 	}
-	return []int{len(c.Faults), c.Peers, hit, giveUp, digits, int(m.Events)}
+	return []int{len(c.Faults), c.Peers, hit, giveUp, int(last), int(m.Events)}
 }
 
 // move makes the n-th simpler case of its sort, false if there are no more.
@@ -157,52 +148,28 @@ func plain(c *Config, n int) bool {
 	return n == 0 && !done
 }
 
-// simplerFault makes one fault work both ways, begin at once, shorter, or its times rounder.
+// simplerFault makes one fault hit fewer ranks, work both ways, begin at once, or shorter.
 func simplerFault(c *Config, n int) bool {
-	units := []time.Duration{
-		time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, time.Millisecond,
-	}
-	const others = 3
-	changes := others + len(units)
+	const changes = 5
 	if n/changes >= len(c.Faults) {
 		return false
 	}
 	f := &c.Faults[n/changes]
 	length := f.Until - f.From
-	switch k := n % changes; k {
+	switch n % changes {
 	case 0:
-		f.OneWay = false
+		f.A = f.A[:1]
 	case 1:
-		f.From = 0
+		f.B = f.B[:min(len(f.B), 1)]
 	case 2:
-		length = max(length*2/3, time.Millisecond)
-	default:
-		unit := units[k-others]
-		f.From, length = f.From.Round(unit), max(length.Round(unit), unit)
-		if f.Delay > 0 {
-			f.Delay = max(f.Delay.Truncate(time.Millisecond), time.Millisecond)
-		}
+		f.OneWay = false
+	case 3:
+		f.From = 0
+	case 4:
+		length = max((length * 2 / 3).Round(time.Millisecond), time.Millisecond)
 	}
 	f.Until = f.From + length
 	return true
-}
-
-// withoutHit takes one rank out of one side of a fault between two.
-func withoutHit(c *Config, n int) bool {
-	for i := range c.Faults {
-		f := &c.Faults[i]
-		for _, side := range []*[]int{&f.A, &f.B} {
-			if len(*side) < 2 {
-				continue
-			}
-			if n < len(*side) {
-				*side = slices.Delete(slices.Clone(*side), n, n+1)
-				return true
-			}
-			n -= len(*side)
-		}
-	}
-	return false
 }
 
 // fewerOps lets all peers ask less often, or one.
@@ -218,19 +185,6 @@ func fewerOps(c *Config, n int) bool {
 		}
 	}
 	return one < c.Peers
-}
-
-// otherTimes lets clients think, or hold, longer or shorter: so that less happens around a fault, or
-// that requests cross sooner.
-func otherTimes(c *Config, n int) bool {
-	const longest = 2 * time.Second
-	changes := []float64{8, 2, 1.0 / 8, 1.0 / 2}
-	t := &c.Load.Think
-	if n >= len(changes) {
-		t = &c.Load.Hold
-	}
-	*t = min(time.Duration(changes[n%len(changes)]*float64(max(*t, time.Millisecond))), longest)
-	return n < 2*len(changes)
 }
 
 // sooner lets the clients stop earlier.

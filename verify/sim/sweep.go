@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"locklab/internal/seed"
@@ -36,7 +35,7 @@ func Measure(sim Simulator, peers, zones int, s seed.Seed) Point {
 	cfg := Config{
 		Peers: peers, Zones: min(zones, peers), Seed: s, Formed: true,
 		Network: Network{Delay: spreadOver(zones, peers)},
-		Load:    Load{Think: 5 * time.Minute, Hold: time.Millisecond, Ops: contenders(peers, zones)},
+		Load:    Load{Think: 5 * time.Minute, Hold: time.Millisecond, Ops: contenders(peers)},
 		// All who are to ask do so within this time, almost surely.
 		Duration: 5 * time.Minute * sweepOps * 2,
 		Patience: time.Hour,
@@ -51,23 +50,12 @@ func Measure(sim Simulator, peers, zones int, s seed.Seed) Point {
 	}
 }
 
-// contenders picks ranks all over, the highest among them, in zones all over.
-func contenders(peers, zones int) []int {
+// contenders picks ranks all over, the highest and the lowest among them, and with them zones all over.
+func contenders(peers int) []int {
 	ops := make([]int, peers)
-	n, z := min(peers, Contenders), min(zones, peers)
+	n := min(peers, Contenders)
 	for i := range n {
-		at := 0
-		if n > 1 {
-			at = i * (peers - 1) / (n - 1)
-		}
-		at += i*max(1, z/n)%z - at%z // rank r is in zone r modulo z
-		if at >= peers {
-			at -= z
-		}
-		for ops[at] > 0 {
-			at = (at + 1) % peers
-		}
-		ops[at] = sweepOps
+		ops[i*(peers-1)/max(n-1, 1)] = sweepOps
 	}
 	return ops
 }
@@ -86,60 +74,6 @@ func spreadOver(zones, peers int) [][]time.Duration {
 		}
 	}
 	return some
-}
-
-// Voters is how many servers the computed lock service has.
-const Voters = 5
-
-// ServiceName is what [Service] is called beside the locks.
-const ServiceName = "service of 5 (computed)"
-
-// Service is what a lock service would cost in place of peers that agree among
-// themselves: five servers in the zones, of which a leader gets every request and
-// answers when a majority has it on record. It is computed from the delays alone,
-// without queues, disks or jitter: a lower bound to compare with, not a measurement.
-// The servers stand in the zones in turn; the leader is where its followers are near.
-func Service(peers, zones int) Point {
-	delay := spreadOver(zones, peers)
-	z := len(delay)
-	commits := func(leader int) time.Duration {
-		var rtts []time.Duration
-		for v := range Voters {
-			if v != leader {
-				rtts = append(rtts, delay[leader%z][v%z]+delay[v%z][leader%z])
-			}
-		}
-		slices.Sort(rtts)
-		return rtts[Voters/2-1]
-	}
-	leader := 0
-	for v := range Voters {
-		if commits(v) < commits(leader) {
-			leader = v
-		}
-	}
-	commit := commits(leader)
-	at := leader % z
-	var acquire, handoff Hist
-	asks := contenders(peers, zones)
-	for i, a := range asks {
-		if a == 0 {
-			continue
-		}
-		acquire.Add(delay[i%z][at] + commit + delay[at][i%z])
-		for j, b := range asks {
-			if b > 0 && (i != j || peers == 1) {
-				handoff.Add(delay[i%z][at] + commit + delay[at][j%z])
-			}
-		}
-	}
-	// Asking and releasing each take a request, an answer, and an entry to every
-	// follower that it acknowledges.
-	const messages = 2 * (2 + 2*(Voters-1))
-	return Point{
-		Lock: ServiceName, Peers: peers, Zones: zones, Messages: messages, MessagesContended: messages,
-		Acquire: acquire.Spread(), Handoff: handoff.Spread(),
-	}
 }
 
 // Round-trip times in milliseconds between ten regions of a public cloud, rounded, of

@@ -43,16 +43,3 @@ func TestGeography(t *testing.T) {
 		}
 	}
 }
-
-// TestService computes the lock service by hand for three zones of one region.
-func TestService(t *testing.T) {
-	p := sim.Service(30, 3)
-	if p.Messages != 20 {
-		t.Errorf("%v messages", p.Messages)
-	}
-	// The leader shares its zone with one follower, and needs one more, 1 ms away; a
-	// client is in its zone, 0.2 ms away, or in another, 1 ms away.
-	if p.Acquire.P50 < 1200*time.Microsecond*31/32 || p.Acquire.Max.Round(100*time.Microsecond) != 2*time.Millisecond {
-		t.Errorf("acquire %+v", p.Acquire)
-	}
-}
