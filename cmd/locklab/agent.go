@@ -20,17 +20,17 @@ import (
 	"locklab/nodes/agent"
 )
 
+// agentFlags is what the user typed.
 type agentFlags struct {
-	host, zone, listen, advertise, bind, echo, dataDir, tokenFile, scrapeFile string
-	makeToken, health                                                         bool
-	idleReset                                                                 time.Duration
-	seed                                                                      uint64
-	lockCmds                                                                  []string
-	toxiproxy                                                                 toxiproxyFlags
+	lab.HostConfig
+	tokenFile, scrapeFile string
+	makeToken, health     bool
+	lockCmds              []string
+	toxiproxy             toxiproxyFlags
 }
 
 func newAgent() *cobra.Command {
-	var f agentFlags
+	f := agentFlags{HostConfig: lab.HostConfig{Config: agent.DefaultConfig()}}
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Supervise the nodes of one host and carry its links",
@@ -52,15 +52,15 @@ is a second one for Prometheus: it reads /metrics and does nothing else.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.host, "host", "", "name of this host in the topology (required)")
-	fl.StringVar(&f.zone, "zone", "", "short name of its zone")
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:7500", "address of the control API")
-	fl.StringVar(&f.advertise, "advertise", "",
+	fl.StringVar(&f.Host, "host", "", "name of this host in the topology (required)")
+	fl.StringVar(&f.Zone, "zone", "", "short name of its zone")
+	fl.StringVar(&f.Listen, "listen", "127.0.0.1:7500", "address of the control API")
+	fl.StringVar(&f.Advertise, "advertise", "",
 		"IP address or name at which other hosts reach this one's nodes (default: --bind, or 127.0.0.1)")
-	fl.StringVar(&f.bind, "bind", "",
+	fl.StringVar(&f.Bind, "bind", "",
 		"IP address that nodes listen on, or a name that stands for it on this host (default: --advertise)")
-	fl.StringVar(&f.echo, "echo", "", "host:port of the echo service that proves faults (default: any port of --bind)")
-	fl.StringVar(&f.dataDir, "data", "",
+	fl.StringVar(&f.Echo, "echo", "", "host:port of the echo service that proves faults (default: any port of --bind)")
+	fl.StringVar(&f.DataDir, "data", "",
 		"directory for the nodes' data (default: a temporary one, removed at the end)")
 	fl.StringVar(&f.tokenFile, "token-file", "",
 		"file with the bearer token (default: the environment's LOCKLAB_TOKEN)")
@@ -69,11 +69,11 @@ is a second one for Prometheus: it reads /metrics and does nothing else.`,
 	fl.BoolVar(&f.makeToken, "make-token", false,
 		"write random tokens to --token-file and --scrape-token-file if they are not there")
 	fl.BoolVar(&f.health, "health", false, "ask the agent that listens on --listen how it is, and end: 0 well, 1 not")
-	fl.DurationVar(&f.idleReset, "idle-reset", time.Minute,
+	fl.DurationVar(&f.IdleReset, "idle-reset", time.Minute,
 		"stop all nodes when no controller was heard for so long; 0 never")
 	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
 	f.toxiproxy.add(fl)
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of the links' jitter")
+	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the links' jitter")
 	completions(cmd, map[string]cobra.CompletionFunc{"lock-cmd": files(nothing)})
 	return cmd
 }
@@ -84,41 +84,31 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 			returned = fmt.Errorf("agent: %w", returned)
 		}
 	}()
-	if f.host == "" {
+	if f.Host == "" {
 		return errors.New("--host is missing: want the host's name in the topology")
 	}
-	token, scrape, err := f.tokens()
+	err := inOrder(f.readTokens, func() error { return f.placeNodes(ctx) }, func() (err error) {
+		f.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err := f.placeNodes(ctx); err != nil {
-		return err
-	}
-	programs, err := catalog.ParsePrograms("--lock-cmd", f.lockCmds)
-	if err != nil {
-		return err
-	}
-	dir := f.dataDir
-	if dir == "" {
+	if f.DataDir == "" {
 		own, err := scratch.New()
 		if err != nil {
 			return err
 		}
 		defer func() { returned = errors.Join(returned, own.Remove()) }()
-		dir = own.Path
+		f.DataDir = own.Path
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
+	if f.DataDir, err = filepath.Abs(f.DataDir); err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-	config := lab.HostConfig{Config: agent.DefaultConfig(), Echo: f.echo, Seed: f.seed, Programs: programs}
-	config.Host, config.Zone, config.Listen = f.host, f.zone, f.listen
-	config.Advertise, config.Bind = f.advertise, f.bind
-	config.DataDir, config.Token, config.ScrapeToken = dir, token, scrape
-	config.IdleReset, config.Measure, config.Log = f.idleReset, lab.MeasureEach, log
-	host, err := lab.StartHost(config)
+	f.Measure, f.Log = lab.MeasureEach, slog.New(slog.NewTextHandler(stderr, nil))
+	host, err := lab.StartHost(f.HostConfig)
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" {
-		return fmt.Errorf("--listen %s: %w", f.listen, err)
+		return fmt.Errorf("--listen %s: %w", f.Listen, err)
 	}
 	if err != nil {
 		return err
@@ -128,18 +118,18 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 		return errors.Join(err, host.Close())
 	}
 	if toxiproxy != nil {
-		defer host.ServeToxiproxy(ctx, toxiproxy, f.host, token, log)()
+		defer host.ServeToxiproxy(ctx, toxiproxy, f.Host, f.Token, f.Log)()
 	}
-	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.host, strings.TrimPrefix(host.URL(), "http://"))
+	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.Host, strings.TrimPrefix(host.URL(), "http://"))
 	<-ctx.Done()
 	return host.Close()
 }
 
-// tokens reads both tokens, and makes them before if that is asked for.
-func (f *agentFlags) tokens() (token, scrape string, err error) {
+// readTokens reads both tokens, and makes them before if that is asked for.
+func (f *agentFlags) readTokens() (err error) {
 	if f.makeToken {
 		if f.tokenFile == "" {
-			return "", "", errors.New("--make-token: --token-file is missing: want the file to make")
+			return errors.New("--make-token: --token-file is missing: want the file to make")
 		}
 		err = makeToken(f.tokenFile)
 		if f.scrapeFile != "" {
@@ -147,34 +137,34 @@ func (f *agentFlags) tokens() (token, scrape string, err error) {
 		}
 	}
 	if err == nil {
-		token, err = readToken("--token-file", f.tokenFile)
+		f.Token, err = readToken("--token-file", f.tokenFile)
 	}
 	if err == nil && f.scrapeFile != "" {
-		scrape, err = readToken("--scrape-token-file", f.scrapeFile)
+		f.ScrapeToken, err = readToken("--scrape-token-file", f.scrapeFile)
 	}
-	if err == nil && token == "" {
+	if err == nil && f.Token == "" {
 		err = errors.New("the token is missing, and others could control this agent: want one in --token-file " +
 			"(--make-token makes it), or in LOCKLAB_TOKEN")
 	}
-	return token, scrape, err
+	return err
 }
 
 // placeNodes completes --bind and --advertise. A name is looked up here and once:
 // a look-up for every connection would be part of every latency.
 func (f *agentFlags) placeNodes(ctx context.Context) error {
-	if f.bind == "" {
-		f.advertise = cmp.Or(f.advertise, "127.0.0.1")
+	if f.Bind == "" {
+		f.Advertise = cmp.Or(f.Advertise, "127.0.0.1")
 		return nil
 	}
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", f.bind)
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", f.Bind)
 	if err != nil || len(found) == 0 {
-		return fmt.Errorf("--bind %q: want an IP address of this host, or a name of one: %w", f.bind, err)
+		return fmt.Errorf("--bind %q: want an IP address of this host, or a name of one: %w", f.Bind, err)
 	}
-	f.bind = found[0].Unmap().String()
-	if f.advertise == "" {
-		f.advertise = f.bind
+	f.Bind = found[0].Unmap().String()
+	if f.Advertise == "" {
+		f.Advertise = f.Bind
 		if found[0].IsUnspecified() {
-			f.advertise = "127.0.0.1"
+			f.Advertise = "127.0.0.1"
 		}
 	}
 	return nil
@@ -188,7 +178,7 @@ func (f *agentFlags) askHealth(ctx context.Context, stdout io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	client := agent.NewClient("http://"+f.listen, token)
+	client := agent.NewClient("http://"+f.Listen, token)
 	defer client.Close()
 	health, err := client.Health(ctx)
 	if err != nil {

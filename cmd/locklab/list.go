@@ -107,8 +107,8 @@ func newList() *cobra.Command {
   locklab list scenarios zone-partition
   locklab list topologies my-zones.yaml
   locklab list scenarios --json`,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return words(func() []string { return listable(args) })(cmd, args, typed)
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return listable(args), cobra.ShellCompDirectiveNoFileComp
 		},
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -278,7 +278,8 @@ func expectationsOf(nameOrPath string, lock catalog.Lock) (string, error) {
 		}
 		lines = append(lines, []string{"    " + where, told})
 		if unfit == nil {
-			lines = append(lines, []string{"      safety", because(e.SafetyBy)}, []string{"      liveness", because(e.LivenessBy)})
+			safety, liveness := because(e.SafetyBy), because(e.LivenessBy)
+			lines = append(lines, []string{"      safety", safety}, []string{"      liveness", liveness})
 		}
 	}
 	return aligned(lines), nil
@@ -362,53 +363,29 @@ func optionsOf(e catalog.Entry) string {
 	options, variants := e.Describe("")
 	switch {
 	case len(options) > 0:
-		fmt.Fprintf(&out, "\noptions of %s, behind a colon and with commas between them, such as %s:\n%s",
-			e.Name, example(e.Name, options), optionLines(options))
+		fmt.Fprintf(&out, "\noptions of %s, behind a colon and with commas between them:\n%s", e.Name, optionLines(options))
 	case len(variants) == 0:
 		fmt.Fprintf(&out, "\n%s has no options.\n", e.Name)
 	}
 	for _, v := range variants {
-		fmt.Fprintf(&out, "\n%s:%s  %s\n", e.Name, v.Name, v.Does)
 		own, _ := e.Describe(v.Name)
-		same := func(a, b locks.Option) bool { return a.Key == b.Key && a.Does == b.Does && a.Default == b.Default }
-		other := slices.DeleteFunc(slices.Clone(own), func(o locks.Option) bool {
-			return slices.ContainsFunc(options, func(p locks.Option) bool { return same(o, p) })
-		})
-		var without []string // of the lock's
+		has := func(all []locks.Option, o locks.Option) bool {
+			same := func(p locks.Option) bool { return o.Key == p.Key && o.Default == p.Default && o.Does == p.Does }
+			return slices.ContainsFunc(all, same)
+		}
+		other := slices.DeleteFunc(slices.Clone(own), func(o locks.Option) bool { return has(options, o) })
+		text := "those of " + e.Name
 		for _, o := range options {
-			if !slices.ContainsFunc(own, func(p locks.Option) bool { return p.Key == o.Key }) {
-				without = append(without, o.Key)
+			if !has(own, o) {
+				text += ", without its " + o.Key
 			}
 		}
-		switch {
-		case len(other) == len(own):
-			fmt.Fprintln(&out, "  options:")
-		case len(without) > 0:
-			fmt.Fprintf(&out, "  options: those of %s without %s\n", e.Name, strings.Join(without, ", "))
-		default:
-			fmt.Fprintf(&out, "  options: those of %s\n", e.Name)
+		if len(other) == len(own) {
+			text = "its own"
 		}
-		if len(other) > 0 && len(other) < len(own) {
-			fmt.Fprintln(&out, "  and these, which are new or have another default:")
-		}
-		out.WriteString(optionLines(other))
+		fmt.Fprintf(&out, "\n%s:%s  %s\n  options: %s\n%s", e.Name, v.Name, v.Does, text, optionLines(other))
 	}
 	return out.String()
-}
-
-// example is a spec with the first option, and with the second if there is one.
-func example(name string, options []locks.Option) string {
-	var pairs []string
-	for _, o := range options[:min(2, len(options))] {
-		value := o.Default
-		for _, v := range o.Values {
-			if !o.Open && v != o.Default {
-				value = v // the last one
-			}
-		}
-		pairs = append(pairs, o.Key+"="+value)
-	}
-	return name + ":" + strings.Join(pairs, ",")
 }
 
 func optionLines(options []locks.Option) string {

@@ -106,10 +106,10 @@ func TestListOne(t *testing.T) {
 func TestListTellsOptions(t *testing.T) {
 	for line, wants := range map[string][]string{
 		"locks redlock": {
-			"such as redlock:ttl=3s,persistence=always:", "ttl=TIME how long a lease lasts", "(default 3s)", "order=parallel|sequential whether the servers",
+			"ttl=TIME how long a lease lasts", "(default 3s)", "order=parallel|sequential whether the servers",
 			"if not given delay=TIME",
 		},
-		"locks redis":      {"redis:setnx-getset SETNX", "and these, which are new or have another default: ttl=TIME", "(default 4s)"},
+		"locks redis":      {"redis:setnx-getset SETNX", "options: those of redis, without its ttl ttl=TIME", "(default 4s)"},
 		"locks multiphase": {"multiphase:quorum a majority", "(1 to 1048576; default 16)"},
 		"locks none":       {"none has no options."},
 		"faults partition": {"- {at: 30%, for: 35%, fault: partition, between: [zone:a, others], mode: hold}", "from: leader in place of between"},

@@ -79,7 +79,7 @@ func TestNoTokenFile(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--scrape-token-file "+file+": it is empty") {
 		t.Errorf("%v, want that it is empty", err)
 	}
-	if _, _, err := (&agentFlags{scrapeFile: file, makeToken: true}).tokens(); err == nil {
+	if err := (&agentFlags{scrapeFile: file, makeToken: true}).readTokens(); err == nil {
 		t.Error("a token without a file was made")
 	}
 }
