@@ -141,7 +141,7 @@ func elsewhere(t *testing.T, page, command, how string) {
 	case strings.HasPrefix(how, "a step of .ci/run"):
 		found = strings.Contains(string(testfile.Read(t, "../../.ci/run")), command)
 	case strings.HasPrefix(how, "the tests of terraform"):
-		_, err := os.Stat("../../terraform/files_test.go")
+		_, err := os.Stat("../../terraform/boots_linux_test.go")
 		found = err == nil
 	case strings.HasPrefix(how, "served"):
 		found = true // by serves

@@ -8,7 +8,9 @@ import (
 )
 
 // Missing says why disks cannot be made slow or full on this machine.
-func Missing() error { return errors.New("this system does not let a program's calls be watched: want Linux") }
+func Missing() error {
+	return errors.New("this system does not let a program's calls be watched: want Linux")
+}
 
 // Exec cannot be here.
 func Exec([]string) error { return Missing() }
