@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -26,8 +27,13 @@ type model struct {
 	report string // where it is, once all is over
 	over   bool
 	lines  []line // by their time; see log
+	state  ControlState
+	tour   tour
+	current
+}
 
-	// Of the current run:
+// current is what is known of the run that goes on.
+type current struct {
 	measureNS int64 // the measured part begins; 0 until that is known
 	drainNS   int64 // nothing is due any more; 0 before
 	nodes     map[string]string
@@ -39,9 +45,6 @@ type model struct {
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
 	rooms     rooms
 	offered   []plots.Offered // operations per second, from when on
-
-	state ControlState
-	tour  tour
 }
 
 // fault is one of the ledger, from all its events. Its AtNS is the time of the order.
@@ -84,11 +87,10 @@ func newModel(info Info) *model {
 // clear forgets the run before, but for its lines.
 func (m *model) clear() {
 	m.lines = m.log()
-	m.measureNS, m.drainNS, m.okay, m.all = 0, 0, 0, 0
-	m.nodes, m.waiting = map[string]string{}, map[string]int{}
-	m.holds, m.ended = map[holdKey]history.Event{}, map[holdKey]bool{}
-	m.faults, m.ops, m.offered = nil, nil, nil
-	m.rooms = newRooms()
+	m.current = current{
+		nodes: map[string]string{}, waiting: map[string]int{}, holds: map[holdKey]history.Event{}, ended: map[holdKey]bool{},
+		rooms: rooms{orders: map[string]history.Event{}, byName: map[string]*room{}},
+	}
 }
 
 // firstView is how much of a run without an end is drawn at first. It doubles when it is full.
@@ -120,12 +122,12 @@ func (m *model) note(text string) {
 
 // say adds a line in its place by time: events may come late.
 func (m *model) say(atNS int64, class, shape string, text func(*lang.Lang) string) {
-	at := len(m.lines)
-	for at > 0 && m.lines[at-1].atNS > atNS {
-		at--
-	}
-	m.lines = slices.Insert(m.lines, at, m.line(atNS, class, shape, text))
-	m.lines = m.lines[max(len(m.lines)-keptLines, 0):]
+	m.lines = newest(append(m.lines, m.line(atNS, class, shape, text)))
+}
+
+func newest(lines []line) []line {
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.atNS, b.atNS) })
+	return lines[max(len(lines)-keptLines, 0):]
 }
 
 func (m *model) line(atNS int64, class, shape string, text func(*lang.Lang) string) line {
@@ -137,24 +139,21 @@ func (m *model) line(atNS int64, class, shape string, text func(*lang.Lang) stri
 }
 
 // log is all lines. Duplicates with no line between them are one, of when the first began.
-func (m *model) log() (all []line) {
-	told := 0
-	for i := range len(m.lines) + 1 {
-		until := len(m.rooms.found)
-		if i < len(m.lines) {
-			until = m.rooms.before(m.lines[i].atNS)
-			all = append(all, m.lines[i])
-		}
-		for _, unreachable := range []bool{false, true} {
-			same := slices.DeleteFunc(slices.Clone(m.rooms.found[told:until]), func(d Duplicate) bool { return d.Unreachable != unreachable })
-			if len(same) > 0 {
-				all = append(all, m.duplicates(same))
-			}
-		}
-		told = until
+func (m *model) log() []line {
+	type between struct {
+		lines       int // before them
+		unreachable bool
 	}
-	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.atNS, b.atNS) })
-	return all[max(len(all)-keptLines, 0):]
+	same := map[between][]Duplicate{}
+	for _, d := range m.rooms.found {
+		of := between{sort.Search(len(m.lines), func(i int) bool { return m.lines[i].atNS > d.AtNS }), d.Unreachable}
+		same[of] = append(same[of], d)
+	}
+	all := slices.Clone(m.lines)
+	for _, duplicates := range same {
+		all = append(all, m.duplicates(duplicates))
+	}
+	return newest(all)
 }
 
 // duplicates tells of some of one kind.

@@ -40,10 +40,6 @@ type room struct {
 	duplicate *Duplicate
 }
 
-func newRooms() rooms {
-	return rooms{orders: map[string]history.Event{}, byName: map[string]*room{}}
-}
-
 func (r *rooms) add(e *history.Event) {
 	switch e.Kind { //nolint:exhaustive // all others are not about rooms
 	case history.KindRun:
