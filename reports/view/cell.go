@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -161,30 +162,21 @@ func Statement(say *lang.Lang, s result.Statement) string {
 
 // Expected is an expectation in words.
 func Expected(say *lang.Lang, e result.Expected) string {
-	var parts []string
-	if e.Safety != "" {
-		parts = append(parts, say.Term(e.Safety))
-	}
-	if len(e.Liveness) > 0 {
-		parts = append(parts, anyOf(say, e.Liveness))
-	}
+	parts := slices.DeleteFunc([]string{say.Term(e.Safety), anyOf(say, e.Liveness)}, func(text string) bool { return text == "" })
 	if e.Served > 0 {
 		parts = append(parts, say.Sprintf("%s served", table.Share(e.Served)))
 	}
 	if e.ServedInFault > 0 {
 		parts = append(parts, say.Sprintf("%s served in the fault's time", table.Share(e.ServedInFault)))
 	}
-	if len(parts) == 0 {
-		return say.Text("not dead")
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), say.Text("not dead"))
 }
 
 // anyOf are words of which one is enough.
 func anyOf(say *lang.Lang, words []string) string {
-	told := make([]string, len(words))
-	for i, w := range words {
-		told[i] = say.Term(w)
+	var told []string
+	for _, w := range words {
+		told = append(told, say.Term(w))
 	}
 	return strings.Join(told, "/")
 }

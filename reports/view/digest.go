@@ -1,9 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,34 +43,29 @@ func Digest(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 
 // matrix is a workload's grid with a glyph a cell, and a number a scenario.
 func (v *View) matrix(workload string) table.Table {
-	t := table.Table{Title: workload + ":", Columns: table.Heads("=" + v.say.Text("lock"))}
-	scenarios := v.Scenarios(workload)
-	for i := range scenarios {
-		t.Columns = append(t.Columns, table.Column{Title: table.Pad(strconv.Itoa(i+1), 3), Right: true})
+	head := func(i int, _ string) table.Column {
+		return table.Column{Title: table.Pad(strconv.Itoa(i+1), 3), Right: true}
 	}
 	words := map[result.Code]string{result.IsStalls: "s", result.IsDown: "d", result.IsDead: "x", "": "z"}
-	for _, lock := range v.Locks(workload) {
-		row := table.Row(lock)
-		for _, s := range scenarios {
-			k := result.Key{Lock: lock, Scenario: s, Workload: workload}
-			out := v.gridCell(k)
-			if c := v.cell(k); c != nil {
-				out.Text = ""
-				if c.mark == table.Outage {
-					out.Text = words[c.Worst().Verdict.Liveness.Code]
-				}
-				out = table.Cell{Text: table.Pad(strings.ReplaceAll(out.String(), " ", ""), 3)}
-			}
-			row = append(row, out)
+	t := v.across(workload, head, func(k result.Key) table.Cell {
+		c, out := v.cell(k), v.gridCell(k)
+		if c == nil {
+			return out
 		}
-		t.Rows = append(t.Rows, row)
-	}
+		out.Text = ""
+		if c.mark == table.Outage {
+			out.Text = words[c.Worst().Verdict.Liveness.Code]
+		}
+		return table.Cell{Text: table.Pad(strings.ReplaceAll(out.String(), " ", ""), 3)}
+	})
+	t.Title = workload + ":"
 	return t
 }
 
 // repeats counts the violated runs of each cell that was run several times.
 func (v *View) repeats() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), v.say.Text("expected"), v.say.Text("violated")+">", v.say.Text("decided")+">", v.say.Text("runs")+">")}
+	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), v.say.Text("expected"),
+		v.say.Text("violated")+">", v.say.Text("decided")+">", v.say.Text("runs")+">")}
 	for _, c := range v.cells {
 		if len(c.Rows) < 2 {
 			continue
@@ -83,11 +78,10 @@ func (v *View) repeats() table.Table {
 			if r.Decided() && r.Verdict.Safety.State == result.Failed {
 				seen++
 			}
+			want = cmp.Or(want, r.Expected.Safety)
 		}
-		if i := slices.IndexFunc(c.Rows, func(r *result.Row) bool { return r.Expected.Safety != "" }); i >= 0 {
-			want = v.say.Term(c.Rows[i].Expected.Safety)
-		}
-		t.Rows = append(t.Rows, table.Row(c.Lock, c.Scenario, want, strconv.Itoa(seen), strconv.Itoa(decided), strconv.Itoa(len(c.Rows))))
+		t.Rows = append(t.Rows, table.Row(c.Lock, c.Scenario, v.say.Term(want),
+			strconv.Itoa(seen), strconv.Itoa(decided), strconv.Itoa(len(c.Rows))))
 	}
 	return t
 }

@@ -11,68 +11,70 @@ import (
 	"locklab/workloads/result"
 )
 
-// grid is the table of a workload's locks and scenarios, with the median time to acquire where nothing is
-// broken, and the capacity in grants per second.
-func (v *View) grid(workload string) table.Table {
+// across has a line for each lock of a workload, and a column for each of its scenarios.
+func (v *View) across(workload string, head func(i int, scenario string) table.Column, of func(result.Key) table.Cell) table.Table {
 	t := table.Table{Columns: table.Heads("=" + v.say.Text("lock"))}
-	scenarios, locks := v.Scenarios(workload), v.Locks(workload)
-	for _, s := range scenarios {
-		t.Columns = append(t.Columns, table.Column{Title: twoLines(v.Title(s)), Note: s})
+	scenarios := v.Scenarios(workload)
+	for i, s := range scenarios {
+		t.Columns = append(t.Columns, head(i, s))
 	}
-	for _, lock := range locks {
+	for _, lock := range v.Locks(workload) {
 		row := table.Row(lock)
 		for _, s := range scenarios {
-			row = append(row, v.gridCell(result.Key{Lock: lock, Scenario: s, Workload: workload}))
+			row = append(row, of(result.Key{Lock: lock, Scenario: s, Workload: workload}))
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	tail := func(title string, figure func(lock string) string) {
-		if !slices.ContainsFunc(locks, func(lock string) bool { return figure(lock) != "" }) {
-			return
-		}
-		t.Columns = append(t.Columns, table.Column{Title: title, Right: true})
-		for i, lock := range locks {
-			t.Rows[i] = append(t.Rows[i], table.Cell{Text: cmp.Or(figure(lock), table.Absent)})
-		}
-	}
+	return t
+}
+
+// grid is the table of a workload's locks and scenarios, with the median time to acquire where nothing is
+// broken, and the capacity in grants per second.
+func (v *View) grid(workload string) table.Table {
+	head := func(_ int, s string) table.Column { return table.Column{Title: twoLines(v.Title(s)), Note: s} }
+	t := v.across(workload, head, v.gridCell)
 	acquire, title := "acquire_p50_ms", v.say.Text("acquire\np50")
 	if workload == history.Handoff {
 		acquire, title = "handoff_p50_ms", v.say.Text("handoff\np50")
 	}
-	calm := v.calm(workload)
-	tail(title, func(lock string) string {
-		if ms, known := v.median(result.Key{Lock: lock, Scenario: calm, Workload: workload}, acquire); known {
-			return table.Duration(ms)
-		}
-		return ""
-	})
-	tail(v.say.Text("grants/s\nat most"), func(lock string) string {
-		best, has := 0.0, false
-		for _, s := range scenarios {
-			rate, known := v.median(result.Key{Lock: lock, Scenario: s, Workload: workload}, "grants_per_s")
-			best, has = max(best, rate), has || known
-		}
-		if !has {
-			return ""
-		}
-		return table.Rate(best)
-	})
+	v.tail(&t, workload, title, acquire, []string{v.calm(workload)}, table.Duration)
+	v.tail(&t, workload, v.say.Text("grants/s\nat most"), "grants_per_s", v.Scenarios(workload), table.Rate)
 	return t
 }
 
-func (v *View) gridCell(k result.Key) table.Cell {
-	c := v.cell(k)
-	if c == nil {
-		for _, u := range v.f.Run.Unfit {
-			if u.Lock == k.Lock && u.Scenario == k.Scenario && u.Workload == k.Workload {
-				return table.Cell{Text: table.Absent, Note: u.Why}
-			}
+// tail adds a column with the highest median of a figure under some scenarios, if any lock has one.
+func (v *View) tail(t *table.Table, workload, title, figure string, scenarios []string, text func(float64) string) {
+	var column []table.Cell
+	measured := false
+	for _, lock := range v.Locks(workload) {
+		best, has := 0.0, false
+		for _, s := range scenarios {
+			n, known := v.median(result.Key{Lock: lock, Scenario: s, Workload: workload}, figure)
+			best, has = max(best, n), has || known
 		}
-		return table.Cell{}
+		cell := table.Cell{Text: table.Absent}
+		if has {
+			cell.Text, measured = text(best), true
+		}
+		column = append(column, cell)
 	}
-	out := table.Cell{Text: c.figure(), Mark: c.mark, Unexpected: c.unexpected, Note: v.told(c)}
-	if v.o.Link != nil {
-		out.Link = v.o.Link(k)
+	if !measured {
+		return
+	}
+	t.Columns = append(t.Columns, table.Column{Title: title, Right: true})
+	for i, cell := range column {
+		t.Rows[i] = append(t.Rows[i], cell)
+	}
+}
+
+func (v *View) gridCell(k result.Key) (out table.Cell) {
+	if c := v.cell(k); c != nil {
+		out = table.Cell{Text: c.figure(), Mark: c.mark, Unexpected: c.unexpected, Note: v.told(c)}
+		if v.o.Link != nil {
+			out.Link = v.o.Link(k)
+		}
+	} else if i := slices.IndexFunc(v.f.Run.Unfit, func(u result.Unfit) bool { return u.Key == k }); i >= 0 {
+		out = table.Cell{Text: table.Absent, Note: v.f.Run.Unfit[i].Why}
 	}
 	return out
 }
@@ -120,21 +122,15 @@ func twoLines(title string) string {
 func (v *View) legend() {
 	var codes, open []string
 	zone, outage := "", false
-	once := func(all []string, title string) []string {
-		if slices.Contains(all, title) {
-			return all
-		}
-		return append(all, title)
-	}
 	for i := range v.cells {
-		switch c := &v.cells[i]; c.mark {
-		case table.Violation:
-			codes = once(codes, v.codeTitle(c.code))
-		case table.Unknown:
-			open = once(open, v.codeTitle(c.code))
-		case table.Outage:
+		title := v.codeTitle(v.cells[i].code)
+		switch c := &v.cells[i]; {
+		case c.mark == table.Violation && !slices.Contains(codes, title):
+			codes = append(codes, title)
+		case c.mark == table.Unknown && !slices.Contains(open, title):
+			open = append(open, title)
+		case c.mark == table.Outage:
 			outage, zone = true, cmp.Or(zone, c.zone)
-		default:
 		}
 	}
 	repeats := v.f.Run.Repeats > 1

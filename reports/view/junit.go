@@ -19,7 +19,7 @@ import (
 type junitSuites struct {
 	XMLName xml.Name `xml:"testsuites"`
 	junitTotals
-	Suites []junitSuite `xml:"testsuite"`
+	Suite junitSuite `xml:"testsuite"`
 }
 
 type junitSuite struct {
@@ -63,8 +63,9 @@ type junitCause struct {
 // skipped for good: a run that is not sound, a silent control, a comparison that stopped early.
 func JUnit(w io.Writer, f result.File, stopped error) error {
 	suite := junitSuite{junitTotals: junitTotals{Name: "locklab", Seconds: seconds(float64(f.Run.DurationMS))}}
-	for _, p := range [][2]string{{"run", f.Run.ID}, {"seed", strconv.FormatUint(f.Run.Seed, 10)}, {"commit", f.Run.Commit}, {"topology", f.Run.Topology}, {"command", f.Run.Command}} {
-		suite.Properties = append(suite.Properties, junitProperty{p[0], p[1]})
+	suite.Properties = []junitProperty{
+		{"run", f.Run.ID}, {"seed", strconv.FormatUint(f.Run.Seed, 10)}, {"commit", f.Run.Commit}, {"topology", f.Run.Topology},
+		{"command", f.Run.Command},
 	}
 	if !f.Run.Started.IsZero() {
 		suite.Timestamp = f.Run.Started.UTC().Format(time.RFC3339)
@@ -89,7 +90,7 @@ func JUnit(w io.Writer, f result.File, stopped error) error {
 			suite.Skipped++
 		}
 	}
-	data, err := xml.MarshalIndent(junitSuites{junitTotals: suite.junitTotals, Suites: []junitSuite{suite}}, "", "  ")
+	data, err := xml.MarshalIndent(junitSuites{junitTotals: suite.junitTotals, Suite: suite}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write JUnit's XML: %w", err)
 	}

@@ -68,24 +68,18 @@ func (v *View) byLock(title, workload string, scenarios []string, figures []resu
 // Latencies are p50 and p99 of the requests of a workload, or of its acquisitions: a line for each
 // lock, a column for each scenario.
 func (v *View) Latencies(title, workload, of string) table.Table {
-	t := table.Table{Title: title, Columns: table.Heads("=" + v.say.Text("lock"))}
-	for _, scenario := range v.Scenarios(workload) {
-		t.Columns = append(t.Columns, table.Column{Title: v.Title(scenario), Right: true})
-	}
 	measured := false
-	for _, lock := range v.Locks(workload) {
-		row := table.Row(lock)
-		for _, scenario := range v.Scenarios(workload) {
-			k, text := result.Key{Lock: lock, Scenario: scenario, Workload: workload}, table.Absent
-			if p50, known := v.median(k, of+"_p50_ms"); known {
-				p99, _ := v.median(k, of+"_p99_ms")
-				text, measured = table.Duration(p50)+" · "+table.Duration(p99), true
-			}
-			row = append(row, table.Cell{Text: text})
+	head := func(_ int, s string) table.Column { return table.Column{Title: v.Title(s), Right: true} }
+	t := v.across(workload, head, func(k result.Key) table.Cell {
+		p50, known := v.median(k, of+"_p50_ms")
+		if !known {
+			return table.Cell{Text: table.Absent}
 		}
-		t.Rows = append(t.Rows, row)
-	}
-	if !measured {
+		p99, _ := v.median(k, of+"_p99_ms")
+		measured = true
+		return table.Cell{Text: table.Duration(p50) + " · " + table.Duration(p99)}
+	})
+	if t.Title = title; !measured {
 		t.Rows = nil
 	}
 	return t
@@ -93,13 +87,12 @@ func (v *View) Latencies(title, workload, of string) table.Table {
 
 // compared has a line for each cell, and a column for each figure of comparisons that is not 0 throughout.
 func (v *View) compared() table.Table {
-	titles := []string{"=" + v.say.Text("lock"), "=" + v.say.Text("scenario"), "=" + v.say.Text("workload")}
-	keys := func(c *cell) []string { return []string{c.Lock, c.Scenario, c.Workload} }
-	n := 3
+	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("workload"))}
+	keys := len(t.Columns)
 	if len(v.Grids) == 1 {
-		n = 2
+		keys--
 	}
-	t := table.Table{Columns: table.Heads(titles[:n]...)}
+	t.Columns = t.Columns[:keys]
 	figures := slices.DeleteFunc(v.f.Measured(), func(f result.Figure) bool {
 		return !f.Compare || !slices.ContainsFunc(v.f.Rows, func(r result.Row) bool { return r.Figures[f.Name] != 0 })
 	})
@@ -107,13 +100,14 @@ func (v *View) compared() table.Table {
 		t.Columns = append(t.Columns, table.Column{Title: f.Name, Right: true})
 	}
 	for i := range v.cells {
-		row := table.Row(keys(&v.cells[i])[:n]...)
+		c := &v.cells[i]
+		row := table.Row(c.Lock, c.Scenario, c.Workload)[:keys]
 		for _, f := range figures {
-			c := table.Cell{Text: table.Absent}
-			if n, known := v.cells[i].Median(f.Name); known {
-				c.Text = table.Figure(f, n)
+			text := table.Absent
+			if n, known := c.Median(f.Name); known {
+				text = table.Figure(f, n)
 			}
-			row = append(row, c)
+			row = append(row, table.Cell{Text: text})
 		}
 		t.Rows = append(t.Rows, row)
 	}

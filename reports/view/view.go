@@ -123,9 +123,7 @@ func (c *cell) lock() string { return c.Lock }
 func (c *cell) scenario() string { return c.Scenario }
 
 // Locks are those of a workload, and before them all that are to run.
-func (v *View) Locks(workload string) []string {
-	return v.names(v.o.Locks, workload, (*cell).lock)
-}
+func (v *View) Locks(workload string) []string { return v.names(v.o.Locks, workload, (*cell).lock) }
 
 // Scenarios are those of a workload, in the order of the run. A run of one workload has all of them
 // from its start.
@@ -208,11 +206,8 @@ func (v *View) lab() {
 	others, saturated := 0.0, false
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
-		for _, f := range r.Faults {
-			if !f.Unasked {
-				faults++
-			}
-			if f.Proven && !f.Unasked {
+		for _, f := range slices.DeleteFunc(slices.Clone(r.Faults), func(f result.Fault) bool { return f.Unasked }) {
+			if faults++; f.Proven {
 				proven++
 			}
 		}
@@ -230,23 +225,18 @@ func (v *View) lab() {
 		}
 	}
 	var parts []string
-	if judged > 0 {
-		parts = append(parts, v.say.Sprintf("%d of %d as expected", of[result.AsExpected], judged))
+	add := func(holds bool, text string) {
+		if holds {
+			parts = append(parts, text)
+		}
 	}
-	if faults > 0 {
-		parts = append(parts, v.say.Sprintf("%d of %d faults proven", proven, faults))
-	}
-	if silent := of[result.Silent]; silent > 0 {
-		parts = append(parts, v.say.Sprintf("%d of %d controls silent", silent, controls))
-	} else if controls > 0 {
-		parts = append(parts, v.say.Text("every control showed it"))
-	}
-	if undecided := of[result.Unsound]; undecided > 0 {
-		parts = append(parts, v.say.Sprintf("%d undecided", undecided))
-	}
-	if others > 0.2 || saturated && others > 0 {
-		parts = append(parts, v.say.Sprintf("others used %s of the CPUs", table.Share(others)))
-	}
+	silent, undecided := of[result.Silent], of[result.Unsound]
+	add(judged > 0, v.say.Sprintf("%d of %d as expected", of[result.AsExpected], judged))
+	add(faults > 0, v.say.Sprintf("%d of %d faults proven", proven, faults))
+	add(silent > 0, v.say.Sprintf("%d of %d controls silent", silent, controls))
+	add(silent == 0 && controls > 0, v.say.Text("every control showed it"))
+	add(undecided > 0, v.say.Sprintf("%d undecided", undecided))
+	add(others > 0.2 || saturated && others > 0, v.say.Sprintf("others used %s of the CPUs", table.Share(others)))
 	v.Lab = strings.Join(parts, ", ")
 }
 

@@ -100,7 +100,7 @@ func troubled() result.File {
 	f := headline()
 	f.Run.Interrupted, f.Run.Repeats, f.Run.Warnings = true, 2, []string{"The link costs 210 us a round trip: figures below a millisecond are mostly the lab's."}
 	f.Run.Scenarios = append(f.Run.Scenarios, result.Scenario{Name: "failure-in-partition"}, result.Scenario{Name: "herd"}, result.Scenario{Name: "one-way-partition"})
-	f.Run.Unfit = []result.Unfit{{Lock: "redlock", Scenario: "herd", Workload: "mutex", Why: "it has no queue"}}
+	f.Run.Unfit = []result.Unfit{{Key: result.Key{Lock: "redlock", Scenario: "herd", Workload: "mutex"}, Why: "it has no queue"}}
 	f.Run.Claims = []result.Claim{{Claim: "A lock on one Redis loses mutual exclusion at failover.", Source: "redis.io", Verdict: result.ClaimPartly, Evidence: []result.Evidence{
 		{Lock: "redlock", Scenario: "zone-failure", Workload: "mutex", Wanted: []string{result.Unsafe}, Verdict: result.ClaimRefuted},
 		{Lock: "multiphase", Scenario: "zone-partition", Workload: "mutex", Wanted: []string{result.Stalls, result.Down}, Verdict: result.ClaimShown},

@@ -87,10 +87,8 @@ type Clock struct {
 
 // Unfit is a combination that was left out, and why.
 type Unfit struct {
-	Lock     string `json:"lock"`
-	Scenario string `json:"scenario"`
-	Workload string `json:"workload"`
-	Why      string `json:"why"`
+	Key
+	Why string `json:"why"`
 }
 
 // Claim is a sentence of a source document, and what the rows make of it.
@@ -148,7 +146,11 @@ type Row struct {
 }
 
 // Key names a row but for its repeat.
-type Key struct{ Lock, Scenario, Workload string }
+type Key struct {
+	Lock     string `json:"lock"`
+	Scenario string `json:"scenario"`
+	Workload string `json:"workload"`
+}
 
 // Key is that of the row.
 func (r *Row) Key() Key { return Key{r.Lock, r.Scenario, r.Workload} }

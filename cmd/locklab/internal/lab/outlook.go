@@ -105,7 +105,7 @@ func (c *Config) checkScenarios() error {
 			case err == nil:
 			case applies, c.Suite, elsewhere && len(c.Scenarios) > 1:
 				c.Unfit = append(c.Unfit, result.Unfit{
-					Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name, Why: Said(err),
+					Key: result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}, Why: Said(err),
 				})
 			default:
 				return fmt.Errorf("--scenarios: %s does not apply to %s: %w; on the topology %s it has %s",
