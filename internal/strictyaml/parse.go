@@ -101,7 +101,8 @@ func (d *Document) failAt(line int, format string, args ...any) {
 func Parse(file string, text []byte, invalid error) (*Document, error) {
 	d := &Document{file: file, invalid: invalid}
 	var all []yaml.Node
-	err := yaml.Load(version.ReplaceAll(text, []byte("${1}1.1")), &all, yaml.WithAllDocuments(), yaml.WithUniqueKeys(false))
+	err := yaml.Load(version.ReplaceAll(text, []byte("${1}1.1")), &all, yaml.WithAllDocuments(),
+		yaml.WithUniqueKeys(false))
 	switch at := (*yaml.LoadError)(nil); {
 	case errors.As(err, &at):
 		d.failAt(max(at.Mark.Line, 1), "%s", syntax(at))

@@ -90,7 +90,8 @@ func Runs(files []result.File, figures ...result.Figure) (all []Difference) {
 				a, had := sampleOf(&cells[at], f.Name)
 				b, has := sampleOf(&after, f.Name)
 				if had && has {
-					all = append(all, Difference{Key: after.Key, Run: i, Figure: f, Before: a, After: b, Tested: same && a.N > 1 && b.N > 1})
+					tested := same && a.N > 1 && b.N > 1
+					all = append(all, Difference{Key: after.Key, Run: i, Figure: f, Before: a, After: b, Tested: tested})
 				}
 			}
 		}

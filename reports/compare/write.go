@@ -87,7 +87,8 @@ func Said(say *lang.Lang, files []result.File, names []string, ds []Difference) 
 	case tests == 0:
 		lines = append(lines, say.Text("No difference is claimed without repeats of both (--repeat)."))
 	case differ == 0 && repeats < stats.Fewest(tests):
-		lines = append(lines, say.Sprintf("No difference is claimed: %d repeats show nothing among %d tests, %d may.", repeats, tests, stats.Fewest(tests)))
+		lines = append(lines, say.Sprintf("No difference is claimed: %d repeats show nothing among %d tests, %d may.",
+			repeats, tests, stats.Fewest(tests)))
 	default:
 		lines = append(lines, say.Sprintf("%d of %d figures differ (Mann-Whitney with Holm, 95 %%).", differ, tests))
 	}
@@ -144,7 +145,8 @@ func Write(dir string, files []result.File, names []string) error {
 	for i := range ds {
 		if o := ds[i].Outcome(); o != SideBySide {
 			d := &ds[i]
-			f.Differences = append(f.Differences, Claimed{names[d.Run], d.Lock, d.Scenario, d.Workload, d.Figure.Name, d.Before, d.After, d.Chance, o})
+			f.Differences = append(f.Differences,
+				Claimed{names[d.Run], d.Lock, d.Scenario, d.Workload, d.Figure.Name, d.Before, d.After, d.Chance, o})
 			if f.Outcome == SideBySide || o == Worse || o == Better && f.Outcome == Other {
 				f.Outcome = o
 			}
@@ -155,7 +157,10 @@ func Write(dir string, files []result.File, names []string) error {
 		f.Said[say.Tag] = said
 		shown, all := Table(say, names, ds, false), Table(say, names, ds, true)
 		title := say.Sprintf("%s against %s", strings.Join(names[1:], ", "), names[0])
-		sheet := page.Sheet{Title: title, Lede: strings.Join(said, " "), Sections: []page.Section{{Title: say.Text("side by side"), Table: all}}}
+		sheet := page.Sheet{
+			Title: title, Lede: strings.Join(said, " "),
+			Sections: []page.Section{{Title: say.Text("side by side"), Table: all}},
+		}
 		if len(shown.Rows) > 0 {
 			sheet.Sections = slices.Insert(sheet.Sections, 0, page.Section{Title: say.Text("differences"), Table: shown})
 		}

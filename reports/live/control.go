@@ -69,5 +69,8 @@ func controlParts(say *lang.Lang, m *model, text func(name string, data any) par
 		ControlState
 		Over bool // there is nothing to control any more
 	}{m.state, m.over}
-	return []part{text("tour", tourOf(say, m)), text("choices", choices), text("targets", m.state), text("broken", brokenOf(say, m.state))}
+	return []part{
+		text("tour", tourOf(say, m)), text("choices", choices), text("targets", m.state),
+		text("broken", brokenOf(say, m.state)),
+	}
 }

@@ -164,7 +164,8 @@ func (m *model) duplicates(same []Duplicate) line {
 		class, shape = "none", "⊠"
 	}
 	return m.line(same[0].AtNS, class, shape, func(say *lang.Lang) string {
-		text := say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats", d.Group, d.Worker, d.Free)
+		text := say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats",
+			d.Group, d.Worker, d.Free)
 		if d.Unreachable {
 			text = say.Sprintf("A second room of %s began on %s: the one on %s could not be reached", d.Group, d.Worker, d.Free)
 		}
@@ -177,7 +178,8 @@ func (m *model) duplicates(same []Duplicate) line {
 
 // add folds an event of the current run, in any order.
 func (m *model) add(e *history.Event) {
-	if m.run == nil || strings.HasPrefix(e.Resource, history.CanaryPrefix) { // no run goes on; or a canary, which counts in outages only
+	// Canaries count in outages only.
+	if m.run == nil || strings.HasPrefix(e.Resource, history.CanaryPrefix) {
 		return
 	}
 	switch e.Kind {
@@ -326,7 +328,8 @@ func (m *model) chart(nowNS int64) series.Series {
 	}
 	for _, f := range m.faults {
 		s.Faults = append(s.Faults, series.Window{
-			Kind: f.Fault, Target: f.Target, FromMS: m.at(cmp.Or(f.beganNS, f.AtNS)), ToMS: m.at(cmp.Or(f.endedNS, nowNS)), Proven: f.beganNS != 0 && !f.unproven,
+			Kind: f.Fault, Target: f.Target, Proven: f.beganNS != 0 && !f.unproven,
+			FromMS: m.at(cmp.Or(f.beganNS, f.AtNS)), ToMS: m.at(cmp.Or(f.endedNS, nowNS)),
 		})
 	}
 	slices.SortFunc(s.Faults, func(a, b series.Window) int { return cmp.Compare(a.FromMS, b.FromMS) })

@@ -25,10 +25,10 @@ type painter struct {
 }
 
 func newPainter() *painter {
-	p, all := &painter{langs: map[string]*lang.Lang{}, templates: map[string]*template.Template{}}, lang.All()
-	for _, say := range all {
+	p := &painter{langs: map[string]*lang.Lang{}, templates: map[string]*template.Template{}}
+	for _, say := range lang.All() {
 		funcs := template.FuncMap{
-			"t": say.Text, "tf": say.Sprintf, "langs": func() []*lang.Lang { return all }, "lang": func() string { return say.Tag },
+			"t": say.Text, "tf": say.Sprintf, "langs": lang.All, "lang": func() string { return say.Tag },
 			"delays": func() []string { return []string{"50ms", "20ms", "200ms", "1s"} }, // as faults have them
 		}
 		p.langs[say.Tag] = say
@@ -62,13 +62,15 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 		}
 		return part{name, out.String()}
 	}
-	parts := append(controlParts(say, m, text), text("now", nowOf(say, m, nowNS)), text("log", linesOf(say, m)), part{"verdicts", m.grid(say)})
+	parts := append(controlParts(say, m, text), text("now", nowOf(say, m, nowNS)), text("log", linesOf(say, m)),
+		part{"verdicts", m.grid(say)})
 	if m.run == nil {
 		return parts
 	}
 	chart := m.chart(nowNS)
 	parts = append(
-		parts, text("figures", figuresOf(say, m, chart.Bins)), text("locks", locksOf(m, nowNS)), text("schedule", scheduleOf(say, m, nowNS)),
+		parts, text("figures", figuresOf(say, m, chart.Bins)), text("locks", locksOf(m, nowNS)),
+		text("schedule", scheduleOf(say, m, nowNS)),
 		part{"map", string(m.drawing(say).Draw(say, v.narrow))},
 	)
 	if !charts {
@@ -153,7 +155,10 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) []figureView {
 		{Name: say.Text("requests served"), Value: served},
 	}
 	if m.run.Workload == history.Matchmaking {
-		f := figureView{Name: say.Text("duplicates"), Value: sentence.Group(m.rooms.duplicates), Class: "ok", Note: say.Sprintf("rooms: %d", m.rooms.created)}
+		f := figureView{
+			Name: say.Text("duplicates"), Value: sentence.Group(m.rooms.duplicates), Class: "ok",
+			Note: say.Sprintf("rooms: %d", m.rooms.created),
+		}
 		if m.rooms.duplicates > 0 {
 			f.Class = "bad"
 		}
@@ -196,7 +201,8 @@ func scheduleOf(say *lang.Lang, m *model, nowNS int64) (all []plannedView) {
 	for _, one := range m.run.Planned {
 		from, width := inMS(one.AtNS), inMS(one.ForNS)
 		v := plannedView{
-			Name: say.Tell(history.FaultText(one.Fault, one.Target)), When: fmt.Sprintf("%.1f–%.1f s", from/1000, (from+width)/1000), Class: "none", Shape: "·",
+			Name: say.Tell(history.FaultText(one.Fault, one.Target)), Class: "none", Shape: "·",
+			When: fmt.Sprintf("%.1f–%.1f s", from/1000, (from+width)/1000),
 			From: share(from), Width: max(share(width), 0.5), Now: share(m.nowMS(nowNS)),
 		}
 		if i := slices.IndexFunc(m.faults, func(f *fault) bool { return f.ID == one.ID }); i >= 0 {

@@ -113,7 +113,9 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64)
 			r.found = append(r.found, d)
 		}
 	}
-	slices.SortFunc(r.found, func(a, b Duplicate) int { return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room)) })
+	slices.SortFunc(r.found, func(a, b Duplicate) int {
+		return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room))
+	})
 	for _, one := range r.byName {
 		one.duplicate = nil
 	}

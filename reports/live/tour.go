@@ -55,22 +55,28 @@ func (c counts) since(base counts) counts {
 // newTour has the stops that the locks at hand can show.
 func newTour(locks []string) tour {
 	t := tour{at: -1}
-	add := func(names []string, stops ...stop) {
-		if i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(locks, name) }); i >= 0 {
-			for _, s := range stops {
-				s.lock = names[i]
-				t.stops = append(t.stops, s)
-			}
+	add := func(lock string, cut bool, shows shown, text string) {
+		if slices.Contains(locks, lock) {
+			t.stops = append(t.stops, stop{lock, cut, shows, text})
 		}
 	}
-	add([]string{"none"}, stop{shows: duplicates, text: lang.Key("Without a lock, masters in both zones start a room for the same players: a duplicate.")})
-	add([]string{"local"}, stop{shows: duplicates, text: lang.Key("A mutex in each master does not help: it knows nothing of the other masters.")})
-	add([]string{"multiphase"},
-		stop{shows: noDuplicates, text: lang.Key("Masters that ask each other before they start a room make no duplicate.")},
-		stop{cut: true, shows: duplicates, text: lang.Key("Until the zones part: each side takes the other for gone, and goes on by itself.")})
-	add([]string{"multiphase:quorum", "raft", "redlock"},
-		stop{shows: noDuplicates, text: lang.Key("A lock that asks a majority makes no duplicate either.")},
-		stop{cut: true, shows: refusals, text: lang.Key("When the zones part, a side without a majority refuses its players instead: no service, but no duplicate.")})
+	majority := ""
+	for _, lock := range []string{"redlock", "raft", "multiphase:quorum"} { // the last one at hand
+		if slices.Contains(locks, lock) {
+			majority = lock
+		}
+	}
+	add("none", false, duplicates,
+		lang.Key("Without a lock, masters in both zones start a room for the same players: a duplicate."))
+	add("local", false, duplicates,
+		lang.Key("A mutex in each master does not help: it knows nothing of the other masters."))
+	add("multiphase", false, noDuplicates,
+		lang.Key("Masters that ask each other before they start a room make no duplicate."))
+	add("multiphase", true, duplicates,
+		lang.Key("Until the zones part: each side takes the other for gone, and goes on by itself."))
+	add(majority, false, noDuplicates, lang.Key("A lock that asks a majority makes no duplicate either."))
+	add(majority, true, refusals,
+		lang.Key("When the zones part, a side without a majority refuses its players instead: no service, but no duplicate."))
 	return t
 }
 

@@ -109,7 +109,8 @@ func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
 		served, latency := overTime(say, v, own, inks)
 		r.Served, r.Latency = append(r.Served, served...), append(r.Latency, latency...)
 		r.Costs = append(r.Costs, v.Cost(workload),
-			v.Latencies(say.Text("Requests: p50 · p99"), workload, "request"), v.Latencies(say.Text("Acquisitions: p50 · p99"), workload, "acquire"))
+			v.Latencies(say.Text("Requests: p50 · p99"), workload, "request"),
+			v.Latencies(say.Text("Acquisitions: p50 · p99"), workload, "acquire"))
 		if t := tradeoffOf(say, v, own, inks); t.SVG != "" {
 			r.Tradeoffs = append(r.Tradeoffs, t)
 		}
@@ -130,12 +131,13 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 		}
 	}
 	t, err := template.New(name).Funcs(template.FuncMap{
-		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": sentence.Group, "lang": func() string { return say.Tag }, "table": table.HTML,
+		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": sentence.Group, "table": table.HTML,
+		"lang":    func() string { return say.Tag },
 		"verdict": func(r *result.Row) string { return verdict(say, r) },
 		"file":    func(name string) string { return FileIn(say, name) },
 		"others":  func() []other { return others },
 		"style":   func() template.CSS { return template.CSS(Style) }, //nolint:gosec // our own file
-		"script":  func() template.JS { return template.JS(script) },   //nolint:gosec // our own file
+		"script":  func() template.JS { return template.JS(script) },  //nolint:gosec // our own file
 	}).ParseFS(assets, "assets/parts.html", "assets/"+name)
 	if err != nil {
 		return nil, err

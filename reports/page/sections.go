@@ -55,16 +55,19 @@ func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.
 		for _, scenario := range v.Scenarios(cells[0].Workload) {
 			if found := byScenario[scenario]; len(found) > 0 {
 				drawing := draw(say, table.Plain(v.Title(scenario)), found, scale)
-				s.Figures = append(s.Figures, figure{v.Title(scenario), faultNote(say, found), template.HTML(drawing)}) //nolint:gosec // drawn and escaped by plots
+				svg := template.HTML(drawing) //nolint:gosec // drawn and escaped by plots
+				s.Figures = append(s.Figures, figure{v.Title(scenario), faultNote(say, found), svg})
 			}
 		}
 		return s
 	}
 	served = []sectionOf{section(
 		say.Text("Served over time"),
-		say.Text("Per second, one strip for each lock. Dotted: the load. On top: failed. Marks below: violations. Shaded: the fault."), plots.Rate)}
+		say.Text("Per second, one strip for each lock. Dotted: the load. On top: failed. Marks below: violations. Shaded: the fault."),
+		plots.Rate)}
 	latency = []sectionOf{
-		section(say.Text("Latency over time"), say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."), plots.Latency),
+		section(say.Text("Latency over time"), say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."),
+			plots.Latency),
 		section(say.Text("Distribution of the latency"), say.Text("Milliseconds. Only what ended well."), plots.Percentiles),
 	}
 	return served, latency
@@ -102,7 +105,8 @@ type tradeoff struct {
 func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (t tradeoff) {
 	counted, code, p99 := []string{"duplicates"}, result.Duplicates, "request_p99_ms"
 	if cells[0].Workload != history.Matchmaking {
-		counted, code, p99 = []string{"overlaps", "tokens_back", "stale_writes", "lost_updates"}, result.Overlaps, "acquire_p99_ms"
+		counted = []string{"overlaps", "tokens_back", "stale_writes", "lost_updates"}
+		code, p99 = result.Overlaps, "acquire_p99_ms"
 	}
 	measure := say.Term(code.Title())
 	locks := v.Locks(cells[0].Workload)
@@ -115,7 +119,8 @@ func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plot
 			continue
 		}
 		p := plots.Point{
-			Lock: table.Plain(c.Lock), Scenario: table.Plain(v.Title(c.Scenario)), Ink: inks[c.Lock], Mark: slices.Index(locks, c.Lock), Href: "#" + idOf(c.Key),
+			Lock: table.Plain(c.Lock), Scenario: table.Plain(v.Title(c.Scenario)), Href: "#" + idOf(c.Key),
+			Ink: inks[c.Lock], Mark: slices.Index(locks, c.Lock),
 			X: (1 - served) * 100, Unsure: !c.Worst().Decided() || c.Worst().Verdict.Safety.State == result.Unknown,
 		}
 		for _, name := range counted {
@@ -128,7 +133,8 @@ func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plot
 			clean[p.Lock] = append(clean[p.Lock], p.Scenario)
 			continue
 		}
-		p.Words = say.Sprintf("%s, %s: %s %s, served %s, p99 %s", p.Lock, p.Scenario, measure, table.Count(p.Y), table.Share(served), table.Duration(p.P99MS))
+		p.Words = say.Sprintf("%s, %s: %s %s, served %s, p99 %s", p.Lock, p.Scenario, measure, table.Count(p.Y),
+			table.Share(served), table.Duration(p.P99MS))
 		points = append(points, p)
 	}
 	if len(points) == 0 {

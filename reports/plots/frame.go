@@ -51,7 +51,8 @@ func newFrame(height, right, high float64, label string, ticks []tick) *frame {
 func frameOf(width, left, height, right, high float64, label string, ticks []tick) *frame {
 	f := &frame{width: width, left: left, right: width - right, bottom: topMargin + height, high: high}
 	axis := f.bottom + 0.5
-	f.text(point{(f.left + f.right) / 2, axis + 4}, label, "middle", "2.35em", "") // below the ticks' labels, however large
+	// below the ticks' labels, however large
+	f.text(point{(f.left + f.right) / 2, axis + 4}, label, "middle", "2.35em", "")
 	ticks = slices.DeleteFunc(ticks, func(t tick) bool { return f.x(t.at) > f.right+0.01 })
 	for _, t := range ticks {
 		f.text(point{f.x(t.at), axis + 4 - descent}, t.label, "middle", "1em", "")
@@ -105,7 +106,8 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 		ms = max(ms, l.Series.DurationMS)
 	}
 	seconds := max(ms/1000, 0.001)
-	f := newFrame(height*float64(max(len(lines), 1)), rightMargin, seconds, say.Text("seconds since the measured part began"), timeSteps(seconds))
+	f := newFrame(height*float64(max(len(lines), 1)), rightMargin, seconds,
+		say.Text("seconds since the measured part began"), timeSteps(seconds))
 	r := rows{f, lines, height, below}
 	var ticks []tick
 	for i := range lines {

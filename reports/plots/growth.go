@@ -37,7 +37,8 @@ func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high fl
 	for _, c := range curves {
 		right = max(right, nameGap+letter*float64(utf8.RuneCountInString(c.Name)+1))
 	}
-	f := newFrame(200, min(max(right, least), largest), math.Log10(float64(most)), say.Sprintf("%s, on a logarithmic scale", say.Text("peers")), ticks)
+	f := newFrame(200, min(max(right, least), largest), math.Log10(float64(most)),
+		say.Sprintf("%s, on a logarithmic scale", say.Text("peers")), ticks)
 	y := f.logarithmic(low, high)
 	var ends []end
 	for i, c := range curves {

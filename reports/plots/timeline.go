@@ -48,7 +48,8 @@ func Timeline(say *lang.Lang, title string, s series.Scene) (drawing []byte, sha
 		}
 	}
 	faults = mergeWindows(faults, span)
-	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(step series.Step) bool { return step.ToMS < from || step.FromMS > to })
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps),
+		func(step series.Step) bool { return step.ToMS < from || step.FromMS > to })
 	lanes := lanesOf(s.Steps, from, span*timelineRight/(timelineWidth-timelineLeft-timelineRight))
 	height := 0.0
 	for _, l := range lanes {
@@ -82,7 +83,9 @@ func Timeline(say *lang.Lang, title string, s series.Scene) (drawing []byte, sha
 
 // step draws a bar with its word. A bar that goes on beyond the drawing has a point there.
 func (f *frame) step(say *lang.Lang, step series.Step, top, from, to float64) {
-	inks := map[string]Ink{"wait": "k0 soft", "hold": "k1", "order": "k2 soft", "room": "k3 soft", "node": inkMark + " soft", "fault": "k5"}
+	inks := map[string]Ink{
+		"wait": "k0 soft", "hold": "k1", "order": "k2 soft", "room": "k3 soft", "node": inkMark + " soft", "fault": "k5",
+	}
 	x0, x1 := f.x(max(step.FromMS, from)-from), f.x(min(step.ToMS, to)-from)
 	x1 = max(x1, x0+2)
 	title := fmt.Sprintf("%s: %s, %+.1f", say.Term(step.Who), say.Tell(step.Begins), step.FromMS)

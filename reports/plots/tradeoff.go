@@ -42,7 +42,8 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	for v := 0.0; v < highX+stepX; v += stepX {
 		ticks = append(ticks, tick{v + inset, number(v) + " %"})
 	}
-	f := newFrame(height, rightMargin, ticks[len(ticks)-1].at+inset/2, say.Text("failed requests, in the measured part"), ticks)
+	f := newFrame(height, rightMargin, ticks[len(ticks)-1].at+inset/2, say.Text("failed requests, in the measured part"),
+		ticks)
 	x := func(v float64) float64 { return f.x(v + inset) }
 	y := func(v float64) float64 { return f.bottom - 16 - v/highY*(height-50) }
 	var grid []tick
@@ -52,7 +53,8 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	f.across(grid)
 	f.text(point{leftMargin + 1, topMargin + 11}, measure, "", "", "") // letters of a phone are 15 high
 	radius := func(p Point) float64 { return 4 + 7*math.Sqrt(max(p.P99MS, 0)/slowest) }
-	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(radius(b), radius(a)) }) // small ones stay on top
+	// small ones stay on top
+	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(radius(b), radius(a)) })
 	taken := []rect{{0, 0, f.right, topMargin + 15}}
 	for _, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
@@ -64,7 +66,8 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 		var name rect
 		places[i], name = place(taken, at, r, letter*letters(nameOf(p)), f.right, f.bottom+2)
 		taken = append(taken, name)
-		if math.Abs(places[i].y-at.y) > 1 || places[i].x > at.x+r+5 { // below all names, which stay legible where one has to be crossed
+		// below all names, which stay legible where one has to be crossed
+		if math.Abs(places[i].y-at.y) > 1 || places[i].x > at.x+r+5 {
 			f.stroke(pen{p.Ink, 0.7, ""}, []point{at, {places[i].x - 1, places[i].y}})
 		}
 	}
@@ -78,7 +81,8 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 		f.text(places[i], nameOf(p), "", "0.3em", "name small "+string(p.Ink))
 		f.WriteString("</a>")
 	}
-	return f.sized(figureWidth, f.bottom+axisHeight, "group", say.Sprintf("%s against failed requests, %d points", measure, len(points)))
+	return f.sized(figureWidth, f.bottom+axisHeight, "group",
+		say.Sprintf("%s against failed requests, %d points", measure, len(points)))
 }
 
 // nameOf is the text beside a mark.

@@ -157,7 +157,8 @@ func layOut(z Zone, at point, width float64) (box, []placed) {
 
 // rect draws a rectangle with round corners.
 func (s *svg) rect(b box, round float64, class string) {
-	fmt.Fprintf(s, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, class, short(b.x), short(b.y), short(b.w), short(b.h), short(round))
+	fmt.Fprintf(s, `<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, class, short(b.x), short(b.y),
+		short(b.w), short(b.h), short(round))
 }
 
 // card draws a node. Its state is told by a shape, a word and the card's frame.
@@ -188,10 +189,15 @@ func (s *svg) rooms(c placed) {
 		fmt.Fprintf(s, `<g class="room %s"><title>%s</title>`, r.Class, escape(r.Title))
 		s.rect(b, 2, "cell")
 		if r.Crossed {
-			s.stroke(pen{"cross", 1.5, ""}, []point{{b.x + 2, b.y + 2}, {b.x + 7, b.y + 7}}, []point{{b.x + 7, b.y + 2}, {b.x + 2, b.y + 7}})
+			s.cross(pen{"cross", 1.5, ""}, point{b.x + 4.5, b.y + 4.5}, 2.5)
 		}
 		s.WriteString("</g>")
 	}
+}
+
+// cross draws one around a point.
+func (s *svg) cross(p pen, at point, r float64) {
+	s.stroke(p, []point{{at.x - r, at.y - r}, {at.x + r, at.y + r}}, []point{{at.x + r, at.y - r}, {at.x - r, at.y + r}})
 }
 
 // bridge draws the way from one zone to another, beside the one back.
@@ -233,10 +239,11 @@ func (s *svg) way(w Way, from, to point) {
 	dx, dy := to.x-from.x, to.y-from.y
 	length := max(math.Hypot(dx, dy), 1)
 	ux, uy := dx/length, dy/length
-	s.stroke(pen{"line", 2, ""}, []point{{to.x - 7*ux - 4*uy, to.y - 7*uy + 4*ux}, to, {to.x - 7*ux + 4*uy, to.y - 7*uy - 4*ux}})
+	left, right := point{to.x - 7*ux - 4*uy, to.y - 7*uy + 4*ux}, point{to.x - 7*ux + 4*uy, to.y - 7*uy - 4*ux}
+	s.stroke(pen{"line", 2, ""}, []point{left, to, right})
 	middle := point{(from.x + to.x) / 2, (from.y + to.y) / 2}
 	if w.Cut {
-		s.stroke(pen{"line", 3, ""}, []point{{middle.x - 6, middle.y - 6}, {middle.x + 6, middle.y + 6}}, []point{{middle.x + 6, middle.y - 6}, {middle.x - 6, middle.y + 6}})
+		s.cross(pen{"line", 3, ""}, middle, 6)
 	}
 	if dx == 0 {
 		s.text(point{middle.x + 12, middle.y + 4}, w.Note, "", "", "note")

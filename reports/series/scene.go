@@ -110,7 +110,8 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			counts = append(counts, kind+" x "+table.Count(float64(kinds[kind])))
 		}
-		s.add(node, lang.Key("wait"), sentence.Of("does not get it: %s", strings.Join(counts, ", ")), sentence.Text{}, from, to)
+		s.add(node, lang.Key("wait"), sentence.Of("does not get it: %s", strings.Join(counts, ", ")), sentence.Text{}, from,
+			to)
 	}
 	unasked := []string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}
 	s.causes(-1000, func(_, state string) bool { return slices.Contains(unasked, state) })
@@ -189,7 +190,8 @@ func (s *scene) room(p result.Party, which sentence.Text) (hold string) {
 		if r.At[record.RoomFull] <= r.At[record.RoomClosed] {
 			ends = sentence.Of("%s is full", which)
 		}
-		s.add(r.Worker, lang.Key("room"), sentence.Of("%s begins, ordered by %s", which, r.Master), ends, r.At[record.RoomStarting], r.Over())
+		s.add(r.Worker, lang.Key("room"), sentence.Of("%s begins, ordered by %s", which, r.Master), ends,
+			r.At[record.RoomStarting], r.Over())
 	}
 	return hold
 }

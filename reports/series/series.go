@@ -141,7 +141,10 @@ func (c *Collector) Series() Series {
 		}
 		at := float64(i) * c.binMS
 		perS := 1000 / min(c.binMS, c.durationMS-at) / float64(max(c.runs, 1)) // the last bin may be short
-		s.Bins = append(s.Bins, Bin{at, float64(b.ok) * perS, float64(b.other) * perS, rank(b.latencies, 0.50), rank(b.latencies, 0.99), b.violations})
+		s.Bins = append(s.Bins, Bin{
+			at, float64(b.ok) * perS, float64(b.other) * perS, rank(b.latencies, 0.50),
+			rank(b.latencies, 0.99), b.violations,
+		})
 	}
 	return s
 }

@@ -32,7 +32,10 @@ type Cell struct {
 // Heads are columns: a title that begins with = names the row, one that ends in > is of numbers.
 func Heads(titles ...string) (columns []Column) {
 	for _, t := range titles {
-		columns = append(columns, Column{Title: strings.TrimPrefix(strings.TrimSuffix(t, ">"), "="), Key: strings.HasPrefix(t, "="), Right: strings.HasSuffix(t, ">")})
+		columns = append(columns, Column{
+			Title: strings.TrimPrefix(strings.TrimSuffix(t, ">"), "="),
+			Key:   strings.HasPrefix(t, "="), Right: strings.HasSuffix(t, ">"),
+		})
 	}
 	return columns
 }

@@ -84,12 +84,14 @@ func HTML(t Table) template.HTML {
 }
 
 //nolint:gochecknoglobals // parsed once; it does not change
-var page = template.Must(template.New("table").Funcs(template.FuncMap{"plain": Plain, "title": Column.title}).Parse(`<table>
+var page = template.Must(template.New("").Funcs(template.FuncMap{"plain": Plain, "title": Column.title}).Parse(`<table>
 {{- with .Title}}<caption>{{plain .}}</caption>{{end}}
-<thead><tr>{{range .Columns}}<th scope="col"{{if .Right}} class="num"{{end}}{{with .Note}} title="{{.}}"{{end}}>{{plain (title .)}}</th>{{end}}</tr></thead>
+<thead><tr>{{range .Columns}}<th scope="col"{{if .Right}} class="num"{{end}}{{with .Note}} title="{{.}}"{{end}}>
+{{- plain (title .)}}</th>{{end}}</tr></thead>
 <tbody>{{$columns := .Columns}}{{range .Rows}}
 <tr>{{range $i, $c := .}}{{with $c}}{{$column := index $columns $i}}
-{{- if $column.Key}}<th scope="row"{{else}}<td class="{{.Mark.Class}}{{if .Unexpected}} unexpected{{end}}{{if $column.Right}} num{{end}}"{{end}}{{with .Note}} title="{{.}}"{{end}}>
+{{- if $column.Key}}<th scope="row"{{else}}<td class="{{.Mark.Class}}{{if .Unexpected}} unexpected{{end}}
+{{- if $column.Right}} num{{end}}"{{end}}{{with .Note}} title="{{.}}"{{end}}>
 {{- if .Link}}<a href="{{.Link}}">{{end}}
 {{- with .Mark.Glyph}}<span aria-hidden="true">{{.}}</span> {{end}}{{plain .Text}}{{if .Unexpected}}!{{end}}
 {{- if not $column.Key}}{{with .Note}}<span class="aloud"> {{.}}</span>{{end}}{{end}}

@@ -49,7 +49,8 @@ func notViolated(c *cell) bool { return c.mark != table.Violation }
 // always are the locks of which every cell is decided and fulfils it.
 func (v *View) always(is func(*cell) bool) []string {
 	return slices.DeleteFunc(v.names(nil, "", (*cell).lock), func(lock string) bool {
-		return slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && (c.mark == table.Unknown || !is(&c)) })
+		fails := func(c cell) bool { return c.Lock == lock && (c.mark == table.Unknown || !is(&c)) }
+		return slices.ContainsFunc(v.cells, fails)
 	})
 }
 
@@ -59,7 +60,8 @@ func (v *View) minority() bool {
 	safe := v.always(notViolated)
 	goesOn := func(lock string) bool {
 		return !slices.ContainsFunc(v.cells, func(c cell) bool {
-			return c.Lock == lock && c.outage && slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
+			return c.Lock == lock && c.outage && slices.ContainsFunc(c.Rows,
+				func(r *result.Row) bool { return len(r.Faults) > 0 })
 		})
 	}
 	return len(v.f.Run.Zones) == 2 && len(safe) > 0 && !slices.ContainsFunc(safe, goesOn)

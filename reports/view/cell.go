@@ -123,7 +123,8 @@ func (v *View) unexpected() {
 			continue
 		}
 		r := c.Worst()
-		if i := slices.IndexFunc(c.Rows, func(r *result.Row) bool { return r.Verdict.As == result.Silent }); i >= 0 && r.Verdict.As != result.NotAsExpected {
+		if i := slices.IndexFunc(c.Rows, func(r *result.Row) bool { return r.Verdict.As == result.Silent }); i >= 0 &&
+			r.Verdict.As != result.NotAsExpected {
 			r = c.Rows[i]
 		}
 		seen := r.Verdict.Why
@@ -138,7 +139,8 @@ func (v *View) unexpected() {
 		if seen.Code == "" {
 			text = v.say.Term(r.Verdict.Word)
 		}
-		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.Title(c.Scenario), text, Expected(v.say, r.Expected)))
+		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.Title(c.Scenario), text,
+			Expected(v.say, r.Expected)))
 	}
 }
 
@@ -162,7 +164,8 @@ func Statement(say *lang.Lang, s result.Statement) string {
 
 // Expected is an expectation in words.
 func Expected(say *lang.Lang, e result.Expected) string {
-	parts := slices.DeleteFunc([]string{say.Term(e.Safety), anyOf(say, e.Liveness)}, func(text string) bool { return text == "" })
+	parts := slices.DeleteFunc([]string{say.Term(e.Safety), anyOf(say, e.Liveness)},
+		func(text string) bool { return text == "" })
 	if e.Served > 0 {
 		parts = append(parts, say.Sprintf("%s served", table.Share(e.Served)))
 	}

@@ -26,7 +26,9 @@ func Digest(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 			}
 			s.lines(s.wrap(strings.Join(keys, ", "), 2)...)
 		}
-		s.paragraph(s.wrap(say.Text("✗ a violation; ■ an outage of a second: s stalls, d down, x dead, z of one zone; ? undecided; - does not apply; ! not as expected"), 2)...)
+		const glyphs = "✗ a violation; ■ an outage of a second: s stalls, d down, x dead, z of one zone; " +
+			"? undecided; - does not apply; ! not as expected"
+		s.paragraph(s.wrap(say.Text(glyphs), 2)...)
 		var unexpected, claims []string
 		for _, text := range v.Unexpected {
 			unexpected = append(unexpected, s.wrap("! "+text, 2)...)

@@ -59,15 +59,18 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 
 // CSV writes one line for each run, with every figure in full precision.
 func CSV(w io.Writer, f result.File) error {
-	t := table.Table{Columns: table.Heads("run", "lock", "scenario", "workload", "repeat", "seed", "as", "why", "sound", "sound_code", "safety", "safety_code", "liveness", "partial", "measured_ms", "history")}
+	t := table.Table{Columns: table.Heads("run", "lock", "scenario", "workload", "repeat", "seed", "as", "why", "sound",
+		"sound_code", "safety", "safety_code", "liveness", "partial", "measured_ms", "history")}
 	for _, fig := range result.Figures() {
 		t.Columns = append(t.Columns, table.Column{Title: fig.Name})
 	}
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	for _, r := range f.Rows {
 		s := r.Verdict
-		row := table.Row(f.Run.ID, r.Lock, r.Scenario, r.Workload, strconv.Itoa(r.Repeat), strconv.FormatUint(r.Seed, 10), string(s.As), string(s.Why.Code),
-			string(s.Sound.State), string(s.Sound.Code), string(s.Safety.State), string(s.Safety.Code), s.Word, strconv.FormatBool(r.Partial), number(r.MeasuredMS), r.History)
+		row := table.Row(f.Run.ID, r.Lock, r.Scenario, r.Workload, strconv.Itoa(r.Repeat), strconv.FormatUint(r.Seed, 10),
+			string(s.As), string(s.Why.Code),
+			string(s.Sound.State), string(s.Sound.Code), string(s.Safety.State), string(s.Safety.Code), s.Word,
+			strconv.FormatBool(r.Partial), number(r.MeasuredMS), r.History)
 		for _, fig := range result.Figures() {
 			var c table.Cell
 			if n, known := r.Of(fig.Name); known {

@@ -12,8 +12,10 @@ import (
 )
 
 // across has a line for each lock of a workload, and a column for each of its scenarios.
-func (v *View) across(workload string, head func(i int, scenario string) table.Column, of func(result.Key) table.Cell) table.Table {
-	t := table.Table{Columns: table.Heads("=" + v.say.Text("lock"))}
+func (v *View) across(
+	workload string, head func(i int, scenario string) table.Column, of func(result.Key) table.Cell,
+) (t table.Table) {
+	t.Columns = table.Heads("=" + v.say.Text("lock"))
 	scenarios := v.Scenarios(workload)
 	for i, s := range scenarios {
 		t.Columns = append(t.Columns, head(i, s))
@@ -85,7 +87,8 @@ func (v *View) calm(workload string) string {
 	for _, c := range v.cells {
 		if c.Workload == workload {
 			ran[c.Scenario] = true
-			broken[c.Scenario] = broken[c.Scenario] || slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
+			broken[c.Scenario] = broken[c.Scenario] ||
+				slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
 		}
 	}
 	scenarios := v.Scenarios(workload)

@@ -64,7 +64,10 @@ type junitCause struct {
 func JUnit(w io.Writer, f result.File, stopped error) error {
 	suite := junitSuite{junitTotals: junitTotals{Name: "locklab", Seconds: seconds(float64(f.Run.DurationMS))}}
 	suite.Properties = []junitProperty{
-		{"run", f.Run.ID}, {"seed", strconv.FormatUint(f.Run.Seed, 10)}, {"commit", f.Run.Commit}, {"topology", f.Run.Topology},
+		{"run", f.Run.ID},
+		{"seed", strconv.FormatUint(f.Run.Seed, 10)},
+		{"commit", f.Run.Commit},
+		{"topology", f.Run.Topology},
 		{"command", f.Run.Command},
 	}
 	if !f.Run.Started.IsZero() {
@@ -77,7 +80,10 @@ func JUnit(w io.Writer, f result.File, stopped error) error {
 		stopped = errors.New("rows are missing")
 	}
 	if stopped != nil {
-		suite.Cases = append(suite.Cases, junitCase{Class: "locklab", Name: "the comparison comes to its end", Seconds: "0", Error: cause("stopped", stopped.Error())})
+		suite.Cases = append(suite.Cases, junitCase{
+			Class: "locklab", Name: "the comparison comes to its end", Seconds: "0",
+			Error: cause("stopped", stopped.Error()),
+		})
 	}
 	for _, c := range suite.Cases {
 		suite.Tests++
@@ -104,7 +110,8 @@ func caseOf(r *result.Row, repeated bool) junitCase {
 		c.Name += fmt.Sprintf(", run %d", r.Repeat)
 	}
 	why := r.Verdict.Why.Code
-	told := cause(string(why), cmp.Or(why.Title(), "no reason recorded")+"; expected: "+Expected(lang.English(), r.Expected))
+	title := cmp.Or(why.Title(), "no reason recorded")
+	told := cause(string(why), title+"; expected: "+Expected(lang.English(), r.Expected))
 	switch as := r.Verdict.As; {
 	case r.Played || as == "":
 		c.Skipped = cause("", "nothing is expected")

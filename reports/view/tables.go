@@ -31,7 +31,10 @@ func (v *View) Figures() (all []table.Table) {
 // they are known.
 func (v *View) Cost(workload string) table.Table {
 	var figures []result.Figure
-	for _, name := range []string{"grants_per_s", "handoffs_per_s", "cpu_us_per_grant", "matches_per_s", "messages_per_acquire", "acquire_rtts", "cpus", "memory_mib"} {
+	for _, name := range []string{
+		"grants_per_s", "handoffs_per_s", "cpu_us_per_grant", "matches_per_s",
+		"messages_per_acquire", "acquire_rtts", "cpus", "memory_mib",
+	} {
 		f, _ := result.Lookup(name)
 		figures = append(figures, f)
 	}
@@ -42,7 +45,8 @@ func (v *View) Cost(workload string) table.Table {
 func (v *View) byLock(title, workload string, scenarios []string, figures []result.Figure) table.Table {
 	t := table.Table{Title: title, Columns: table.Heads("=" + v.say.Text("figure"))}
 	locks := slices.DeleteFunc(v.Locks(workload), func(lock string) bool {
-		return !slices.ContainsFunc(scenarios, func(s string) bool { return v.cell(result.Key{Lock: lock, Scenario: s, Workload: workload}) != nil })
+		return !slices.ContainsFunc(scenarios,
+			func(s string) bool { return v.cell(result.Key{Lock: lock, Scenario: s, Workload: workload}) != nil })
 	})
 	for _, lock := range locks {
 		t.Columns = append(t.Columns, table.Column{Title: lock, Right: true})
@@ -116,8 +120,9 @@ func (v *View) compared() table.Table {
 
 // Faults are those of the ledger. Faults of one kind, target and note are one line.
 func (v *View) Faults() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("scenario"), v.say.Text("fault"), v.say.Text("target"), v.say.Text("hit"),
-		v.say.Text("runs")+">", v.say.Text("proven")+">", v.say.Text("began")+">", v.say.Text("healed")+">", v.say.Text("note"))}
+	t := table.Table{Columns: table.Heads("="+v.say.Text("scenario"), v.say.Text("fault"), v.say.Text("target"),
+		v.say.Text("hit"), v.say.Text("runs")+">", v.say.Text("proven")+">", v.say.Text("began")+">",
+		v.say.Text("healed")+">", v.say.Text("note"))}
 	type line struct {
 		scenario, kind, target, note string
 		hit                          string // of the first
@@ -162,14 +167,16 @@ func (v *View) Faults() table.Table {
 		return low + " to " + high
 	}
 	for _, l := range lines {
-		t.Rows = append(t.Rows, table.Row(l.scenario, l.kind, l.target, l.hit, strconv.Itoa(l.runs), strconv.Itoa(l.proven), when(l.began), when(l.healed), l.note))
+		t.Rows = append(t.Rows, table.Row(l.scenario, l.kind, l.target, l.hit, strconv.Itoa(l.runs), strconv.Itoa(l.proven),
+			when(l.began), when(l.healed), l.note))
 	}
 	return t
 }
 
 // Machines has the highest load of each machine in any run.
 func (v *View) Machines() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("machine"), v.say.Text("CPUs")+">", v.say.Text("busy")+">", v.say.Text("others")+">",
+	t := table.Table{Columns: table.Heads("="+v.say.Text("machine"), v.say.Text("CPUs")+">", v.say.Text("busy")+">",
+		v.say.Text("others")+">",
 		v.say.Text("slowdown")+">", v.say.Text("timers late")+">", "fsync>")}
 	worst := map[string]result.Machine{}
 	for i := range v.f.Rows {
@@ -186,7 +193,8 @@ func (v *View) Machines() table.Table {
 		if m.FsyncMS > 0 {
 			fsync = table.Duration(m.FsyncMS)
 		}
-		t.Rows = append(t.Rows, table.Row(cmp.Or(name, v.say.Text("this machine")), strconv.Itoa(m.CPUs), table.Share(m.Busy), table.Share(m.Others),
+		t.Rows = append(t.Rows, table.Row(cmp.Or(name, v.say.Text("this machine")), strconv.Itoa(m.CPUs), table.Share(m.Busy),
+			table.Share(m.Others),
 			table.Number(m.Slowdown), table.Duration(m.LateMS), fsync))
 	}
 	return t
@@ -195,7 +203,8 @@ func (v *View) Machines() table.Table {
 // Nodes has the highest use of CPU time and network by all nodes of a role together, and the memory of the
 // largest.
 func (v *View) Nodes() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("role"), v.say.Text("nodes")+">", v.say.Text("CPUs")+">",
+	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("role"), v.say.Text("nodes")+">",
+		v.say.Text("CPUs")+">",
 		v.say.Text("MiB each")+">", v.say.Text("kB/s in")+">", v.say.Text("kB/s out")+">")}
 	type key struct{ lock, role string }
 	type used struct{ nodes, cpus, mib, in, out float64 }
@@ -218,20 +227,24 @@ func (v *View) Nodes() table.Table {
 	}
 	for _, k := range order {
 		m := most[k]
-		t.Rows = append(t.Rows, table.Row(k.lock, k.role, table.Count(m.nodes), table.Number(m.cpus), table.Number(m.mib), table.Number(m.in/1000), table.Number(m.out/1000)))
+		t.Rows = append(t.Rows, table.Row(k.lock, k.role, table.Count(m.nodes), table.Number(m.cpus), table.Number(m.mib),
+			table.Number(m.in/1000), table.Number(m.out/1000)))
 	}
 	return t
 }
 
 // Peers has the acquisitions and waits of each master in each run.
 func (v *View) Peers() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("master"), v.say.Text("zone"), v.say.Text("acquired")+">", v.say.Text("gave up")+">",
-		v.say.Text("wait p50")+">", v.say.Text("wait p99")+">", v.say.Text("longest")+">", v.say.Text("passed by")+">", v.say.Text("in a row")+">")}
+	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("master"),
+		v.say.Text("zone"), v.say.Text("acquired")+">", v.say.Text("gave up")+">",
+		v.say.Text("wait p50")+">", v.say.Text("wait p99")+">", v.say.Text("longest")+">", v.say.Text("passed by")+">",
+		v.say.Text("in a row")+">")}
 	count := func(n int64) string { return table.Count(float64(n)) }
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
 		for _, p := range r.Peers {
-			t.Rows = append(t.Rows, table.Row(r.Lock, r.Scenario, p.Node, p.Zone, count(p.Acquires), count(p.GaveUp), table.Duration(p.WaitP50MS),
+			t.Rows = append(t.Rows, table.Row(r.Lock, r.Scenario, p.Node, p.Zone, count(p.Acquires), count(p.GaveUp),
+				table.Duration(p.WaitP50MS),
 				table.Duration(p.WaitP99MS), table.Duration(p.WaitMaxMS), count(p.BypassMax), count(p.BypassInARowMax)))
 		}
 	}
@@ -240,8 +253,12 @@ func (v *View) Peers() table.Table {
 
 // Claims are those of a suite, with their verdicts.
 func (v *View) Claims() table.Table {
-	t := table.Table{Columns: table.Heads(v.say.Text("verdict"), v.say.Text("claim"), v.say.Text("source"), v.say.Text("evidence"))}
-	marks := map[string]table.Mark{result.ClaimShown: table.OK, result.ClaimRefuted: table.Violation, result.ClaimPartly: table.Unknown, result.ClaimUndecided: table.Unknown}
+	t := table.Table{Columns: table.Heads(v.say.Text("verdict"), v.say.Text("claim"), v.say.Text("source"),
+		v.say.Text("evidence"))}
+	marks := map[string]table.Mark{
+		result.ClaimShown: table.OK, result.ClaimRefuted: table.Violation,
+		result.ClaimPartly: table.Unknown, result.ClaimUndecided: table.Unknown,
+	}
 	for _, c := range v.f.Run.Claims {
 		var evidence []string
 		for _, e := range c.Evidence {
@@ -277,16 +294,20 @@ func (v *View) Facts() table.Table {
 	add(v.say.Text("topology"), run.Topology)
 	add(v.say.Text("load"), run.Load)
 	add(v.say.Text("command"), run.Command)
-	add(v.say.Text("machine"), strings.TrimSpace(fmt.Sprintf("%s/%s %s, %d x %s, %d MiB", host.OS, host.Arch, host.Kernel, host.CPUs, cmp.Or(host.CPUModel, "CPU"), host.MemoryMiB)))
+	add(v.say.Text("machine"), strings.TrimSpace(fmt.Sprintf("%s/%s %s, %d x %s, %d MiB", host.OS, host.Arch, host.Kernel,
+		host.CPUs, cmp.Or(host.CPUModel, "CPU"), host.MemoryMiB)))
 	add("Go", host.Go)
 	for _, name := range slices.Sorted(maps.Keys(run.Versions)) {
 		add(name, run.Versions[name])
 	}
 	if c := run.LinkCost; c != nil {
-		add(v.say.Text("link cost"), v.say.Sprintf("a small message and its answer: %s us through a link, %s us without", table.Number(c.LinkP50US), table.Number(c.DirectP50US)))
+		add(v.say.Text("link cost"), v.say.Sprintf("a small message and its answer: %s us through a link, %s us without",
+			table.Number(c.LinkP50US), table.Number(c.DirectP50US)))
 	}
 	for _, c := range run.Clocks {
-		add(v.say.Sprintf("clock of %s", c.Host), v.say.Sprintf("%s beside the controller's, give or take %s", table.Duration(float64(c.OffsetNS)/1e6), table.Duration(float64(c.ErrorNS)/1e6)))
+		add(v.say.Sprintf("clock of %s", c.Host),
+			v.say.Sprintf("%s beside the controller's, give or take %s", table.Duration(float64(c.OffsetNS)/1e6),
+				table.Duration(float64(c.ErrorNS)/1e6)))
 	}
 	return t
 }

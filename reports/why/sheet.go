@@ -64,7 +64,10 @@ func (t *telling) nothing() {
 		t.title(view.Statement(say, v.Why))
 	}
 	t.title(say.Sprintf("%s; no violation, no outage of a second", say.Term(v.Word)))
-	for _, name := range []string{"served", "served_in_fault", "outage_ms", "zone_outage_ms", "unreachable", "request_p50_ms", "request_p99_ms", "acquire_p50_ms", "acquire_p99_ms"} {
+	for _, name := range []string{
+		"served", "served_in_fault", "outage_ms", "zone_outage_ms", "unreachable",
+		"request_p50_ms", "request_p99_ms", "acquire_p50_ms", "acquire_p99_ms",
+	} {
 		f, _ := result.Lookup(name)
 		if value, known := t.row.Of(name); known {
 			t.note(name, table.Figure(f, value))
@@ -73,7 +76,8 @@ func (t *telling) nothing() {
 	if v.As == result.AsExpected {
 		return
 	}
-	kinds := slices.SortedFunc(maps.Keys(t.row.Errors), func(a, b string) int { return int(t.row.Errors[b] - t.row.Errors[a]) })
+	kinds := slices.SortedFunc(maps.Keys(t.row.Errors),
+		func(a, b string) int { return int(t.row.Errors[b] - t.row.Errors[a]) })
 	label := say.Text("errors")
 	for _, kind := range kinds[:min(len(kinds), 4)] {
 		t.note(label, fmt.Sprintf("%s x %s", table.Plain(kind), table.Count(float64(t.row.Errors[kind]))))
@@ -133,7 +137,8 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		t.note("", say.Sprintf("and %d more", more))
 	}
 	for i, o := range row.Outages {
-		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1), say.Sprintf("outage of %s, %s from %s", cmp.Or(o.Of, say.Text("the lock")), table.Duration(o.MS()), since(o.FromMS)))
+		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1),
+			say.Sprintf("outage of %s, %s from %s", cmp.Or(o.Of, say.Text("the lock")), table.Duration(o.MS()), since(o.FromMS)))
 	}
 	if Subjects(row) > 0 {
 		t.note(say.Text("more"), "locklab check --explain 1 "+path)

@@ -215,7 +215,8 @@ func (t *telling) write(w io.Writer) error {
 	}
 	for _, m := range moments {
 		at := relative(m.at)
-		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " + table.Pad(table.Clip(m.who, widest), widest+2) + m.what)
+		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " + table.Pad(table.Clip(m.who, widest), widest+2) +
+			m.what)
 	}
 	if left > 0 {
 		line(strings.Repeat(" ", 12) + t.say.Sprintf("and %d more", left))

@@ -38,7 +38,10 @@ const (
 func Figures() []Figure {
 	return []Figure{
 		{"duplicates", Count, "Rooms begun while another room of their group was starting or had a free seat.", Lower, true},
-		{"unreachable", Count, "Duplicates not held against the lock: a fault kept the master from the other room, or it was killed before its order arrived.", Lower, true},
+		{
+			"unreachable", Count, "Duplicates not held against the lock: a fault kept the master from the other room, " +
+				"or it was killed before its order arrived.", Lower, true,
+		},
 		{"overlaps", Count, "Holds during which another client's hold of the resource surely began.", Lower, true},
 		{"tokens_back", Count, "Holds with a fencing token no higher than an earlier hold's.", Lower, true},
 		{"stale_writes", Count, "Writes the store took from a holder after serving a later one.", Lower, true},
@@ -68,7 +71,10 @@ func Figures() []Figure {
 		{"handoff_p50_ms", Duration, "Median time from a release until a waiting client holds the lock.", Lower, true},
 		{"handoff_p99_ms", Duration, "What 99 of 100 of them did not exceed.", Lower, true},
 		{"late_p99_ms", Duration, "How late 99 of 100 requests were sent at most.", Lower, false},
-		{"grants_per_s", Number, "Grants per second to 64 clients in each master, each with a resource of its own.", Higher, true},
+		{
+			"grants_per_s", Number, "Grants per second to 64 clients in each master, each with a resource of its own.", Higher,
+			true,
+		},
 		{"handoffs_per_s", Number, "The same with one resource for all.", Higher, true},
 		{"cpu_us_per_grant", Number, "CPU time of masters and servers per such grant.", Lower, true},
 		{"matches_per_s", Number, "The highest rate of requests with a p99 under 100 ms and no failure.", Higher, true},

@@ -260,7 +260,9 @@ const (
 )
 
 // ExitCode is what the program ends with for a run that ended so.
-func (c Comparison) ExitCode() int { return map[Comparison]int{NotAsExpected: 2, Silent: 3, Unsound: 4}[c] }
+func (c Comparison) ExitCode() int {
+	return map[Comparison]int{NotAsExpected: 2, Silent: 3, Unsound: 4}[c]
+}
 
 // Expected is what a scenario expects of a lock; what is empty is not judged.
 type Expected struct {

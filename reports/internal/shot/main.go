@@ -40,7 +40,8 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-		bottom, err = chromedp.Run(tab, chromedp.Evaluate[float64](`(document.getElementById("grid").scrollIntoView({behavior: "instant"}),
+		bottom, err = chromedp.Run(tab, chromedp.Evaluate[float64](`(
+			document.getElementById("grid").scrollIntoView({behavior: "instant"}),
 			document.getElementById("served").getBoundingClientRect().bottom)`))
 		if err != nil {
 			return fmt.Errorf("find grid and served: %w", err)
@@ -74,7 +75,7 @@ func readable(tab context.Context) error {
 		return fmt.Errorf("look for Korean letters: %w", err)
 	}
 	if boxes {
-		return errors.New("there are no Korean letters on this machine, each would be an empty box: want fonts-noto-cjk (apt-get install fonts-noto-cjk)")
+		return errors.New("there are no Korean letters on this machine, each would be an empty box: want fonts-noto-cjk")
 	}
 	return nil
 }

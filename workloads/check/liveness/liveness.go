@@ -24,7 +24,10 @@ import (
 
 // Judge puts the word, the outages and the shares of what was served into the row of the run.
 func Judge(r *record.Run, row *result.Row) {
-	row.Verdict.Word, row.Verdict.Liveness = result.NotJudged, result.Statement{State: result.Unknown, Code: result.NothingToJudge}
+	row.Verdict.Word, row.Verdict.Liveness = result.NotJudged, result.Statement{
+		State: result.Unknown,
+		Code:  result.NothingToJudge,
+	}
 	if len(r.Acquires)+len(r.Canaries) == 0 {
 		return
 	}
@@ -181,7 +184,8 @@ func (j *judge) canaries() {
 			zones[name] = &zone{}
 		}
 		z := zones[name]
-		lock.grants, z.grants, z.up = append(lock.grants, times...), append(z.grants, times...), outside(z.up, j.away[node], j.measured)
+		lock.grants, z.grants, z.up = append(lock.grants, times...), append(z.grants, times...), outside(z.up, j.away[node],
+			j.measured)
 	}
 	delete(zones, "")
 	judge := func(of, figure string, z *zone) {
@@ -233,7 +237,8 @@ func (j *judge) word(o outage) {
 		return o.From < s.To && s.To <= o.To && s.Len() >= j.least && s.To-max(o.From, s.From) >= s.Len()/2
 	}
 	switch {
-	case slices.ContainsFunc(without([]record.Span{o.Span}, j.settling), func(s record.Span) bool { return s.Len() >= j.second }):
+	case slices.ContainsFunc(without([]record.Span{o.Span}, j.settling),
+		func(s record.Span) bool { return s.Len() >= j.second }):
 		rank = dead
 	case strings.HasPrefix(o.of, zonePrefix):
 		return // told, not judged
@@ -253,11 +258,18 @@ func (j *judge) tell() {
 	v.Word, v.Liveness = result.Live, result.Statement{State: result.OK}
 	if j.rank > 0 {
 		v.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
-		v.Liveness = result.Statement{State: result.Failed, Code: result.Code(v.Word), N: record.MS(j.decides.Len()), Of: j.decides.of}
-		j.outages = slices.Concat([]outage{j.decides}, slices.DeleteFunc(j.outages, func(o outage) bool { return o == j.decides }))
+		v.Liveness = result.Statement{
+			State: result.Failed, Code: result.Code(v.Word), N: record.MS(j.decides.Len()),
+			Of: j.decides.of,
+		}
+		j.outages = slices.Concat([]outage{j.decides},
+			slices.DeleteFunc(j.outages, func(o outage) bool { return o == j.decides }))
 	}
 	for _, o := range j.outages {
-		j.row.Outages = append(j.row.Outages, result.Outage{Of: o.of, FromMS: j.MS(o.From), ToMS: j.MS(o.To), Open: o.To == j.Drain})
+		j.row.Outages = append(j.row.Outages, result.Outage{
+			Of: o.of, FromMS: j.MS(o.From), ToMS: j.MS(o.To),
+			Open: o.To == j.Drain,
+		})
 	}
 	if j.healed {
 		j.row.Figures["recovery_ms"] = record.MS(j.recovered)

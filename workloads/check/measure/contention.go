@@ -15,7 +15,10 @@ func (m *measures) contention() {
 	peers := map[string]*peer{}
 	for own := range m.ByResource() {
 		grants := slices.DeleteFunc(slices.Clone(own), func(a *record.Acquire) bool { return a.Outcome != record.OK })
-		slices.SortFunc(grants, func(a, b *record.Acquire) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Hold, b.Hold)) })
+		slices.SortFunc(grants, func(a, b *record.Acquire) int {
+			return cmp.Or(cmp.Compare(a.At, b.At),
+				cmp.Compare(a.Hold, b.Hold))
+		})
 		m.handoffs(own, grants, &took)
 		m.peers(own, grants, peers)
 	}

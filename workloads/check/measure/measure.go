@@ -172,7 +172,10 @@ func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float
 // capacity is how many grants full loads of clients got. CPU time is that of all nodes, of the
 // samples during which the load was on all the time.
 func (m *measures) capacity() {
-	for state, name := range map[string]string{history.CapacityOwn: "grants_per_s", history.CapacityOne: "handoffs_per_s"} {
+	for state, name := range map[string]string{
+		history.CapacityOwn: "grants_per_s",
+		history.CapacityOne: "handoffs_per_s",
+	} {
 		var grants, over, cpu float64
 		for _, c := range m.Capacities {
 			if c.State != state {
@@ -272,7 +275,8 @@ func (m *measures) throughput() {
 				took.add(q.At - q.From)
 			}
 		}
-		if due > 0 && ok == due && took.ms(0.99) < record.MS(int64(history.MatchesP99)) && late.ms(0.99) < record.MS(int64(history.MatchesLate)) {
+		if due > 0 && ok == due && took.ms(0.99) < record.MS(int64(history.MatchesP99)) &&
+			late.ms(0.99) < record.MS(int64(history.MatchesLate)) {
 			rate := float64(due) / time.Duration(c.AtNS-c.SentNS).Seconds()
 			m.row.Figures["matches_per_s"] = max(m.row.Figures["matches_per_s"], rate)
 		}

@@ -176,7 +176,10 @@ func (s *scribe) addRoom(e *history.Event) {
 		n = len(s.Rooms)
 		s.rooms[e.Room] = n
 		s.Rooms = append(s.Rooms, Room{
-			ID: e.Room, Order: e.Order, Worker: e.Node, Resource: e.Resource, Master: e.Client, At: [4]int64{Never, Never, Never, Never},
+			ID: e.Room, Order: e.Order, Worker: e.Node, Resource: e.Resource, Master: e.Client, At: [4]int64{
+				Never, Never, Never,
+				Never,
+			},
 		})
 	}
 	room := &s.Rooms[n]
@@ -438,7 +441,10 @@ func (s *scribe) widen() {
 func (s *scribe) settleFaults() {
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
 		f := s.faults[id]
-		f.Unasked = slices.Contains([]string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}, f.Kind)
+		f.Unasked = slices.Contains([]string{
+			history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill,
+			history.FaultByHand,
+		}, f.Kind)
 		f.Proven = f.Proven && f.Began < Never && (f.Heal == Never || f.Ended < Never || f.Away)
 		switch {
 		case !f.Proven || f.Asked == Never:
@@ -449,7 +455,11 @@ func (s *scribe) settleFaults() {
 		}
 		s.Faults = append(s.Faults, *f)
 	}
-	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(min(a.Asked, a.Began), min(b.Asked, b.Began)) })
+	slices.SortStableFunc(s.Faults, func(a,
+		b Fault,
+	) int {
+		return cmp.Compare(min(a.Asked, a.Began), min(b.Asked, b.Began))
+	})
 }
 
 // missed says that a fault that was aimed at a holder, or at a point of a client's work, hit
@@ -479,7 +489,8 @@ func (s *scribe) missed(f *Fault) bool {
 			return p.Node == n.Name && p.State == work && p.AtNS >= f.Asked && p.AtNS <= hit
 		}
 		held := func(a *Acquire) bool {
-			return a.Node == n.Name && (resource == "" || a.Resource == resource) && a.Granted() && a.At <= hit && min(a.Stopped, a.Lost) >= hit
+			return a.Node == n.Name && (resource == "" || a.Resource == resource) && a.Granted() && a.At <= hit &&
+				min(a.Stopped, a.Lost) >= hit
 		}
 		if aimed && slices.ContainsFunc(s.points, came) || !aimed && slices.ContainsFunc(s.Acquires, held) {
 			return false

@@ -52,7 +52,10 @@ func look(r *record.Run, row *result.Row, most int) {
 	j := judge{Run: r, row: row}
 	row.Figures["overlaps"], row.Figures["in_doubt"] = 0, 0
 	for _, name := range map[string][]string{
-		history.Matchmaking: {"duplicates", "unreachable"}, history.FencedWrite: {"stale_writes", "lost_updates", "fenced_writes"},
+		history.Matchmaking: {"duplicates", "unreachable"}, history.FencedWrite: {
+			"stale_writes", "lost_updates",
+			"fenced_writes",
+		},
 	}[r.Head.Workload] {
 		row.Figures[name] = 0
 	}

@@ -40,7 +40,8 @@ func (j *judge) writes() {
 		j.checked = j.checked || a.Kind == history.KindWrite && a.State != history.WriteUnknown && a.Token > 0
 	}
 	slices.SortFunc(all, func(a, b access) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.position(), b.position()), cmp.Compare(a.AtNS, b.AtNS))
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.position(), b.position()),
+			cmp.Compare(a.AtNS, b.AtNS))
 	})
 	for own := range record.Groups(all, func(a access) string { return a.Resource }) {
 		j.stale(own)

@@ -61,7 +61,8 @@ func (j *judge) late() flaw {
 	if least := planned - 10*math.Sqrt(planned); offered && due < least {
 		f.Add("%.0f of %.0f requests", due, planned)
 	}
-	if quiet := j.Drain - last; last > j.Measure && quiet > j.limit(250*time.Millisecond) && (j.Head.OfferedPS == 0 || rest > 60) {
+	if quiet := j.Drain - last; last > j.Measure && quiet > j.limit(250*time.Millisecond) &&
+		(j.Head.OfferedPS == 0 || rest > 60) {
 		f.Add("no client asked in the last %v", time.Duration(quiet).Round(time.Millisecond))
 	}
 	if sent < loadgen.MinSent*due {

@@ -48,7 +48,8 @@ func (j *judge) checkRooms() {
 		if r.At[record.RoomStarting] == record.Never {
 			j.missing.Add("the beginning of room %s", r.ID)
 		}
-		if came := slices.DeleteFunc(slices.Clone(r.At[:]), func(at int64) bool { return at == record.Never }); !slices.IsSorted(came) {
+		if came := slices.DeleteFunc(slices.Clone(r.At[:]),
+			func(at int64) bool { return at == record.Never }); !slices.IsSorted(came) {
 			j.wrong.Add("the order of the states of room %s", r.ID)
 		}
 	}
@@ -103,7 +104,8 @@ func (j *judge) checkOrder(o *history.Event, r *room) {
 			j.missing.Add("the beginning of room %s", o.Room)
 		}
 	case r.At[record.RoomStarting] == record.Never: // that is missing
-	case r.Resource != o.Resource || r.Begun()+o.ErrNS+r.Err < cmp.Or(o.SentNS, o.FromNS) || r.Begun() > o.AtNS+o.ErrNS+r.Err:
+	case r.Resource != o.Resource || r.Begun()+o.ErrNS+r.Err < cmp.Or(o.SentNS, o.FromNS) ||
+		r.Begun() > o.AtNS+o.ErrNS+r.Err:
 		j.wrong.Add("room %s does not fit its order", o.Room)
 	}
 }
@@ -112,7 +114,8 @@ func (j *judge) checkOrder(o *history.Event, r *room) {
 func (j *judge) checkRoom(r *room, ordered bool) {
 	name, worker, began := r.ID, r.Worker, r.Begun()
 	switch {
-	case r.At[record.RoomFull] == record.Never && j.Head.Seats > 0 && r.seats >= j.Head.Seats && !j.gone(worker, r.answered):
+	case r.At[record.RoomFull] == record.Never && j.Head.Seats > 0 && r.seats >= j.Head.Seats &&
+		!j.gone(worker, r.answered):
 		j.missing.Add("that room %s was full", name)
 	case r.At[record.RoomClosed] == record.Never && j.Nodes[worker].Next(began).InOrder:
 		j.missing.Add("the end of room %s", name)

@@ -73,7 +73,10 @@ func Judge(r *record.Run, row *result.Row) (deadStands bool) {
 func (j *judge) unasked() (list []record.Fault) {
 	add := func(kind, target, why string, log []string, from, to int64) {
 		if from < j.End {
-			f := result.Fault{ID: kind + "/" + target, Kind: kind, Target: target, Why: why, Log: log, Proven: true, Unasked: true}
+			f := result.Fault{
+				ID: kind + "/" + target, Kind: kind, Target: target, Why: why, Log: log, Proven: true,
+				Unasked: true,
+			}
 			list = append(list, record.Fault{Fault: f, Asked: record.Never, Began: from, Heal: record.Never, Ended: to})
 		}
 	}
@@ -83,11 +86,13 @@ func (j *judge) unasked() (list []record.Fault) {
 			switch e.State {
 			case history.NodeExited:
 				if !j.asked(n, e) {
-					add(history.FaultNodeLoss, target, e.Error, e.Log, e.AtNS, next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
+					add(history.FaultNodeLoss, target, e.Error, e.Log, e.AtNS,
+						next(n.Events[k+1:], history.NodeStarted, history.NodeReady))
 				}
 			case history.NodeKilled, history.NodePaused, history.NodeLost:
 				if e.AtNS < j.Drain && !j.asked(n, e) {
-					add(history.FaultNodeLoss, target, e.State, e.Log, e.AtNS, next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
+					add(history.FaultNodeLoss, target, e.State, e.Log, e.AtNS,
+						next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
 				}
 			case history.NodeSuspended:
 				until := next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled)
@@ -98,7 +103,8 @@ func (j *judge) unasked() (list []record.Fault) {
 	for i := range j.Machines {
 		// The program that measured was stopped, by hand or with its whole machine: it woke too late by a
 		// second, although hardly anything waited for a CPU.
-		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) && (m.Machine.WaitNS == nil || *m.Machine.WaitNS < m.Machine.LateNS/2) {
+		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) &&
+			(m.Machine.WaitNS == nil || *m.Machine.WaitNS < m.Machine.LateNS/2) {
 			target := history.TargetController
 			if m.Host != "" {
 				target = history.TargetAgent + m.Host

@@ -86,7 +86,10 @@ func operationsOf(a *record.Acquire) []porcupine.Operation {
 func annotations(r *record.Run, shown record.Span) (list []porcupine.Annotation) {
 	note := func(at int64, tag, state, details string) {
 		if at >= shown.From && at <= shown.To {
-			list = append(list, porcupine.Annotation{Tag: tag, Start: at, End: at, Description: state, Details: details, BackgroundColor: "#ffd9b3"})
+			list = append(list, porcupine.Annotation{
+				Tag: tag, Start: at, End: at, Description: state, Details: details,
+				BackgroundColor: "#ffd9b3",
+			})
 		}
 	}
 	for _, f := range r.Faults {
