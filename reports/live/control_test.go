@@ -116,6 +116,9 @@ func TestOnlyThePageItselfControls(t *testing.T) {
 		{"a frame without an origin", "POST", "/control/heal", `{}`, with("Origin", "null"), 403, "", "site"},
 		{"another site, as browsers say", "POST", "/control/heal", `{}`, with("Sec-Fetch-Site", "cross-site"), 403, "", "site"},
 		{"a name that leads here", "POST", "/control/heal", `{}`, with("Host", "evil.example"), 403, "", "evil.example"},
+		{"the page's style", "GET", "/live.css", "", map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://" + here}, 200, "", "--"},
+		{"a program reads a script", "GET", "/live.js", "", map[string]string{"Host": "localhost"}, 200, "", "EventSource"},
+		{"a file that is no script", "GET", "/live.html", "", nil, 404, "", ""},
 		{"that name reads the page", "GET", "/", "", map[string]string{"Host": "evil.example"}, 403, "", "evil.example"},
 		{"another site's script reads the page", "GET", "/", "", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Origin": "http://evil.example"}, 403, "", "site"},
 		{"another site asks first", "OPTIONS", "/control/heal", "", map[string]string{"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}, 403, "", ""},
@@ -131,8 +134,9 @@ func TestOnlyThePageItselfControls(t *testing.T) {
 		if code != c.code || did != c.did || !strings.Contains(said, c.said) {
 			t.Errorf("%s: %d, did %q: %s\nwant %d, %q, %q", c.what, code, did, said, c.code, c.did, c.said)
 		}
-		if header.Get("Access-Control-Allow-Origin") != "" || strings.Contains(said, token) {
-			t.Errorf("%s: the answer can be read by others, or has the token: %v", c.what, header)
+		if header.Get("Access-Control-Allow-Origin") != "" || strings.Contains(said, token) ||
+			!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: the answer can be read by others, or has the token, or no policy: %v", c.what, header)
 		}
 	}
 }

@@ -3,9 +3,7 @@ package live
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -378,17 +376,6 @@ func TestSlowViewerDelaysNobody(t *testing.T) {
 	}
 }
 
-// partsOf reads the data of an event.
-func partsOf(t *testing.T, line string) (parts []part) {
-	t.Helper()
-	if data, is := strings.CutPrefix(line, "data: ["); is {
-		if err := json.Unmarshal([]byte("["+data), &parts); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return parts
-}
-
 // TestRecordingWaitsForNobody records with nobody folding: the lab goes on.
 func TestRecordingWaitsForNobody(t *testing.T) {
 	b := New(Info{Runs: 1})
@@ -406,81 +393,6 @@ func TestRecordingWaitsForNobody(t *testing.T) {
 	if none.Watched() {
 		t.Error("a nil board is watched")
 	}
-}
-
-// TestNewcomerSeesEverything connects late, and again: each time every part is there.
-func TestNewcomerSeesEverything(t *testing.T) {
-	b := board(t)
-	b.Begin(aRun())
-	s := served(t, b)
-	for range 2 {
-		response, err := http.Get(s.URL + "/events?lang=ko&narrow")
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := map[string]bool{}
-		frames := bufio.NewReader(response.Body)
-		for missing := true; missing; {
-			line, err := frames.ReadString('\n')
-			if err != nil {
-				t.Fatalf("%v; seen %v", err, seen)
-			}
-			for _, p := range partsOf(t, line) {
-				seen[p.ID] = true
-			}
-			missing = !seen["map"] || !seen["rate"] || !seen["verdicts"] || !seen["locks"]
-		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestOthersAreRefused asks as other sites would, and under a name that leads here.
-func TestOthersAreRefused(t *testing.T) {
-	s := served(t, board(t))
-	for _, c := range []struct {
-		name, path, host string
-		header           map[string]string
-		want             int
-	}{
-		{"who typed the address", "/", "", map[string]string{"Sec-Fetch-Site": "none"}, http.StatusOK},
-		{"the page itself", "/live.css", "", map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": s.URL}, http.StatusOK},
-		{"no browser", "/live.js", "localhost", nil, http.StatusOK},
-		{"another name", "/", "rebound.example:80", nil, http.StatusForbidden},
-		{"another origin", "/", "", map[string]string{"Origin": "http://evil.example"}, http.StatusForbidden},
-		{"another port of this machine", "/", "", map[string]string{"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site"}, http.StatusForbidden},
-		{"a file that is no script", "/live.html", "", nil, http.StatusNotFound},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			request, err := http.NewRequest(http.MethodGet, s.URL+c.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c.host != "" {
-				request.Host = c.host
-			}
-			for k, v := range c.header {
-				request.Header.Set(k, v)
-			}
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, _ := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if response.StatusCode != c.want {
-				t.Errorf("%d %s: want %d", response.StatusCode, body, c.want)
-			}
-			if !strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-				t.Error("no policy")
-			}
-			if strings.Contains(string(body), "<test>") {
-				t.Error("the title is not escaped")
-			}
-		})
-	}
-	http.DefaultClient.CloseIdleConnections()
 }
 
 // TestOfferedRateIsDrawnAsItWas: what was set before the measured part holds from its
