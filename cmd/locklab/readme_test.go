@@ -69,3 +69,22 @@ func TestWeaknessesAreShown(t *testing.T) {
 		t.Errorf("locks/README.md names tests that are not there: %v %v", missing, err)
 	}
 }
+
+// TestRegressionsAreTested: each row of REGRESSIONS.md names a test that exists.
+func TestRegressionsAreTested(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| .* \\| .* \\| `(.*)\\.(Test\\w+)` \\|$").FindAllStringSubmatch(string(testfile.Read(t, "REGRESSIONS.md")), -1)
+	if len(rows) < 50 {
+		t.Fatalf("read %d rows", len(rows))
+	}
+	for _, row := range rows {
+		files, err := filepath.Glob(filepath.Join("..", "..", row[1], "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			return strings.Contains(string(testfile.Read(t, file)), "\nfunc "+row[2]+"(t *testing.T)")
+		}) {
+			t.Errorf("there is no test %s in %s: %s", row[2], row[1], row[0])
+		}
+	}
+}
