@@ -239,7 +239,9 @@ func ServerRoles() (roles []role.Role) {
 func Bind(spec locks.Spec) (Lock, error) {
 	e, known := find(spec.Name)
 	if !known {
-		return Lock{}, fmt.Errorf("unknown lock %q (known: %s)%s", spec.Name, strings.Join(Names(), ", "), nearest.Hint(spec.Name, Names()))
+		all := Names()
+		hint := nearest.Hint(spec.Name, all)
+		return Lock{}, fmt.Errorf("unknown lock %q (known: %s)%s", spec.Name, strings.Join(all, ", "), hint)
 	}
 	return e.bind(spec)
 }

@@ -137,7 +137,9 @@ type Core struct {
 }
 
 // core hides the types of an algorithm. phase is how far a peer is, in the words of its core.
-func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](alg peercore.Algorithm[S, M], phase func(P) F, shell sim.Shell) *Core {
+func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](
+	alg peercore.Algorithm[S, M], phase func(P) F, shell sim.Shell,
+) *Core {
 	return &Core{
 		Simulator: sim.New[S, M, P](alg, shell),
 		Subject:   explore.Of(alg, func(p P) string { return phase(p).String() }),

@@ -296,21 +296,23 @@ func DefaultLocks() []string {
 
 // replicatedServers are a primary with a replica, and Sentinels. The first server begins as the primary.
 func replicatedServers(o redis.Options) []Server {
+	ofServer := func(members []Member, _ time.Duration) any {
+		self, primary, _, _ := split(members)
+		s := redisnode.Settings{Persistence: o.Persistence}
+		if s.Replication.Announce = self; primary != self {
+			s.Replication.Primary = primary
+		}
+		return s
+	}
+	ofSentinel := func(members []Member, _ time.Duration) any {
+		s := redisnode.SentinelSettings{DownAfterMS: o.DownAfter.Milliseconds()}
+		s.Announce, s.Primary, s.Replicas, s.Others = split(members)
+		return s
+	}
 	server, sentinel := redisnode.Name, redisnode.SentinelName
 	return []Server{
-		{Role: redisnode.Role(), Nodes: 2, Dials: []string{server}, Settings: func(members []Member, _ time.Duration) any {
-			self, primary, _, _ := split(members)
-			s := redisnode.Settings{Persistence: o.Persistence}
-			if s.Replication.Announce = self; primary != self {
-				s.Replication.Primary = primary
-			}
-			return s
-		}},
-		{Role: redisnode.SentinelRole(), Dials: []string{server, sentinel}, Settings: func(members []Member, _ time.Duration) any {
-			s := redisnode.SentinelSettings{DownAfterMS: o.DownAfter.Milliseconds()}
-			s.Announce, s.Primary, s.Replicas, s.Others = split(members)
-			return s
-		}},
+		{Role: redisnode.Role(), Nodes: 2, Dials: []string{server}, Settings: ofServer},
+		{Role: redisnode.SentinelRole(), Dials: []string{server, sentinel}, Settings: ofSentinel},
 	}
 }
 

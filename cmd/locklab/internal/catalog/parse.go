@@ -24,7 +24,8 @@ func ParsePeers(text string) (Lock, error) {
 // CheckCore refuses locks without a core.
 func (l Lock) CheckCore() error {
 	if l.Core == nil {
-		return fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, strings.Join(PeerNames(), ", "))
+		names := strings.Join(PeerNames(), ", ")
+		return fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, names)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func ParsePrograms(flag string, values []string) (Programs, error) {
 		name, command, _ := strings.Cut(text, "=")
 		spec, err := locks.ParseSpec(name)
 		if err != nil || spec.String() != spec.Name || command == "" {
-			return nil, fmt.Errorf("%s %q: want NAME=COMMAND, such as mine='./client --flag', and a name of lower-case letters, digits and dashes", flag, text)
+			return nil, fmt.Errorf("%s %q: want NAME=COMMAND, such as mine='./client --flag', "+
+				"and a name of lower-case letters, digits and dashes", flag, text)
 		}
 		if _, known := find(name); known {
 			return nil, fmt.Errorf("%s %q: %s is a lock of locklab: want another name", flag, text, name)
@@ -47,8 +48,9 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		OnDisk:  true, // as far as the lab knows
 		Program: true,
 		options: hello,
-		Caveat: fmt.Sprintf("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be safe, to serve 99 %% of the requests outside of faults, "+
-			"and to be live where nothing is broken; whether it goes on during a fault is not judged", name, command),
+		Caveat: fmt.Sprintf("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be "+
+			"safe, to serve 99 %% of the requests outside of faults, and to be live where nothing is broken; "+
+			"whether it goes on during a fault is not judged", name, command),
 	}
 	for _, need := range hello.Servers {
 		s, err := serverOf(need.Role)
@@ -92,6 +94,7 @@ func programClient(env Env) (locks.Locker, error) {
 		servers = append(servers, program.Server{Name: s.Name, Role: s.Role, Addr: s.Addr})
 	}
 	return program.New(program.Config{
-		Command: env.Command, Client: env.Settings.Cluster + "/" + env.Name, Servers: servers, Want: &hello, Log: env.Log, Stderr: env.Stderr,
+		Command: env.Command, Client: env.Settings.Cluster + "/" + env.Name, Servers: servers, Want: &hello,
+		Log: env.Log, Stderr: env.Stderr,
 	})
 }

@@ -142,12 +142,8 @@ func Workloads() []Workload {
 				}
 				return fencedwrite.Handler(c)
 			},
-			Path: fencedwrite.Path,
-			Mount: &worker.Mount{Path: fencedwrite.StorePath, New: func(node *process.Node, token string) (worker.Service, error) {
-				return fencedwrite.NewStore(fencedwrite.StoreConfig{
-					Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder,
-				})
-			}},
+			Path:  fencedwrite.Path,
+			Mount: &worker.Mount{Path: fencedwrite.StorePath, New: newStore},
 		},
 		{
 			Name: history.Handoff,
@@ -159,6 +155,11 @@ func Workloads() []Workload {
 			Path:     handoff.Path,
 		},
 	}
+}
+
+func newStore(node *process.Node, token string) (worker.Service, error) {
+	c := fencedwrite.StoreConfig{Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder}
+	return fencedwrite.NewStore(c)
 }
 
 // Mounts are what workers serve for the workloads.

@@ -20,7 +20,7 @@ func aboutCapacity() time.Duration {
 
 // measureCapacity records how many grants a second the lock gives at most, each client with a
 // resource of its own, then all with one.
-func (x *experiment) measureCapacity(ctx context.Context, c *cluster, rec history.Recorder) error {
+func (x *experiment) measureCapacity(ctx context.Context, c *cluster) error {
 	x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutCapacity(), "measuring capacity")
 	plan := capacity.DefaultPlan()
 	for _, plan.One = range []bool{false, true} {
@@ -28,7 +28,7 @@ func (x *experiment) measureCapacity(ctx context.Context, c *cluster, rec histor
 		if err != nil {
 			return err
 		}
-		rec.Record(e)
+		c.recorder.Record(e)
 	}
 	return nil
 }
@@ -45,21 +45,23 @@ const (
 const aboutThroughput = 8 * (stepWarmup + stepDuration + time.Second)
 
 // measureThroughput records how requests fare at each rate: measure finds the highest that passes.
-func (x *experiment) measureThroughput(ctx context.Context, c *cluster, rec history.Recorder) error {
+func (x *experiment) measureThroughput(ctx context.Context, c *cluster) error {
 	steps := 0
 	try := func(perS float64) (passed, late bool, err error) {
-		x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutThroughput, fmt.Sprintf("offering %.0f matches/s", perS))
-		s := &step{out: rec}
-		start := clock.Mono() + int64(lead)
-		run := x.load(c, s, start)
+		about := x.config.aboutRun(x.lock, x.scenario) - aboutThroughput
+		x.display.Advance(about, fmt.Sprintf("offering %.0f matches/s", perS))
 		steps++
 		name := fmt.Sprintf("step%d", steps)
-		run.Rate, run.Warmup, run.Duration, run.Players, run.Seed, run.Tracer = perS, stepWarmup, stepDuration, name+"-p", x.seed().Child(name), nil
+		s := &step{out: c.recorder}
+		start := clock.Mono() + int64(lead)
+		run := x.load(c, s, start)
+		run.Rate, run.Warmup, run.Duration = perS, stepWarmup, stepDuration
+		run.Players, run.Seed, run.Tracer = name+"-p", x.seed().Child(name), nil
 		clients, err := x.config.Load.Begin(run)
-		if err != nil {
-			return false, false, err
+		if err == nil {
+			err = clients.Run(ctx)
 		}
-		if err := clients.Run(ctx); err != nil {
+		if err != nil {
 			return false, false, err
 		}
 		passed, late = s.ended(start+int64(stepWarmup), start+int64(stepWarmup+stepDuration), start)
@@ -135,7 +137,9 @@ func (s *step) ended(from, to, began int64) (passed, wasLate bool) {
 			ok++
 		}
 	}
-	s.out.Record(history.Event{Kind: history.KindCapacity, State: history.CapacityMatches, FromNS: began, SentNS: from, AtNS: to, Count: ok})
+	s.out.Record(history.Event{
+		Kind: history.KindCapacity, State: history.CapacityMatches, FromNS: began, SentNS: from, AtNS: to, Count: ok,
+	})
 	p99 := func(all []int64) int64 {
 		slices.Sort(all)
 		return all[len(all)*99/100]

@@ -269,7 +269,7 @@ func (c *Config) load() string {
 
 // fits says whether the combination applies.
 func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
-	return !slices.ContainsFunc(c.Unfit, func(u result.Unfit) bool { return u.Lock == lock.String() && u.Scenario == s.Name })
+	return c.outlook(lock, s).unfit == nil
 }
 
 // measures is for how long a run measures, as it is planned: until its last fault has settled, or longer

@@ -14,12 +14,11 @@ import (
 	"locklab/nodes/agent"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
-	"locklab/workloads/history"
 )
 
 // chaosConfig gives the runner the run's hosts and nodes, and the means to break
 // them.
-func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config {
+func (x *experiment) chaosConfig(c *cluster) chaos.Config {
 	config := chaos.DefaultConfig()
 	config.Inventory = inventoryOf(c.topo, x.lock)
 	config.Links = map[string]chaos.LinkControl{}
@@ -29,7 +28,7 @@ func (x *experiment) chaosConfig(c *cluster, rec history.Recorder) chaos.Config 
 	config.Nodes = nodeControl{c}
 	config.Resolver = resolver{c}
 	config.External = externalControl{c, x.config.External}
-	config.Recorder = rec
+	config.Recorder = c.recorder
 	config.Away, config.Lasts = x.lock.Away, x.measures()
 	config.Log = x.fleet.log
 	return config

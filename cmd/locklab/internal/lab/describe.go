@@ -55,7 +55,8 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 		}
 		run.Versions[need] = version
 		if strings.HasPrefix(version, role.StandIn) {
-			run.Warn(fmt.Sprintf("instead of %s there ran an %s: the figures of locks that need it are not those of the real server", need, version))
+			run.Warn(fmt.Sprintf("instead of %s there ran an %s: "+
+				"the figures of locks that need it are not those of the real server", need, version))
 		}
 	}
 	for _, why := range c.Unavailable {
@@ -75,11 +76,10 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 	if err != nil {
 		return fmt.Errorf("measure what a link costs: %w", err)
 	}
-	run.LinkCost = &result.LinkCost{DirectP50US: us(cost.Direct), LinkP50US: us(cost.Link)}
+	const us = float64(time.Microsecond)
+	run.LinkCost = &result.LinkCost{DirectP50US: float64(cost.Direct) / us, LinkP50US: float64(cost.Link) / us}
 	return nil
 }
-
-func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // warnOfLoads says under which scenarios something else than usual is asked of the locks.
 func (c *Config) warnOfLoads(run *result.Run) {
@@ -101,6 +101,7 @@ func (c *Config) warnOfLoads(run *result.Run) {
 		}
 	}
 	if len(unheeded) > 0 && !c.Suite {
-		run.Warn("matchmaking has players and groups, not what the scenario wants of clients or of resources: " + strings.Join(unheeded, ", "))
+		run.Warn("matchmaking has players and groups, not what the scenario wants of clients or of resources: " +
+			strings.Join(unheeded, ", "))
 	}
 }

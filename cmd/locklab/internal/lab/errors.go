@@ -51,6 +51,6 @@ func firstLine(err error) string {
 // Said is an error for people: without the sentinels that programs look for, with which its
 // clauses end.
 func Said(err error) string {
-	sentinels := regexp.MustCompile(`(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`)
-	return sentinels.ReplaceAllString(err.Error(), "$4")
+	const sentinels = `(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`
+	return regexp.MustCompile(sentinels).ReplaceAllString(err.Error(), "$4")
 }

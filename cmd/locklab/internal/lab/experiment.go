@@ -52,7 +52,8 @@ func (x *experiment) path(below, extension string) string {
 	// A spec's characters are letters, digits and "-_:,="; keep them off file systems
 	// that mind.
 	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.lock.String())
-	return filepath.Join(below, lock, fmt.Sprintf("%s.%s.%d%s", x.scenario.Name, x.config.Workload.Name, x.repeat, extension))
+	name := fmt.Sprintf("%s.%s.%d%s", x.scenario.Name, x.config.Workload.Name, x.repeat, extension)
+	return filepath.Join(below, lock, name)
 }
 
 // seed is that of the run: the same for all locks, so that they meet the same load.
@@ -116,7 +117,7 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 // record makes the history. It says whether the measured part was reached.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
 	rec := &recorder{file: file, live: x.config.Live}
-	defer func() { rec.begin(x.head(0)) }() //nolint:contextcheck // planning waits for nothing; a run that failed early has a head too
+	defer func() { rec.begin(x.head(0)) }() //nolint:contextcheck // a run that failed early has a head too
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
 	p.hold, p.outlook = x.scenario.Wants.Hold, x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // likewise
 	x.display.Advance(0, "starting")
@@ -136,13 +137,13 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	}()
 	rtt := c.measureRTT(ctx)
 	rec.begin(x.head(rtt)) //nolint:contextcheck // planning waits for nothing
-	measured, err = x.measure(ctx, c, rec)
+	measured, err = x.measure(ctx, c)
 	calm := measured && len(x.scenario.Timeline) == 0 && x.play == nil
 	if err == nil && calm && x.config.Capacity && rtt > 0 && ctx.Err() == nil {
-		err = x.measureCapacity(ctx, c, rec)
+		err = x.measureCapacity(ctx, c)
 	}
 	if err == nil && calm && x.config.Throughput && ctx.Err() == nil {
-		err = x.measureThroughput(ctx, c, rec)
+		err = x.measureThroughput(ctx, c)
 	}
 	if err != nil && ctx.Err() == nil {
 		err = giveUp(err)
@@ -214,10 +215,10 @@ const latest = time.Minute
 const lead = 50 * time.Millisecond
 
 // measure lets the workload and the scenario run side by side.
-func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Recorder) (measured bool, err error) {
+func (x *experiment) measure(ctx context.Context, c *cluster) (measured bool, err error) {
 	start := clock.Mono() + int64(lead)
 	over := make(chan struct{}) // closed when a run with faults is to end
-	run := x.load(c, rec, start)
+	run := x.load(c, c.recorder, start)
 	switch {
 	case x.play != nil:
 		run.Stop = x.play.stop
@@ -240,9 +241,9 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 		case from := <-clients.MeasureFrom:
 			measured = true
 			if x.play != nil {
-				return x.play.during(ctx, done.Done(), x, c, clients, rec, from)
+				return x.play.during(ctx, done, x, c, clients, from)
 			}
-			if err := x.breakThings(ctx, c, rec, from); err != nil || len(x.scenario.Timeline) == 0 {
+			if err := x.breakThings(ctx, c, from); err != nil || len(x.scenario.Timeline) == 0 {
 				return err
 			}
 			rest := max(from+int64(x.measures())-clock.Mono(), int64(x.config.settles(x.lock)))
@@ -256,7 +257,7 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec history.Record
 	c.watchHosts(done, group)
 	var watching sync.WaitGroup
 	watching.Go(func() { x.watch(done, clients, start) })
-	watching.Go(func() { x.fleet.measure(done, rec) })
+	watching.Go(func() { x.fleet.measure(done, c.recorder) })
 	watching.Go(func() { x.watchWaits(done, c) })
 	err = group.Wait()
 	finish()
@@ -279,8 +280,8 @@ func (x *experiment) logStage(stage string) {
 
 // breakThings runs the scenario. What it did is in the history; a fault that could
 // not be proven is an inconclusive run, not an error.
-func (x *experiment) breakThings(ctx context.Context, c *cluster, rec history.Recorder, measureFrom int64) error {
-	runner, err := chaos.NewRunner(x.chaosConfig(c, rec))
+func (x *experiment) breakThings(ctx context.Context, c *cluster, measureFrom int64) error {
+	runner, err := chaos.NewRunner(x.chaosConfig(c))
 	if err != nil {
 		return err
 	}

@@ -72,19 +72,13 @@ func startLinks(c HostConfig) (*link.Host, error) {
 	config := link.DefaultConfig()
 	config.Host, config.Log, config.Gates = c.Host, c.Log, c.Gates
 	config.Seed = seed.Seed(c.Seed).Child("links/" + c.Host)
-	bind := cmp.Or(c.Bind, c.Advertise)
-	switch {
-	case c.Echo != "":
-		_, port, err := net.SplitHostPort(c.Echo)
-		if err != nil {
-			return nil, fmt.Errorf("echo address %q: want host:port: %w", c.Echo, err)
-		}
-		config.EchoListen = c.Echo
-		if port != "0" && c.Advertise != "" {
-			config.EchoAdvertise = net.JoinHostPort(c.Advertise, port)
-		}
-	case bind != "":
-		config.EchoListen = net.JoinHostPort(bind, "0")
+	config.EchoListen = cmp.Or(c.Echo, net.JoinHostPort(cmp.Or(c.Bind, c.Advertise), "0"))
+	_, port, err := net.SplitHostPort(config.EchoListen)
+	if err != nil {
+		return nil, fmt.Errorf("echo address %q: want host:port: %w", c.Echo, err)
+	}
+	if port != "0" && c.Advertise != "" {
+		config.EchoAdvertise = net.JoinHostPort(c.Advertise, port)
 	}
 	return link.NewHost(config)
 }

@@ -58,7 +58,8 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 func (x *experiment) liveRun(p plan) live.Run {
 	run := live.Run{
 		Key:     result.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
-		Planned: planned(x.scenario, x.config.Duration), Duration: x.measures(), Played: x.play != nil, OfferedPerS: x.config.rateUnder(x.scenario),
+		Planned: planned(x.scenario, x.config.Duration), Duration: x.measures(), Played: x.play != nil,
+		OfferedPerS: x.config.rateUnder(x.scenario),
 	}
 	for _, h := range p.topo.Hosts {
 		host := live.Host{Name: h.Name, Zone: h.Zone}
@@ -71,18 +72,6 @@ func (x *experiment) liveRun(p plan) live.Run {
 		run.Links = append(run.Links, live.Link{From: pair[0], To: pair[1], RTT: p.topo.Between(pair[0], pair[1]).RTT})
 	}
 	return run
-}
-
-// seen is a recorder that shows its events to the live page.
-type seen struct {
-	history.Recorder
-	live *live.Board
-}
-
-// Record passes the event on to both.
-func (s seen) Record(e history.Event) {
-	s.Recorder.Record(e)
-	s.live.Record(e)
 }
 
 // askEvery is between two questions how many wait for a lock.

@@ -43,8 +43,8 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		return o
 	}
 	if c.Duration < s.MinDuration {
-		o.unfit = otherRunError{fmt.Errorf("--duration %v: want at least %v for the scenario %s: what it breaks takes so long",
-			c.Duration, s.MinDuration, s.Name)}
+		const text = "--duration %v: want at least %v for the scenario %s: what it breaks takes so long"
+		o.unfit = otherRunError{fmt.Errorf(text, c.Duration, s.MinDuration, s.Name)}
 		return o
 	}
 	if o.unfit = s.CheckLease(c.Duration, lock.Lease, lock.String()); o.unfit != nil {
@@ -192,8 +192,8 @@ func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, pro
 	case p.Point != "" && !r.Points:
 		wrong = fmt.Sprintf("%s comes to no point %s: want masters, where the locks' clients are", node, p.Point)
 	case program && beyond != "":
-		wrong = fmt.Sprintf("it would hit %s, but not the lock program there, which has %s: want another fault, or other nodes",
-			node, beyond)
+		const text = "it would hit %s, but not the lock program there, which has %s: want another fault, or other nodes"
+		wrong = fmt.Sprintf(text, node, beyond)
 	case here && disk:
 		return diskfault.Missing()
 	case !clock || r.OwnClock:

@@ -19,7 +19,6 @@ import (
 	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/reports/live"
-	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
@@ -166,7 +165,7 @@ func (p *Play) State() live.ControlState {
 	}
 	if hand != nil {
 		for _, f := range hand.Open() {
-			s.Faults = append(s.Faults, live.ControlFault{ID: f.ID, Kind: f.Kind, Target: f.Target, Proven: f.Proven, Healing: f.Healing})
+			s.Faults = append(s.Faults, live.ControlFault(f))
 		}
 	}
 	return s
@@ -232,13 +231,11 @@ func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, 
 
 // during takes faults and rates from when the measured part begins, until the run is to end;
 // then everything is healed.
-func (p *Play) during(
-	ctx context.Context, done <-chan struct{}, x *experiment, c *cluster, clients catalog.Clients, rec history.Recorder, measureFrom int64,
-) error {
-	if err := clock.Sleep(ctx, time.Duration(measureFrom-clock.Mono())); err != nil {
+func (p *Play) during(ctx, done context.Context, x *experiment, c *cluster, clients catalog.Clients, from int64) error {
+	if err := clock.Sleep(ctx, time.Duration(from-clock.Mono())); err != nil {
 		return nil //nolint:nilerr // the run ended before
 	}
-	runner, err := chaos.NewRunner(x.chaosConfig(c, rec))
+	runner, err := chaos.NewRunner(x.chaosConfig(c))
 	if err != nil {
 		return err
 	}
@@ -252,7 +249,7 @@ func (p *Play) during(
 	p.mu.Unlock()
 	select {
 	case <-stop:
-	case <-done:
+	case <-done.Done():
 	}
 	return errors.Join(err, hand.Close())
 }
@@ -267,7 +264,8 @@ func (c *Config) UsePlay() error {
 		c.Rate = c.Workload.Rate
 	}
 	if c.Rate != math.Trunc(c.Rate) || c.Rate > MostPlayedRate {
-		return fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it", c.Rate, MostPlayedRate)
+		return fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it",
+			c.Rate, MostPlayedRate)
 	}
 	c.Warmup, c.Duration, c.Repeat = c.Topology.Limit(DefaultWarmup), longestPlay, 1
 	return nil
