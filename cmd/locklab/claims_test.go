@@ -3,11 +3,8 @@ package main
 import (
 	"errors"
 	"io"
-	"math"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -209,36 +206,11 @@ func TestSuitesCanBeRun(t *testing.T) {
 			t.Errorf("%s: %d parts, %v", name, len(p.parts), err)
 			continue
 		}
-		if name == "matrix" {
-			matrixInReadme(t, p)
-		}
 		for _, part := range p.parts {
 			for _, u := range part.Unfit {
 				if strings.HasPrefix(u.Why, "--") {
 					t.Errorf("%s: %s does not apply to %s because of the suite's own flags: %s", name, u.Scenario, u.Lock, u.Why)
 				}
-			}
-		}
-	}
-}
-
-// matrixInReadme sees that the READMEs say about how many runs the matrix is, and about how long
-// it takes, as it is planned where no server is missing: a lock or a scenario more need not be
-// told there.
-func matrixInReadme(t *testing.T, p plan) {
-	if missing := p.parts[0].Unavailable; len(missing) > 0 {
-		t.Logf("what the READMEs say of the matrix is not checked: %s", strings.Join(missing, "; "))
-		return
-	}
-	runs, about := lab.Remaining(p.parts, nil)
-	for file, said := range map[string]string{"README.md": `about (\d+) runs and (\d+) minutes`, "README.ko.md": `약 (\d+)번 실행하며 (\d+)분쯤`} {
-		found := regexp.MustCompile(said).FindSubmatch(testfile.Read(t, filepath.Join("..", "..", file)))
-		if found == nil {
-			t.Fatalf("%s: it does not say %q of the matrix", file, said)
-		}
-		for i, is := range []float64{float64(runs), about.Minutes()} {
-			if n, _ := strconv.ParseFloat(string(found[i+1]), 64); math.Abs(n-is) > is/8 {
-				t.Errorf("%s: %s of the matrix, which is planned with %d runs in %v: want it again", file, found[0], runs, about)
 			}
 		}
 	}

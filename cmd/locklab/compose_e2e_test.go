@@ -20,7 +20,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/workloads/result"
 )
@@ -49,44 +48,17 @@ func newComposed(t *testing.T) *composed {
 			t.Fatal(err)
 		}
 	}
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = root
-	names, err := list.Output()
-	if err != nil {
+	const files = "git ls-files -z --cached --others --exclude-standard | while IFS= read -rd '' f; do [ ! -e \"$f\" ] || printf '%s\\0' \"$f\"; done"
+	copied := exec.CommandContext(t.Context(), "bash", "-c", files+` | tar -c --null -T - | tar -x -C "$0" && { [ "$1" = "$UID" ] || chown -R "$1:$1" "$0"; }`, c.dir, fmt.Sprint(c.owner))
+	copied.Dir = root
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name := range strings.SplitSeq(strings.Trim(string(names), "\x00"), "\x00") {
-		copyFile(t, filepath.Join(root, name), filepath.Join(c.dir, name))
-	}
-	err = filepath.WalkDir(c.dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || c.owner == os.Getuid() {
-			return err
-		}
-		return os.Lchown(path, c.owner, c.owner)
-	})
-	if err != nil {
-		t.Fatal(err)
+	if out, err := copied.CombinedOutput(); err != nil {
+		t.Fatalf("copy the work tree: %v\n%s", err, out)
 	}
 	t.Cleanup(func() { c.takeDown(t) })
 	return c
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	info, err := os.Stat(from)
-	if os.IsNotExist(err) {
-		return // deleted, and not yet committed
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := testfile.Read(t, from)
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, info.Mode().Perm()); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // docker runs the client in the copy, with settings for docker compose.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	json "github.com/go-json-experiment/json/v1"
+
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/internal/testfile"
 )
@@ -12,6 +14,14 @@ import (
 // TestWhatWouldBeRight: each wrong command says what is meant, and ends with nothing that
 // is for programs.
 func TestWhatWouldBeRight(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		testfile.Write(t, filepath.Join(dir, name), text)
+		return filepath.Join(dir, name)
+	}
+	wrongField := write("field.yaml", "name: x\nsummary: y\ntimeline:\n  - at: 10%\n    for: 10%\n    fault: partition\n    betwixt: [zone:a, zone:c]\n")
+	wrongTopology := write("amid.yaml", "name: x\nzones: [{name: z, short: a}]\nlatency:\n  inside: {rtt: 1ms}\n  amid: {rtt: 1ms}\nhosts: []\n")
+	noValue, file := write("no-value.yaml", "name: x\nhosts: !x"), write("file", "")
 	for typed, want := range map[string]string{
 		"check":                               "want locklab check HISTORY [flags], such as\n  locklab check",
 		"list":                                "such as\n  locklab list locks",
@@ -32,6 +42,25 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --duration 5":                    "--duration 5: want a time with its unit, such as 5s",
 		"run --duration soon":                 "such as 20s",
 		"run --external power=/bin/true":      "--external: \"power=/bin/true\": want NAME=START,STOP",
+
+		"run --locks redlock:ttl=soon":          "ttl=soon",
+		"run --locks all,raft":                  "--locks: all stands for every one that there is: want it alone",
+		"run --scenarios " + wrongField:         wrongField + ":7:",
+		"run --topology " + wrongTopology:       wrongTopology + ":5:",
+		"run --topology " + noValue:             noValue + ":2: tags such as !x are not supported",
+		"run --rate 0":                          "--rate \"0\": want operations per second, a number above 0",
+		"run --seed lucky":                      "--seed \"lucky\"",
+		"run --duration 1ms":                    "--duration 1ms: want 1s",
+		"run --ui off --out " + file + "/below": "--out",
+		"run --junit " + dir:                    "directory",
+		"run --token-file /does/not/exist":      "--token-file",
+		"run everything":                        "everything",
+		"list planets":                          "planets",
+		"report " + dir:                         "result.json",
+		"check /does/not/exist":                 "/does/not/exist",
+		"run --locks none --toxiproxy-api :0":   "this is not the loopback",
+		"agent":                                 "--host",
+		"agent --host h --listen 0.0.0.0:0":     "token",
 
 		"run --topology one-host --locks redlock --scenarios zone-partition": "no host but host-a; on the topology one-host it has the zones a and",
 	} {
@@ -58,6 +87,17 @@ func TestBlanksAfterCommas(t *testing.T) {
 	} {
 		if code, said := call(t, args...); code != exitCannotRun || !strings.Contains(said, want) {
 			t.Errorf("%q: exit code %d: %s, want %q", args, code, said, want)
+		}
+	}
+}
+
+// TestListsForPrograms: each list is JSON for scripts, too.
+func TestListsForPrograms(t *testing.T) {
+	for _, kind := range listNames() {
+		var values []struct{ Name, Summary string }
+		_, said := call(t, "list", kind, "--json")
+		if err := json.Unmarshal([]byte(said), &values); err != nil || len(values) == 0 || values[0].Name == "" || values[0].Summary == "" {
+			t.Errorf("list %s --json: %v: %s", kind, err, said)
 		}
 	}
 }
