@@ -57,6 +57,9 @@ func TestLifeOfAnOwnNode(t *testing.T) {
 	if s := state(t, c, "own-1"); s.State != "ready" || s.Addrs["http"] != addrs["http"] {
 		t.Errorf("after the start: %+v, reserved were %v", s, addrs)
 	}
+	if err := c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}); !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "stop it first") {
+		t.Errorf("a second start: %v", err)
+	}
 	dial(t, addrs["http"])
 	must.Do(t, c.Pause(ctx, "own-1"))
 	must.Do(t, c.Pause(ctx, "own-1")) // nothing to do
@@ -221,24 +224,6 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	}
 }
 
-func TestCallerThatGivesUpLeavesNoNode(t *testing.T) {
-	_, c := newAgent(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	failed := make(chan error, 1)
-	go func() {
-		failed <- c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Mute: true})})
-	}()
-	locktest.Eventually(t, "starting", func() bool {
-		all, err := c.Nodes(t.Context())
-		return err == nil && len(all) == 1 && all[0].State == "starting"
-	})
-	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	locktest.Eventually(t, "ended", func() bool { return state(t, c, "own-1").State == "ended" })
-}
-
 func TestRestartCanBeGivenUpWhileItWaits(t *testing.T) {
 	_, c := newAgent(t, nil)
 	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
@@ -261,22 +246,6 @@ func TestStopKillsWhatIgnoresSIGTERM(t *testing.T) {
 	must.Do(t, c.Stop(t.Context(), "own-1"))
 	if got := story(events.drained()); !strings.HasSuffix(got, "own-1:stopped(signal-killed)") {
 		t.Error(got)
-	}
-}
-
-func TestStartIsIdempotent(t *testing.T) {
-	_, c := newAgent(t, nil)
-	ctx := t.Context()
-	spec := NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}
-	must.Do(t, c.Start(ctx, spec))
-	pid := state(t, c, "own-1").PID
-	must.Do(t, c.Start(ctx, spec))
-	if got := state(t, c, "own-1").PID; got != pid {
-		t.Errorf("a second start made process %d out of %d", got, pid)
-	}
-	spec.Settings = settings(t, ownSettings{Events: 2})
-	if err := c.Start(ctx, spec); !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "stop it first") {
-		t.Error(err)
 	}
 }
 
@@ -419,21 +388,6 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 	}
 }
 
-// TestTheEndOfALogIsShown, however long it is.
-func TestTheEndOfALogIsShown(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	line := strings.Repeat("x", 99) + "\n"
-	testfile.Write(t, path, strings.Repeat(line, 2*maxLog/len(line))+"the end\n")
-	data, err := readLog(path, maxLog)
-	must.Do(t, err)
-	if len(data) != maxLog || !strings.HasSuffix(string(data), line+"the end\n") {
-		t.Errorf("%d bytes are shown, want %d", len(data), maxLog)
-	}
-	if tail := tailOf(path); !strings.HasSuffix(tail, "the end") || strings.Count(tail, "\n") > 21 {
-		t.Errorf("tail = %q", tail)
-	}
-}
-
 func TestNoOrphanSurvivesTheAgent(t *testing.T) {
 	pids, kill := startHost(t)
 	if len(pids) != 3 {
@@ -470,5 +424,19 @@ func TestWhatNodesInherit(t *testing.T) {
 	must.Do(t, err)
 	if group != pid {
 		t.Errorf("process %d is in group %d, want one of its own", pid, group)
+	}
+}
+
+// TestTheEndOfALogIsShown, however long it is.
+func TestTheEndOfALogIsShown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	line := strings.Repeat("x", 99) + "\n"
+	testfile.Write(t, path, strings.Repeat(line, 2*maxLog/len(line))+"the end\n")
+	data, err := readLog(path, maxLog)
+	if err != nil || len(data) != maxLog || !strings.HasSuffix(string(data), line+"the end\n") {
+		t.Errorf("%d bytes are shown, want %d: %v", len(data), maxLog, err)
+	}
+	if lines := lastLines(path); len(lines) != 20 || lines[19] != "the end" {
+		t.Errorf("%d lines: %q", len(lines), lines)
 	}
 }

@@ -58,7 +58,7 @@ func (a *Agent) api() *httpapi.API {
 		return a.version(r.Context(), r.PathValue("role"))
 	})
 	api.Stream("GET /v1/events", a.handleEvents)
-	api.Stream("GET /v1/nodes/{name}/log", a.handleLog)
+	get(a, api, "log", (*node).log)
 	get(a, api, "clock", (*node).clockNow)
 	get(a, api, "disk", (*node).diskSeen)
 	httpapi.Post(api, "POST /v1/nodes/{name}/reserve", func(r *http.Request, in NodeSpec) (any, error) {
@@ -127,21 +127,6 @@ func (a *Agent) health() Health {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return Health{a.cfg.Host, a.instance, a.log.nextNumber()}
-}
-
-func (a *Agent) handleLog(w http.ResponseWriter, r *http.Request) error {
-	n, err := a.node(r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	data, err := readLog(n.logPath(), maxLog)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(data) //nolint:gosec // plain text; a client that went away needs no answer
-	return nil
 }
 
 // hear notes when a controller asked last. It sees the requests that the API lets through; Prometheus is no

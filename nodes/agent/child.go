@@ -38,11 +38,10 @@ type child struct {
 	events     *eventLog
 	orders     *orders
 
-	pausing sync.Mutex // held while a pause waits for its point
-	mu      sync.Mutex
-	reaped  bool
-	paused  bool
-	waits   *pointWait // of the pause that waits; nil if none does
+	mu     sync.Mutex
+	reaped bool
+	paused bool
+	waits  *pointWait // of the pause that waits; nil if none does
 	// resumes counts how often the agent let it go on.
 	resumes int
 	// suspended: it stands still, and no controller asked for that.
@@ -125,7 +124,7 @@ func (n *node) startChild(config string, command role.Command) (*child, error) {
 	c := &child{
 		host: a.cfg.Host, name: n.name, cmd: cmd, spreads: command.Spreads, points: n.role.Points,
 		clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, logPath: n.logPath(), events: a.eventLog(),
-		orders: &orders{out: f.stdin, waiting: map[uint64]chan process.Answer{}},
+		orders: &orders{out: f.stdin, answers: make(chan process.Answer, 16)},
 		ready:  make(chan struct{}), gone: make(chan struct{}),
 	}
 	asked := clock.Mono()
@@ -400,36 +399,21 @@ func exitWord(state *os.ProcessState) string {
 	return ""
 }
 
-// maxLog is how much of a node's output is shown: the newest.
-const maxLog = 2 << 20
-
 // readLog is the end of a node's output; nothing of a node that was never started.
-func readLog(path string, most int64) ([]byte, error) {
+func readLog(path string, most int64) (text []byte, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read node log: %w", err)
+	if err == nil {
+		defer func() { _ = f.Close() }()                // nothing was written
+		_, _ = f.Seek(-most, io.SeekEnd)                // one that is shorter is read from its begin
+		text, err = io.ReadAll(io.LimitReader(f, most)) // it may still grow
 	}
-	defer func() { _ = f.Close() }() // nothing was written
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		_, _ = f.Seek(-most, io.SeekEnd) // a file that was opened for reading can seek
-	}
-	text, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
 		return nil, fmt.Errorf("read node log: %w", err)
 	}
 	return text, nil
-}
-
-// tailOf is the end of a log for an error message.
-func tailOf(path string) string {
-	lines := lastLines(path)
-	if len(lines) == 0 {
-		return "its log is empty"
-	}
-	return "the end of its log:\n" + strings.Join(lines, "\n")
 }
 
 // lastLines is the end of a log: whole lines, a screen at most. One that cannot be read has none.

@@ -122,9 +122,9 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeStatus, error) {
 
 // Log is the end of a node's output, two megabytes at most.
 func (c *Client) Log(ctx context.Context, node string) (string, error) {
-	var text []byte
+	var text string
 	err := c.Call(ctx, http.MethodGet, nodePath(node, "log"), nil, &text)
-	return string(text), err
+	return text, err
 }
 
 func nodePath(node, verb string) string { return "/v1/nodes/" + url.PathEscape(node) + "/" + verb }
@@ -185,7 +185,8 @@ type Follower struct {
 func (c *Client) Follow(ctx context.Context, handle func(history.Event) error) *Follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &Follower{
-		client: c, handle: handle, cancel: cancel, done: make(chan struct{}), decoder: history.NewDecoder(), heardNS: clock.Mono(),
+		client: c, handle: handle, cancel: cancel, done: make(chan struct{}),
+		decoder: history.NewDecoder(), heardNS: clock.Mono(),
 	}
 	go f.run(ctx)
 	return f

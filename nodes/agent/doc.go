@@ -40,7 +40,7 @@
 //	POST /v1/nodes/{name}/kill       (also resume, stop)
 //	GET  /v1/nodes/{name}/clock      {offset_ns, rate}; to set it POST the same
 //	GET  /v1/nodes/{name}/disk       {delay_ns, full, hit, done, least_ns}; to set it POST {delay_ns, full}
-//	GET  /v1/nodes/{name}/log        text
+//	GET  /v1/nodes/{name}/log        a string
 //	GET  /v1/events?from=N           JSON lines from event N on, after 1 s at most. With &instance=I the agent forgets those before
 //	POST /v1/reset                   removes every node and forgets the events
 //

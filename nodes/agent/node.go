@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -92,6 +92,14 @@ func (n *node) releasePorts() {
 func (n *node) dataDir() string { return filepath.Join(n.dir, "data") }
 func (n *node) logPath() string { return filepath.Join(n.dir, "log") }
 
+// maxLog is how much of a node's output is shown: the newest.
+const maxLog = 2 << 20
+
+func (n *node) log(context.Context) (string, error) {
+	text, err := readLog(n.logPath(), maxLog)
+	return strings.ToValidUTF8(string(text), "\uFFFD"), err
+}
+
 func (n *node) current() *child {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,7 +145,6 @@ func (n *node) lock() error {
 }
 
 // start starts a node with an empty data directory and returns when it is ready.
-// Starting one that already runs with the same settings waits for it only.
 // Only a node's first start since it was reserved founds a service of servers (process.Config.First):
 // after a stop of all raft servers, reset the agents before they start anew, or the service is never founded.
 func (n *node) start(ctx context.Context, spec NodeSpec) error {
@@ -145,19 +152,18 @@ func (n *node) start(ctx context.Context, spec NodeSpec) error {
 	if err != nil {
 		return err
 	}
-	c := n.running()
-	spawned := c == nil
-	if spawned {
+	var c *child
+	if n.running() == nil {
 		n.spec = spec
 		c, err = n.spawn(true)
-	} else if !bytes.Equal(n.spec.Settings, spec.Settings) {
-		err = fmt.Errorf("node %s runs with other settings: stop it first: %w", n.name, httpapi.ErrConflict)
+	} else {
+		err = fmt.Errorf("node %s runs: stop it first: %w", n.name, httpapi.ErrConflict)
 	}
 	n.op.Unlock()
 	if err != nil {
 		return err
 	}
-	return n.awaitReady(ctx, c, spawned)
+	return n.awaitReady(ctx, c)
 }
 
 // restart kills a node if it runs, and after the delay starts it again on the same
@@ -189,7 +195,7 @@ func (n *node) restart(ctx context.Context, options RestartOptions) error {
 	if err != nil {
 		return err
 	}
-	return n.awaitReady(ctx, c, true)
+	return n.awaitReady(ctx, c)
 }
 
 // spawn starts the next incarnation. The caller has locked the node.
@@ -247,9 +253,9 @@ func (n *node) writeConfig() (path string, err error) {
 	return path, nil
 }
 
-// awaitReady returns when the incarnation is ready. Otherwise the error shows the end of its log, and the
-// call that spawned it kills it.
-func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
+// awaitReady returns when the incarnation is ready. Otherwise it is killed, and the error shows the end of
+// its log.
+func (n *node) awaitReady(ctx context.Context, c *child) error {
 	ctx, cancel := context.WithTimeout(ctx, n.agent.cfg.StartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(n.agent.ctx, cancel) //nolint:contextcheck // the agent's end ends the wait too
@@ -266,11 +272,13 @@ func (n *node) awaitReady(ctx context.Context, c *child, spawned bool) error {
 	case <-ctx.Done():
 		cause = fmt.Errorf("it was not ready within %s: %w: %w", n.agent.cfg.StartTimeout, ErrLate, ctx.Err())
 	}
-	if spawned {
-		c.end("killed", syscall.SIGKILL)
-		<-c.gone
+	c.end("killed", syscall.SIGKILL)
+	<-c.gone
+	said := "its log is empty"
+	if lines := lastLines(n.logPath()); len(lines) > 0 {
+		said = "the end of its log:\n" + strings.Join(lines, "\n")
 	}
-	return fmt.Errorf("start %s: %w: %w; %s", n.name, cause, ErrStart, tailOf(n.logPath()))
+	return fmt.Errorf("start %s: %w: %w; %s", n.name, cause, ErrStart, said)
 }
 
 // kill kills the live incarnation, if there is one, and waits until it is gone.

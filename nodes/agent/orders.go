@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"locklab/internal/httpapi"
-	"locklab/internal/signals"
 	"locklab/internal/strictjson"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
@@ -23,44 +22,42 @@ import (
 // gone, if it takes longer.
 const answerTime = time.Second
 
-// orders are those to one incarnation of a node: see [process.Order].
+// orders are those to one incarnation of a node, one at a time: see [process.Order].
 type orders struct {
 	mu      sync.Mutex
 	out     io.Writer
 	number  uint64
-	waiting map[uint64]chan process.Answer
+	answers chan process.Answer
 }
 
 // ask sends an order and waits for its answer.
 func (o *orders) ask(ctx context.Context, order process.Order) (process.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	answered := make(chan process.Answer, 1)
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.number++
 	order.Number = o.number
-	o.waiting[order.Number] = answered
 	text, err := json.Marshal(order)
 	if err == nil {
 		_, err = o.out.Write(append(text, '\n')) // orders are few and short: a pipe holds them
 	}
-	o.mu.Unlock()
-	defer func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		delete(o.waiting, order.Number)
-	}()
 	if err != nil {
 		return process.Answer{}, fmt.Errorf("send an order: %w", err)
 	}
-	select {
-	case a := <-answered:
-		if a.Error != "" {
-			return a, fmt.Errorf("it refuses: %s: %w", a.Error, httpapi.ErrInvalid)
+	for {
+		select {
+		case a := <-o.answers:
+			switch {
+			case a.Number != order.Number: // too late for an order before
+			case a.Error != "":
+				return a, fmt.Errorf("it refuses: %s: %w", a.Error, httpapi.ErrInvalid)
+			default:
+				return a, nil
+			}
+		case <-ctx.Done():
+			return process.Answer{}, fmt.Errorf("it does not answer: %w", ctx.Err())
 		}
-		return a, nil
-	case <-ctx.Done():
-		return process.Answer{}, fmt.Errorf("it does not answer: %w", ctx.Err())
 	}
 }
 
@@ -72,12 +69,10 @@ func (o *orders) read(from io.Reader) {
 		if strictjson.Decode(lines.Bytes(), &a) != nil {
 			continue // no answer: the order goes on waiting for its own
 		}
-		o.mu.Lock()
-		if waits := o.waiting[a.Number]; waits != nil {
-			delete(o.waiting, a.Number)
-			waits <- a // never blocks: one answer into a buffer of one
+		select {
+		case o.answers <- a:
+		default: // nothing waits for so many
 		}
-		o.mu.Unlock()
 	}
 	_, _ = io.Copy(io.Discard, from) // after a line that is too long
 }
@@ -95,63 +90,48 @@ type pointWait struct {
 
 // pauseAt stops a node when it next comes to a point of its work, and returns once it stands
 // still there. One that does not come to it in the time goes on.
-func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) (err error) {
+func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) error {
 	if !c.points || !slices.Contains(points(), point) {
 		return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w",
 			c.name, point, points(), httpapi.ErrInvalid)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("pause %s at %s: %w", c.name, point, err)
-		}
-	}()
-	if !c.pausing.TryLock() {
-		return fmt.Errorf("it is to stop at another point: %w", httpapi.ErrConflict)
-	}
-	defer c.pausing.Unlock()
 	w := &pointWait{clock.Mono(), make(chan struct{})}
-	if c.mu.Lock(); c.paused {
+	err := c.comesTo(w, process.PauseAt{Point: point, Within: within})
+	if err == nil && ctx.Err() != nil { // the controller has gone, and may have resumed it before it stopped
+		err = errors.Join(ctx.Err(), c.resume())
+	}
+	if err != nil {
+		return fmt.Errorf("pause %s at %s: %w", c.name, point, err)
+	}
+	return nil
+}
+
+// comesTo returns nil once the process stands still at the point.
+func (c *child) comesTo(w *pointWait, at process.PauseAt) error {
+	c.mu.Lock()
+	if c.paused || c.waits != nil {
 		c.mu.Unlock()
-		return fmt.Errorf("it stands still: %w", httpapi.ErrConflict)
+		return fmt.Errorf("it stands still, or is to stop at another point: %w", httpapi.ErrConflict)
 	}
 	c.waits = w
 	c.mu.Unlock()
-
-	_, err = c.orders.ask(ctx, process.Order{PauseAt: &point}) // which it may stop before it answers
-	if err == nil {
-		err = w.wait(ctx, within, c.gone)
-	}
-	// The node answers none of this while it is about to stop.
-	if !signals.Closed(w.stopped) && !signals.Closed(c.gone) {
-		if _, silent := c.orders.ask(context.WithoutCancel(ctx), process.Order{PauseAt: new("")}); silent != nil {
-			clock.Await(clock.System(), answerTime, w.stopped)
-		}
-	}
-	c.mu.Lock()
-	c.waits = nil
-	c.mu.Unlock()
-	switch {
-	case !signals.Closed(w.stopped):
-		return err
-	case ctx.Err() != nil: // the controller has gone, and may have resumed it before it stopped
-		return errors.Join(ctx.Err(), c.resume())
-	default:
-		return nil
-	}
-}
-
-// wait returns nil once the process stands still.
-func (w *pointWait) wait(ctx context.Context, within time.Duration, gone <-chan struct{}) error {
-	timer := clock.System().NewTimer(within)
+	defer func() {
+		c.mu.Lock()
+		c.waits = nil
+		c.mu.Unlock()
+	}()
+	_, err := c.orders.ask(context.Background(), process.Order{PauseAt: &at})
+	timer := clock.System().NewTimer(at.Within + answerTime) // by then the node does not stop any more
 	defer timer.Stop()
 	select {
-	case <-w.stopped:
+	case <-w.stopped: // perhaps before it answered
 		return nil
-	case <-gone:
+	case <-c.gone:
 		return fmt.Errorf("%w: %w", errEnded, httpapi.ErrConflict)
 	case <-timer.C():
-		return fmt.Errorf("it did not come to that within %v: %w", within, httpapi.ErrConflict)
-	case <-ctx.Done():
-		return ctx.Err()
+		if err == nil {
+			err = fmt.Errorf("it did not come to that within %v: %w", at.Within, httpapi.ErrConflict)
+		}
+		return err
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -13,6 +14,7 @@ import (
 	"locklab/internal/metrics"
 	"locklab/internal/strictjson"
 	"locklab/locks/clock"
+	"locklab/workloads/history"
 )
 
 // Order is what an agent wants of a node that runs, a line of JSON on its standard input.
@@ -22,9 +24,8 @@ type Order struct {
 	Number uint64 `json:"number"`
 	// Clock makes the node's clock wrong.
 	Clock *Skew `json:"clock,omitzero"`
-	// PauseAt has the process stop itself when it next passes the point, see [Points]; ""
-	// takes that back.
-	PauseAt *string `json:"pause_at,omitzero"`
+	// PauseAt has the process stop itself when it next passes a point.
+	PauseAt *PauseAt `json:"pause_at,omitzero"`
 	// Metrics asks for what [Node.Metrics] gathers.
 	Metrics bool `json:"metrics,omitzero"`
 }
@@ -33,6 +34,12 @@ type Order struct {
 type Skew struct {
 	Offset time.Duration `json:"offset_ns,format:nano"`
 	Rate   float64       `json:"rate"` // 1 is right
+}
+
+// PauseAt is a point, see [Points], and the time in which the process must come to it.
+type PauseAt struct {
+	Point  string        `json:"point"`
+	Within time.Duration `json:"within_ns,format:nano"`
 }
 
 // Answer says that an order was carried out, or why not.
@@ -123,4 +130,38 @@ func (n *Node) now(ctx context.Context) (time.Time, error) {
 		return (*server).Now(ctx)
 	}
 	return clock.Wall(n.Clock), nil
+}
+
+// Points are the places in a node's work at which it can be made to stop: see
+// [history.KindPoint]. A nil one never stops.
+type Points struct {
+	armed    atomic.Pointer[PauseAt]
+	recorder history.Recorder
+	stop     func() // returns when the process goes on again
+}
+
+// NewPoints records to the recorder that a point was passed, and then stops.
+func NewPoints(recorder history.Recorder, stop func()) *Points {
+	return &Points{recorder: recorder, stop: stop}
+}
+
+// arm has the next pass of the point within a time stop the process.
+func (p *Points) arm(at PauseAt) {
+	p.armed.Store(&at)
+	time.AfterFunc(at.Within, func() { p.armed.CompareAndSwap(&at, nil) }) //nolint:forbidigo // faults break n.Clock
+}
+
+// Pass says that a client of the lock of that resource has come to a point of its work. If
+// the process is to stop there, the whole of it does before Pass returns, with the event on
+// record.
+func (p *Points) Pass(point, resource string) {
+	if p == nil {
+		return
+	}
+	armed := p.armed.Load()
+	if armed == nil || armed.Point != point || !p.armed.CompareAndSwap(armed, nil) {
+		return
+	}
+	history.Commit(p.recorder, history.Event{Kind: history.KindPoint, State: point, Resource: resource})
+	p.stop()
 }

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"locklab/internal/metrics"
 	"locklab/internal/must"
 	"locklab/locks/clock"
+	"locklab/locks/locktest"
 	"locklab/workloads/history"
 )
 
@@ -75,14 +74,14 @@ func TestOrders(t *testing.T) {
 		t.Errorf("its metrics: %+v", a)
 	}
 	pass(history.PointGranted)
-	ask(`{"number":4,"pause_at":"granted"}`)
+	ask(`{"number":4,"pause_at":{"point":"granted","within_ns":60000000000}}`)
 	pass(history.PointAcquiring, history.PointReleasing)
 	if stops != 0 {
 		t.Error("it stopped elsewhere")
 	}
 	pass(history.PointGranted, history.PointGranted)
-	ask(`{"number":5,"pause_at":"releasing"}`)
-	ask(`{"number":6,"pause_at":""}`)
+	ask(`{"number":5,"pause_at":{"point":"releasing","within_ns":1}}`)
+	locktest.Eventually(t, "its time is over", func() bool { return n.Points.armed.Load() == nil })
 	pass(history.PointReleasing)
 	if stops != 1 {
 		t.Errorf("it stopped %d times, want once", stops)
@@ -110,37 +109,11 @@ func TestPointsAreOnRecordBeforeTheStop(t *testing.T) {
 	recorder := NewRecorder(&events, "h", "m1")
 	var atStop []byte
 	p := NewPoints(recorder, func() { atStop = slices.Clone(events.Bytes()) })
-	p.arm(history.PointAcquiring)
+	p.arm(PauseAt{history.PointAcquiring, time.Minute})
 	p.Pass(history.PointAcquiring, "r1")
 	if got := decodeLines(t, atStop); len(got) != 1 || got[0].State != history.PointAcquiring {
 		t.Errorf("%s", atStop)
 	}
-	must.Do(t, recorder.Close())
-}
-
-// TestDisarmingWaitsForWhoIsAtThePoint: whoever is told that the point was taken back can rely
-// on it that no stop comes after that.
-func TestDisarmingWaitsForWhoIsAtThePoint(t *testing.T) {
-	recorder := NewRecorder(io.Discard, "h", "m1")
-	atStop, goOn := make(chan struct{}), make(chan struct{})
-	var stopped atomic.Bool
-	p := NewPoints(recorder, func() { close(atStop); <-goOn; stopped.Store(true) })
-	p.arm(history.PointGranted)
-	var passing sync.WaitGroup
-	passing.Go(func() { p.Pass(history.PointGranted, "r1") })
-	<-atStop
-	passing.Go(func() {
-		p.arm("")
-		if !stopped.Load() {
-			t.Error("it was taken back before the stop was over")
-		}
-	})
-	if p.mu.TryLock() {
-		t.Error("a point can be taken back while somebody stops at it")
-		p.mu.Unlock()
-	}
-	close(goOn)
-	passing.Wait()
 	must.Do(t, recorder.Close())
 }
 

@@ -1,6 +1,9 @@
 package topology
 
 import (
+	"embed"
+	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,6 +12,43 @@ import (
 	"locklab/internal/strictyaml"
 	"locklab/nodes/role"
 )
+
+// ErrInvalid is wrapped by every error about a topology that cannot be used.
+var ErrInvalid = errors.New("topology: invalid")
+
+//go:embed builtin/*.yaml
+var builtin embed.FS
+
+func files() strictyaml.Files {
+	return strictyaml.Files{What: "topology", Builtin: builtin, Invalid: ErrInvalid}
+}
+
+// Names lists the names of the built-in topologies, sorted.
+func Names() []string { return files().Names() }
+
+// Load reads and checks a topology: a built-in one by its name, or a file by its
+// path. Its nodes have the roles that are given, or any if none are. Errors wrap
+// [ErrInvalid] and name the file, the line and the field.
+func Load(nameOrPath string, roles ...string) (*Topology, error) {
+	file, text, err := files().Read(nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(file, text, roles...)
+}
+
+// List returns the built-in topologies, sorted by name.
+func List() ([]*Topology, error) {
+	var all []*Topology
+	for _, name := range Names() {
+		t, err := Load(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
 
 // Parse checks the YAML text of a topology as [Load] does; file is what errors call it.
 func Parse(file string, data []byte, roles ...string) (*Topology, error) {
@@ -77,7 +117,9 @@ func (t *Topology) readHosts(n strictyaml.Node, roles []string) {
 	hosts, nodes, agents := names{}, names{}, map[string]bool{}
 	for _, h := range n.Some("at least one host with a master") {
 		f := h.Fields("name", "zone", "agent", "nodes")
-		host := Host{Name: hosts.read(f.Get("name"), "host"), Zone: f.Get("zone").Text(), Agent: readAgent(f.Get("agent"), agents)}
+		host := Host{
+			Name: hosts.read(f.Get("name"), "host"), Zone: f.Get("zone").Text(), Agent: readAgent(f.Get("agent"), agents),
+		}
 		if !slices.Contains(t.shorts(), host.Zone) {
 			f.Get("zone").Fail("%q is not the short name of a zone: want one of %s", host.Zone, strings.Join(t.shorts(), ", "))
 		}
@@ -171,4 +213,24 @@ func (t *Topology) shorts() []string {
 		all = append(all, z.Short)
 	}
 	return all
+}
+
+// hostMark stands for a host's name in the URL that [Topology.WithAgents] takes.
+const hostMark = "{host}"
+
+// WithAgents is the topology with a running agent for every host that names none:
+// at a URL such as http://{host}:7500, in which {host} stands for its name.
+func (t *Topology) WithAgents(url string) (*Topology, error) {
+	if host, ok := agentHost(strings.ReplaceAll(url, hostMark, "host")); !ok || !strings.Contains(host, "host") {
+		return nil, fmt.Errorf("%q is not the address of every host's agent: want one such as http://%s:7500: %w",
+			url, hostMark, ErrInvalid)
+	}
+	with := *t
+	with.Hosts = slices.Clone(t.Hosts)
+	for i, h := range with.Hosts {
+		if h.Agent == "" {
+			with.Hosts[i].Agent = strings.ReplaceAll(url, hostMark, h.Name)
+		}
+	}
+	return &with, nil
 }

@@ -1,3 +1,11 @@
+// Package topology describes where everything runs: zones, the hosts in each, the
+// nodes on each host, and the base latency inside and between zones.
+//
+// A topology is YAML, either built in ([List], such as seoul-2az) or a file that
+// [Load] is given the path of; chaos/README.md has a complete one. Names are lower-case letters, digits
+// and dashes. Round trips are what a request and its answer take together; one way is half of it, and so is
+// its jitter. Everything wrong with a file is reported with its file, line and field, and
+// what would be right there.
 package topology
 
 import (
@@ -14,7 +22,7 @@ type Topology struct {
 	Zones   []Zone
 	Hosts   []Host
 	Latency Latency
-	Without map[string]string // why it has no node of a role, for who asks for one; nil for no reasons
+	Without map[string]string // why it has no node of a role, by the role; nil for no reasons
 }
 
 // Zone is an availability zone.
@@ -69,8 +77,7 @@ type Placed struct {
 }
 
 // Nodes lists all nodes with their places, in order of appearance.
-func (t *Topology) Nodes() []Placed {
-	var all []Placed
+func (t *Topology) Nodes() (all []Placed) {
 	for _, h := range t.Hosts {
 		for _, n := range h.Nodes {
 			all = append(all, Placed{Node: n, Host: h.Name, Zone: h.Zone})
@@ -85,35 +92,30 @@ func (t *Topology) NodesOf(roles ...string) []Placed {
 }
 
 // Node finds a node by name.
-func (t *Topology) Node(name string) (Placed, bool) {
-	all := t.Nodes()
-	if i := slices.IndexFunc(all, func(p Placed) bool { return p.Name == name }); i >= 0 {
-		return all[i], true
+func (t *Topology) Node(name string) (found Placed, ok bool) {
+	for _, p := range t.Nodes() {
+		if p.Name == name {
+			return p, true
+		}
 	}
 	return Placed{}, false
 }
 
 // Host finds a host by name.
-func (t *Topology) Host(name string) (Host, bool) {
-	if i := slices.IndexFunc(t.Hosts, func(h Host) bool { return h.Name == name }); i >= 0 {
-		return t.Hosts[i], true
+func (t *Topology) Host(name string) (found Host, ok bool) {
+	for _, h := range t.Hosts {
+		if h.Name == name {
+			return h, true
+		}
 	}
 	return Host{}, false
 }
 
 // HostsOf lists the hosts that carry a node of one of the roles.
 func (t *Topology) HostsOf(roles ...string) []Host {
-	return slices.DeleteFunc(slices.Clone(t.Hosts), func(h Host) bool { return !h.carries(roles) })
-}
-
-func (h Host) carries(roles []string) bool {
-	return slices.ContainsFunc(h.Nodes, func(n Node) bool { return slices.Contains(roles, n.Role) })
-}
-
-// ZoneOf is the short name of a host's zone, "" if there is no such host.
-func (t *Topology) ZoneOf(host string) string {
-	h, _ := t.Host(host)
-	return h.Zone
+	return slices.DeleteFunc(slices.Clone(t.Hosts), func(h Host) bool {
+		return !slices.ContainsFunc(h.Nodes, func(n Node) bool { return slices.Contains(roles, n.Role) })
+	})
 }
 
 // Rank is the place of a master among the masters, in order of appearance: 0 is
@@ -129,7 +131,22 @@ func (t *Topology) Between(host, other string) RTT {
 	if host == other {
 		return RTT{}
 	}
-	return t.BetweenZones(t.ZoneOf(host), t.ZoneOf(other))
+	a, _ := t.Host(host)
+	b, _ := t.Host(other)
+	return t.BetweenZones(a.Zone, b.Zone)
+}
+
+// BetweenZones is the base round trip between hosts of two zones, by their short names, or of one.
+func (t *Topology) BetweenZones(a, b string) RTT {
+	if a == b {
+		return t.Latency.Inside
+	}
+	for _, p := range t.Latency.Pairs {
+		if p.Zones == [2]string{a, b} || p.Zones == [2]string{b, a} {
+			return p.RTT
+		}
+	}
+	return t.Latency.Between
 }
 
 // RoundTrip is the longest base round trip between two hosts.
@@ -151,31 +168,10 @@ func (t *Topology) Limit(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * t.Second().Seconds()).Round(time.Millisecond)
 }
 
-// BetweenZones is the base round trip between hosts of two zones, by their short names, or of one.
-func (t *Topology) BetweenZones(a, b string) RTT { return t.Latency.zones(a, b) }
-
-func (l Latency) zones(a, b string) RTT {
-	if a == b {
-		return l.Inside
-	}
-	for _, p := range l.Pairs {
-		if p.Zones == [2]string{a, b} || p.Zones == [2]string{b, a} {
-			return p.RTT
-		}
-	}
-	return l.Between
-}
-
 // Subset is the topology with only the nodes of the given roles and only the
 // hosts that carry one. Zones and latency stay as they are.
 func (t *Topology) Subset(roles ...string) *Topology {
-	s := *t
-	s.Hosts = nil
-	for _, h := range t.HostsOf(roles...) {
-		h.Nodes = slices.DeleteFunc(slices.Clone(h.Nodes), func(n Node) bool { return !slices.Contains(roles, n.Role) })
-		s.Hosts = append(s.Hosts, h)
-	}
-	return &s
+	return t.keeping(func(n Node) bool { return slices.Contains(roles, n.Role) })
 }
 
 // Reduced is the topology with only so many nodes of a role, from one zone after the other,
@@ -188,12 +184,16 @@ func (t *Topology) Reduced(role string, nodes int) *Topology {
 	}
 	slices.SortStableFunc(all, func(a, b Placed) int { return place[a.Name] - place[b.Name] })
 	kept := all[:min(nodes, len(all))]
+	return t.keeping(func(n Node) bool {
+		return n.Role != role || slices.ContainsFunc(kept, func(p Placed) bool { return p.Name == n.Name })
+	})
+}
+
+func (t *Topology) keeping(keep func(Node) bool) *Topology {
 	s := *t
 	s.Hosts = nil
 	for _, h := range t.Hosts {
-		h.Nodes = slices.DeleteFunc(slices.Clone(h.Nodes), func(n Node) bool {
-			return n.Role == role && !slices.ContainsFunc(kept, func(p Placed) bool { return p.Name == n.Name })
-		})
+		h.Nodes = slices.DeleteFunc(slices.Clone(h.Nodes), func(n Node) bool { return !keep(n) })
 		if len(h.Nodes) > 0 {
 			s.Hosts = append(s.Hosts, h)
 		}

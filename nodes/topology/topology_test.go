@@ -61,9 +61,6 @@ func TestBuiltins(t *testing.T) {
 
 func TestQuestions(t *testing.T) {
 	topo := load(t, "seoul-2az")
-	if got := topo.ZoneOf("redis-c-2"); got != "c" {
-		t.Errorf("zone of redis-c-2 = %q", got)
-	}
 	if rank, ok := topo.Rank("master-c"); rank != 1 || !ok {
 		t.Errorf("rank of master-c = %d, %t", rank, ok)
 	}
@@ -251,6 +248,27 @@ func TestWithout(t *testing.T) {
 	for why, roles := range map[string][]string{"": {"master", "etcd"}, "no package": {"master"}} {
 		if _, err := topology.Parse("t.yaml", []byte(strings.Replace(text, "%s", why, 1)), roles...); !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), "t.yaml:6: without.etcd: ") {
 			t.Errorf("%q of %q: %v", why, roles, err)
+		}
+	}
+}
+
+func TestWithAgents(t *testing.T) {
+	local := load(t, "seoul-2az")
+	local.Hosts[1].Agent = "http://10.0.0.1:1"
+	away, err := local.WithAgents("http://{host}.control:7500")
+	must.Do(t, err)
+	if got, want := away.Hosts[0].Agent, "http://master-a.control:7500"; got != want {
+		t.Errorf("the agent of master-a is %q, want %q", got, want)
+	}
+	if got, want := away.Hosts[1].Agent, "http://10.0.0.1:1"; got != want {
+		t.Errorf("an agent that was named became %q, want %q", got, want)
+	}
+	if local.Hosts[0].Agent != "" {
+		t.Error("the original was changed")
+	}
+	for _, bad := range []string{"", "http://agent:7500", "{host}:7500", "ftp://{host}", "http://u:p@{host}:1", "http://{host}/path"} {
+		if _, err := local.WithAgents(bad); !errors.Is(err, topology.ErrInvalid) {
+			t.Errorf("%q: want ErrInvalid, got %v", bad, err)
 		}
 	}
 }
