@@ -80,12 +80,12 @@ func arrivals() loadgen.Pacer { return loadgen.Poisson(10_000, 1) }
 func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
 	var mu sync.Mutex
 	var late []time.Duration
-	err := loadgen.Open(ctx, loadgen.Config{Pacer: arrivals(), Duration: d}, func(_ context.Context, op loadgen.Op) {
+	loadgen.Open(ctx, loadgen.Config{Duration: d}, arrivals(), func(_ context.Context, op loadgen.Op) {
 		mu.Lock()
 		defer mu.Unlock()
 		late = append(late, time.Duration(op.SentNS-op.IntendedNS))
 	})
-	return p99(late), cmp.Or(err, ctx.Err())
+	return p99(late), ctx.Err()
 }
 
 // bareLateness is the same of one thread that only sleeps: what this machine allows.

@@ -76,7 +76,7 @@ func servePage(ctx context.Context, listener net.Listener, info live.Info, asked
 		board.Show(shown)
 		endServe() // once every viewer was told
 	})
-	all.Go(func() { serveErr = httpapi.Serve(served, listener, handler, nil, slog.New(slog.DiscardHandler)) })
+	all.Go(func() { serveErr = httpapi.Serve(served, listener, handler, slog.New(slog.DiscardHandler)) })
 	return livePage{board, func() error {
 		endShow()
 		all.Wait()

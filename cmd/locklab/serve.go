@@ -33,7 +33,7 @@ func serveReports(ctx context.Context, addr, dir string, stderr io.Writer) error
 		return err
 	}
 	fmt.Fprintf(stderr, "locklab: reports below %s at http://%s\n", dir, listener.Addr())
-	if err := httpapi.Serve(ctx, listener, reportPages(dir), nil, slog.New(slog.DiscardHandler)); err != nil {
+	if err := httpapi.Serve(ctx, listener, reportPages(dir), slog.New(slog.DiscardHandler)); err != nil {
 		return fmt.Errorf("--serve %s: %w", addr, err)
 	}
 	return nil

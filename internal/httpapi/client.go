@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"locklab/internal/strictjson"
+	"locklab/internal/tracing"
 )
 
 // ClientConfig is usable as its zero value.
@@ -26,11 +27,6 @@ type ClientConfig struct {
 	// Timeout bounds each Call; 0 does not.
 	Timeout time.Duration
 	Kinds   []Kind // the API's own
-	// Conns bounds the connections; 0 does not, and keeps 8 that are idle.
-	Conns int
-	// Trace gives the value of the header Traceparent for a request, "" for none; nil is
-	// never one.
-	Trace func(context.Context) string
 	// Repeatable says that any request may be repeated without a second effect: one
 	// that met a dead connection is.
 	Repeatable bool
@@ -42,41 +38,24 @@ type ClientConfig struct {
 type Client struct {
 	ClientConfig
 	url       string
-	header    http.Header // of every request; the transport only reads it
 	transport *http.Transport
 }
 
 const (
-	dialTimeout = 2 * time.Second // ends dials that nobody waits for any more
+	dialTimeout = 2 * time.Second // ends dials whose request was given up
 	answerBytes = 16 << 20        // of an answer: logs, and listings, are the longest
 )
 
 // NewClient calls the API at a URL such as http://127.0.0.1:7500. No proxy comes between.
 func NewClient(url string, config ClientConfig) *Client {
-	c := &Client{
-		ClientConfig: config, url: strings.TrimSuffix(url, "/"),
-		header: http.Header{"Content-Type": {"application/json"}},
-	}
-	if config.Token != "" {
-		c.header.Set("Authorization", "Bearer "+config.Token)
-	}
-	if config.Repeatable {
-		c.header["Idempotency-Key"] = nil // tells the transport, and is not sent
-	}
-	idle := config.Conns
-	if idle == 0 {
-		idle = 8
-	}
-	c.transport = &http.Transport{
+	return &Client{ClientConfig: config, url: strings.TrimSuffix(url, "/"), transport: &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		DisableCompression:  true,
-		MaxIdleConnsPerHost: idle,
-		MaxConnsPerHost:     config.Conns,
+		MaxIdleConnsPerHost: 512,                         // players come in bursts
 		IdleConnTimeout:     headerTimeout - time.Second, // the server cuts one that was never used after headerTimeout
 		ReadBufferSize:      2 << 10,
 		WriteBufferSize:     2 << 10,
-	}
-	return c
+	}}
 }
 
 // Close frees the client's connections.
@@ -98,22 +77,16 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 		return err
 	}
 	defer func() { _ = response.Body.Close() }() // it was read to its end, or is given up
-	if response.StatusCode == http.StatusNoContent {
-		return nil
-	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytes))
-	if err != nil {
+	switch raw, isRaw := out.(*[]byte); {
+	case err != nil:
 		return c.Unreachable(err)
-	}
-	switch out := out.(type) {
-	case nil:
-		return nil
-	case *[]byte:
-		*out = text
-		return nil
-	}
-	if err := strictjson.DecodeOpen(text, out); err != nil {
-		return fmt.Errorf("call %s: %s %s: answer is not what was expected: %w", c, method, path, err)
+	case isRaw:
+		*raw = text
+	case out != nil && response.StatusCode != http.StatusNoContent:
+		if err := strictjson.DecodeOpen(text, out); err != nil {
+			return fmt.Errorf("call %s: %s %s: answer is not what was expected: %w", c, method, path, err)
+		}
 	}
 	return nil
 }
@@ -137,24 +110,24 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	if err := ctx.Err(); err != nil {
 		return nil, c.Unreachable(fmt.Errorf("%w: %w", ErrNotSent, err))
 	}
-	var body io.Reader
+	var body []byte
+	var err error
 	if in != nil {
-		text, err := json.Marshal(in)
-		if err != nil {
-			return nil, fmt.Errorf("call %s: encode request: %w: %w: %w", c, ErrNotSent, err, ErrInvalid)
-		}
-		body = bytes.NewReader(text)
+		body, err = json.Marshal(in)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
-	if err != nil {
+	request, invalid := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
+	if err := errors.Join(err, invalid); err != nil {
 		return nil, fmt.Errorf("call %s: %w: %w: %w", c, ErrNotSent, err, ErrInvalid)
 	}
-	request.Header = c.header
-	if c.Trace != nil {
-		if parent := c.Trace(ctx); parent != "" {
-			request.Header = c.header.Clone()
-			request.Header.Set("Traceparent", parent)
-		}
+	request.Header.Set("Content-Type", "application/json")
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if c.Repeatable {
+		request.Header["Idempotency-Key"] = nil // tells the transport, and is not sent
+	}
+	if parent := tracing.Parent(ctx); parent != "" {
+		request.Header.Set(tracing.Header, parent)
 	}
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {
@@ -166,25 +139,20 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	if response.StatusCode/100 == 2 {
 		return response, nil
 	}
-	defer func() { _ = response.Body.Close() }() // what is refused is said shortly
+	defer func() { _ = response.Body.Close() }() // a refusal is short
 	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	if err != nil {
 		return nil, c.Unreachable(err)
 	}
-	return nil, c.refusal(method+" "+path, response.StatusCode, text)
-}
-
-func (c *Client) refusal(what string, status int, text []byte) error {
 	var answer struct {
 		Error Error `json:"error"`
 	}
 	if err := strictjson.DecodeOpen(text, &answer); err != nil || answer.Error.Kind == "" {
-		answer.Error = Error{Message: fmt.Sprintf("%s: %s", what, strings.TrimSpace(string(text)))}
+		answer.Error = Error{Message: fmt.Sprintf("%s %s: %s", method, path, strings.TrimSpace(string(text)))}
 	}
-	e := &answer.Error
-	e.Status, e.From, e.Body = status, c.String(), text
-	e.identify(c.Kinds)
-	return e
+	answer.Error.Status, answer.Error.from = response.StatusCode, c.String()
+	answer.Error.identify(c.Kinds)
+	return nil, &answer.Error
 }
 
 // Unreachable is the error of a call, or of an answer that broke off.

@@ -52,21 +52,22 @@ func withCommon(own []Kind) []Kind {
 type Error struct {
 	Kind    string `json:"kind"` // one word
 	Message string `json:"message"`
+	// Outcome is "failed" or "unknown" where the request may have had an effect in spite of the error.
+	Outcome string `json:"outcome,omitzero"`
 	Status  int    `json:"-"` // of HTTP
-	From    string `json:"-"` // who said so, for a client
-	Body    []byte `json:"-"` // the whole answer, for a client
 
-	is error
+	from string // the API, for a client
+	is   error
 }
 
 func (e *Error) Error() string {
 	switch {
-	case e.From == "":
+	case e.from == "":
 		return e.Message
 	case e.Kind == "":
-		return fmt.Sprintf("%s: %s (status %d)", e.From, e.Message, e.Status)
+		return fmt.Sprintf("%s: %s (status %d)", e.from, e.Message, e.Status)
 	}
-	return fmt.Sprintf("%s: %s (%s)", e.From, e.Message, e.Kind)
+	return fmt.Sprintf("%s: %s (%s)", e.from, e.Message, e.Kind)
 }
 
 // Unwrap is the sentinel of the error's kind, nil if the kind is not known.

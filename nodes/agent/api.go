@@ -34,7 +34,7 @@ func kinds() []httpapi.Kind {
 }
 
 func (a *Agent) serve() {
-	if a.serveErr = httpapi.Serve(a.ctx, a.listener, a.api(), nil, a.cfg.Log); a.serveErr != nil {
+	if a.serveErr = httpapi.Serve(a.ctx, a.listener, a.api(), a.cfg.Log); a.serveErr != nil {
 		a.cfg.Log.Error("agent stopped serving", "host", a.cfg.Host, "error", a.serveErr)
 	}
 }

@@ -56,11 +56,10 @@ func TestCanary(t *testing.T) {
 	deps := l.deps(nil)
 	deps.Locker = tracker
 	s := master.DefaultSettings()
-	s.Name, s.Zone, s.Workers, s.CanaryTimeout = "a", "a", l.addrs, 20*time.Millisecond
+	s.Name, s.Zone, s.Workers, s.ReleaseTimeout = "a", "a", l.addrs, 20*time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	m, err := master.New(ctx, s, deps)
-	must.Do(t, err)
+	m := master.New(ctx, s, deps)
 	go func() { done <- m.Serve(ctx, "127.0.0.1:0", func(net.Addr) { close(ready) }) }()
 	<-ready
 	seen := func(outcome locks.Outcome) (n int) {

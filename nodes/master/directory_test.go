@@ -2,12 +2,14 @@ package master
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"locklab/internal/signals"
 	"locklab/internal/strictjson"
 	"locklab/nodes/worker"
 )
@@ -16,7 +18,7 @@ const silence = 400 * time.Millisecond
 
 // at is a directory that follows one worker.
 func at(t interface{ Fatal(...any) }) (*directory, *remote) {
-	r := &remote{name: "w1"}
+	r := &remote{WorkerAddr: WorkerAddr{Name: "w1"}}
 	d := newDirectory(silence, []*remote{r})
 	if !d.merge(r, worker.FeedLine{Type: worker.LineSnapshot, Worker: "w1", Incarnation: "i"}) {
 		t.Fatal("a snapshot was refused")
@@ -41,42 +43,41 @@ func TestProposesMostFreeAndSpreads(t *testing.T) {
 	d.merge(r, change(0, 2, room("small", 2, 1), room("big", 3, 2)))
 	var got []string
 	for {
-		p, ok := d.propose("g", nil)
-		if !ok {
+		k := d.propose("g", nil)
+		if k == nil {
 			break
 		}
-		got = append(got, p.room)
+		got = append(got, k.id)
 	}
 	if fmt.Sprint(got) != "[big small big small big]" {
 		t.Errorf("proposed %v: want every free seat once, the emptiest room first", got)
 	}
 	d, r = at(t)
 	d.merge(r, change(0, 2, room("small", 2, 1), room("big", 3, 2)))
-	if p, _ := d.propose("g", []string{"big"}); p.room != "small" {
-		t.Errorf("proposed %q, which was tried", p.room)
+	if k := d.propose("g", []string{"big"}); k.id != "small" {
+		t.Errorf("proposed %q, which was tried", k.id)
 	}
 }
 
 func TestOldNewsReviveNothing(t *testing.T) {
 	d, r := at(t)
 	d.merge(r, change(0, 5, room("x", 1, 5)))
-	p, _ := d.propose("g", nil)
-	said := room("x", 0, 9)
-	d.settle(p, &said, false)                 // the worker says: full
+	k := d.propose("g", nil)
+	d.settle(k, worker.Room{}, true)          // the worker says: full
 	d.merge(r, change(5, 8, room("x", 1, 8))) // sent before that
-	if _, ok := d.propose("g", nil); ok {
+	if d.propose("g", nil) != nil {
 		t.Error("a line of the feed from before revived a full room")
 	}
 	d.merge(r, change(8, 9, room("x", 0, 9)))
-	if len(d.groups) != 0 || d.rooms != 0 {
+	if n, _ := d.status(nil); n != 0 {
 		t.Error("a full room is kept though the feed has told of it")
 	}
 	d.learn(r, worker.Listing{Incarnation: "i", Rooms: []worker.Room{room("x", 1, 7)}})
-	if _, ok := d.propose("g", nil); ok {
+	if d.propose("g", nil) != nil {
 		t.Error("a late listing revived a room that the feed has ended")
 	}
 	d.learn(r, worker.Listing{Incarnation: "i", Rooms: []worker.Room{room("y", 1, 12)}})
-	if p, ok := d.propose("g", nil); !ok || p.room != "y" {
+	if k := d.propose("g", nil); k == nil || k.id != "y" {
 		t.Error("a listing newer than the feed was not believed")
 	}
 }
@@ -95,7 +96,7 @@ func TestFeedGapsAreSeen(t *testing.T) {
 	if !d.merge(r, worker.FeedLine{Type: worker.LineSnapshot, Worker: "w1", Incarnation: "j", Rev: 1}) {
 		t.Error("a snapshot was refused")
 	}
-	if _, ok := d.propose("g", nil); ok || d.rooms != 0 {
+	if n, _ := d.status(nil); n != 0 || d.propose("g", nil) != nil {
 		t.Error("rooms outlived their worker's restart")
 	}
 }
@@ -104,10 +105,7 @@ func TestSuspects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r := at(t)
 		d.merge(r, change(0, 1, room("x", 8, 1)))
-		proposed := func() bool {
-			_, ok := d.propose("g", nil)
-			return ok
-		}
+		proposed := func() bool { return d.propose("g", nil) != nil }
 		if !proposed() {
 			t.Error("a live worker's room was not proposed")
 		}
@@ -115,11 +113,9 @@ func TestSuspects(t *testing.T) {
 		if proposed() {
 			t.Error("a silent worker's room was proposed")
 		}
-		_, w := d.proposeOrWait("g", nil)
+		_, news := d.proposeOrWait("g", nil)
 		d.merge(r, change(1, 1)) // a beat
-		select {
-		case <-w.wake:
-		default:
+		if !signals.Closed(news) {
 			t.Error("the waiter was not told that the worker is back")
 		}
 		if !proposed() {
@@ -144,8 +140,8 @@ func TestWakeups(t *testing.T) {
 		d, r := at(t)
 		rev := uint64(0)
 		free := map[string]int{}
-		var asked []proposal
-		var waiting []*waiter
+		var asked []*knownRoom
+		var waiting []<-chan struct{}
 		t.Repeat(map[string]func(*rapid.T){
 			"news": func(t *rapid.T) {
 				id := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "room")
@@ -154,43 +150,28 @@ func TestWakeups(t *testing.T) {
 				rev++
 			},
 			"ask": func(*rapid.T) {
-				p, w := d.proposeOrWait("g", nil)
-				if w != nil {
-					waiting = append(waiting, w)
+				k, news := d.proposeOrWait("g", nil)
+				if k == nil {
+					waiting = append(waiting, news)
 				} else {
-					asked = append(asked, p)
+					asked = append(asked, k)
 				}
 			},
 			"answer": func(t *rapid.T) {
 				if len(asked) > 0 {
 					i := rapid.IntRange(0, len(asked)-1).Draw(t, "which")
-					d.settle(asked[i], nil, false)
+					d.settle(asked[i], worker.Room{}, false)
 					asked = append(asked[:i], asked[i+1:]...)
 				}
 			},
-			"leave": func(t *rapid.T) {
-				if len(waiting) > 0 {
-					i := rapid.IntRange(0, len(waiting)-1).Draw(t, "who")
-					d.leave("g", waiting[i])
-					waiting = append(waiting[:i], waiting[i+1:]...)
-				}
-			},
 			"": func(t *rapid.T) {
-				told := 0
-				for _, w := range waiting {
-					told += len(w.wake)
-				}
-				left := 0
-				if g, ok := d.groups["g"]; ok {
-					for _, k := range g.rooms {
-						if k.Free != free[k.Room.Room] || k.pending < 0 {
-							t.Fatalf("room %+v with %d pending, want %d free", k.Room, k.pending, free[k.Room.Room])
-						}
-						left += max(k.left(), 0)
+				for _, k := range d.group("g").rooms {
+					if k.Free != free[k.id] || k.pending < 0 {
+						t.Fatalf("room %+v with %d pending, want %d free", k.Room, k.pending, free[k.id])
 					}
-				}
-				if untold := len(waiting) - told; untold > 0 && told < left {
-					t.Fatalf("%d seats left, %d waiters told, %d not", left, told, untold)
+					if k.left() > 0 && slices.ContainsFunc(waiting, func(news <-chan struct{}) bool { return !signals.Closed(news) }) {
+						t.Fatalf("%d seats left, and a waiter was not told", k.left())
+					}
 				}
 			},
 		})
@@ -209,9 +190,6 @@ func FuzzFeedLine(f *testing.F) {
 		for range 2 {
 			d.merge(r, line)
 			d.propose("g", nil)
-		}
-		if d.rooms < 0 {
-			t.Errorf("%d rooms", d.rooms)
 		}
 	})
 }

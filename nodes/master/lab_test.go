@@ -46,7 +46,6 @@ type lab struct {
 	t           testing.TB
 	journal     *journal
 	addrs       []master.WorkerAddr
-	workers     []*worker.Worker
 	servers     []*httptest.Server
 	mu          sync.Mutex
 	interceptor interceptor
@@ -59,28 +58,26 @@ func newLab(t testing.TB, n int, change func(*worker.Settings)) *lab {
 	for i := range n {
 		s := worker.DefaultSettings()
 		s.Name = fmt.Sprintf("w%d", i+1)
-		s.MemoryKiB, s.Boot, s.Life = 1, 10*time.Millisecond, time.Hour
+		s.Boot, s.Life = 10*time.Millisecond, time.Hour
 		if change != nil {
 			change(&s)
 		}
-		w, err := worker.New(s, l.journal, discard())
-		must.Do(t, err)
-		handler := w.Handler()
+		w := worker.New(s, l.journal)
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			l.mu.Lock()
 			interceptor := l.interceptor
 			l.mu.Unlock()
 			r.Header.Set("X-Worker", s.Name)
 			if interceptor == nil || !interceptor(rw, r) {
-				handler.ServeHTTP(rw, r)
+				w.ServeHTTP(rw, r)
 			}
 		}))
 		t.Cleanup(func() {
-			w.Close()
 			server.CloseClientConnections()
 			server.Close()
+			w.Close()
 		})
-		l.workers, l.servers = append(l.workers, w), append(l.servers, server)
+		l.servers = append(l.servers, server)
 		l.addrs = append(l.addrs, master.WorkerAddr{
 			Name: s.Name, Zone: []string{"a", "c"}[i%2], Addr: server.Listener.Addr().String(),
 		})
@@ -112,8 +109,7 @@ func (l *lab) master(name string, locker locks.Locker, change func(*master.Setti
 	if change != nil {
 		change(&s)
 	}
-	m, err := master.New(context.WithoutCancel(l.t.Context()), s, l.deps(locker))
-	must.Do(l.t, err)
+	m := master.New(context.WithoutCancel(l.t.Context()), s, l.deps(locker))
 	l.t.Cleanup(m.Close)
 	must.Do(l.t, m.Ready(l.t.Context()))
 	return m

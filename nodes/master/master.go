@@ -1,3 +1,56 @@
+// Package master is the matchmaking server: it finds a seat in a room for each
+// player, and has a room made where there is none. Rooms are expensive, so however
+// many masters are asked at the same time by players of one group, one room is to
+// be made: that is what the lock under test is for.
+//
+//	player ──> known rooms, most free seats first ──200──> seat
+//	              │ none has a seat                   ^
+//	              v                                   │ (a room turned up meanwhile:
+//	           wait for the lock of the group ────────┤  give the wait up)
+//	              │                                   │
+//	              v                                   │
+//	           look at all workers again ─────────────┤
+//	              │ none has a seat, lock not lost    │
+//	              v                                   │
+//	           order a room, release the lock ────────┘
+//
+// What the master knows of rooms comes from the workers' feeds and may be old; the
+// worker gives the seats (409 when the room is full). Requests under
+// way count against the seats known, so that concurrent players spread over rooms.
+// A worker that has been silent is suspect until it is heard of again: its rooms are not proposed, but
+// under the lock it is asked all the same, with less patience.
+//
+// Everything that a worker is asked for may be repeated without a second effect,
+// so a request that met a dead connection is repeated at the same worker. An order
+// whose outcome stays unknown is never repeated at another one. A seat request that
+// was not answered in time may leave an empty seat taken.
+//
+// # HTTP API
+//
+//	POST /v1/match {"player":"p","group":"g"}
+//	     200 {"room":"w1-k3x9-12","worker":"w1","state":"open","created":false}
+//	     503 {"error":{"kind":"timeout","message":"...","outcome":"failed"}}
+//	GET  /v1/status  name, zone, lock, holds, waiting, rooms known, workers with the
+//	                 state of their feed: live, silent or down
+//	GET  /v1/health  204
+//
+// created says that the room was ordered for this request. outcome is "unknown"
+// when a seat may be taken or a room ordered in spite of the error; a request that is
+// wrong (400, 413) has none, and no effect. The kinds are those of locks.ErrorKind
+// (timeout, unavailable, unknown, canceled, ...) and
+// capacity, stopping. What was injected as Mounts is served beside it.
+//
+//	curl -d '{"player":"p1","group":"g"}' http://127.0.0.1:8081/v1/match
+//
+// # History
+//
+// The master records acquire, release and lost for each hold, and an order event
+// for each room that it asked a worker for, with the workers that it could not see
+// when it decided. Client is the player, Hold the grant, unique among all masters
+// and their incarnations.
+//
+// Its canary asks for canary-NAME every 100 ms from when the master is ready, and gives it back at
+// once: acquire events without a hold, which count in nothing but outages.
 package master
 
 import (
@@ -11,13 +64,108 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"locklab/internal/httpapi"
+	kit "locklab/internal/metrics"
 	"locklab/internal/seed"
+	"locklab/internal/strictjson"
 	"locklab/internal/tracing"
+	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/nodes/worker"
 	"locklab/workloads/history"
 )
+
+// WorkerAddr says where a worker is to be reached from here: the address of the
+// link to it.
+type WorkerAddr struct {
+	Name string `json:"name"`
+	Zone string `json:"zone"`
+	Addr string `json:"addr"` // host:port
+}
+
+// Settings says how a master behaves.
+type Settings struct {
+	Name string `json:"name"`
+	Zone string `json:"zone"`
+	// Lock is shown in the status; the lock itself is injected.
+	Lock    string       `json:"lock"`
+	Workers []WorkerAddr `json:"workers"`
+	// WorkerToken is what the workers want to see.
+	WorkerToken string `json:"worker_token,omitzero"`
+	// OTLP is host:port of the collector that traces go to; "" is none.
+	OTLP string `json:"otlp,omitzero"`
+	// Hold is how long the lock is held at least before a room is ordered; 0 is no
+	// longer than it takes.
+	Hold time.Duration `json:"hold,format:units"`
+	// Patience is how long players wait, 0 for the usual 2.5 s: a match request is given up
+	// before they leave.
+	Patience time.Duration `json:"patience,omitzero,format:units"`
+	// Second is how long that is which is a second where round trips are short; 0 is a second.
+	// What a worker must answer within follows it.
+	Second time.Duration `json:"second,omitzero,format:units"`
+
+	Limits `json:"-"`
+}
+
+// Limits follow from Patience and Second; only tests set others.
+type Limits struct {
+	// MatchTimeout bounds a match request and AcquireTimeout its wait for the lock, but for the Hold of
+	// another one, and its own. They follow the players' patience, all others a second.
+	MatchTimeout, AcquireTimeout time.Duration
+	ReleaseTimeout               time.Duration // of a release, and of an acquisition of the canary
+	// LookTimeout bounds the question to a worker, under the lock, what rooms it has, and SuspectLookTimeout
+	// that to one that seems to be out of reach.
+	LookTimeout, SuspectLookTimeout time.Duration
+	SeatTimeout, OrderTimeout       time.Duration // of a seat in one room, and of a room
+	// FeedSilence is after how long without a line from its feed a worker is suspect, and FeedReset when the
+	// feed is dialled anew.
+	FeedSilence, FeedReset time.Duration
+	ReadyTimeout           time.Duration // for which readiness waits for feeds that do not come
+}
+
+// usualPatience is that of players for whom the limits are made.
+const usualPatience = 2500 * time.Millisecond
+
+// DefaultSettings has everything but names and addresses.
+func DefaultSettings() Settings {
+	return Settings{Limits: Limits{
+		MatchTimeout:       2 * time.Second,
+		AcquireTimeout:     time.Second,
+		ReleaseTimeout:     time.Second,
+		LookTimeout:        500 * time.Millisecond,
+		SuspectLookTimeout: 200 * time.Millisecond,
+		SeatTimeout:        500 * time.Millisecond,
+		OrderTimeout:       500 * time.Millisecond,
+		FeedSilence:        400 * time.Millisecond,
+		FeedReset:          time.Second,
+		ReadyTimeout:       2 * time.Second,
+	}}
+}
+
+// ParseSettings reads JSON on top of the defaults. The limits follow the players' patience and the
+// round trips.
+func ParseSettings(text []byte) (Settings, error) {
+	s := DefaultSettings()
+	if err := strictjson.Decode(text, &s); err != nil {
+		return Settings{}, fmt.Errorf("read master settings: %w", err)
+	}
+	scale := func(by, usual time.Duration, limits ...*time.Duration) {
+		for _, limit := range limits {
+			if by > 0 {
+				*limit = time.Duration(float64(*limit) * float64(by) / float64(usual))
+			}
+		}
+	}
+	scale(s.Patience, usualPatience, &s.MatchTimeout, &s.AcquireTimeout)
+	scale(s.Second, time.Second, &s.ReleaseTimeout, &s.LookTimeout, &s.SuspectLookTimeout, &s.SeatTimeout, &s.OrderTimeout,
+		&s.FeedSilence, &s.FeedReset, &s.ReadyTimeout)
+	return s, nil
+}
 
 // Deps is what a master is run with. All but the Mounts and the Tracer is needed.
 type Deps struct {
@@ -32,27 +180,21 @@ type Deps struct {
 	Mounts map[string]http.Handler
 }
 
-// Master is one matchmaking server.
+// Master is one matchmaking server. It collects its metrics.
 type Master struct {
+	prometheus.Collector
+	Deps
 	settings    Settings
 	incarnation string
-	log         *slog.Logger
-	recorder    history.Recorder
-	locker      *Tracker
-	mounts      map[string]http.Handler
-	metrics     matchMetrics
-	tracer      *tracing.Tracer
+	took        *prometheus.HistogramVec
 
 	remotes   []*remote
 	directory *directory
 	matches   atomic.Int64
 	ids       atomic.Uint64
 
-	closing struct {
-		sync.Mutex
-		yes bool
-	}
-	serving sync.WaitGroup // matches
+	open   sync.RWMutex // read-locked by each match, and locked for good by Close
+	closed sync.Once
 
 	randMu sync.Mutex
 	rand   *rand.Rand
@@ -60,99 +202,78 @@ type Master struct {
 	stop       context.CancelFunc // ends the feeds
 	feeds      sync.WaitGroup     // and the canary
 	background sync.WaitGroup     // acquisitions, watches and releases
-	followed   chan struct{}      // closed when every feed has been heard of
+	followed   sync.WaitGroup     // until every feed has been heard of
 }
 
-// New checks the settings and starts to follow the workers, until ctx ends or the
-// master is closed. Call Close in any case.
-func New(ctx context.Context, settings Settings, deps Deps) (*Master, error) {
-	if err := settings.validate(); err != nil {
-		return nil, err
-	}
+// New starts to follow the workers, until ctx ends or the master is closed. Call Close in any case.
+func New(ctx context.Context, settings Settings, deps Deps) *Master {
+	metrics := prometheus.NewRegistry()
 	m := &Master{
+		Collector:   metrics,
+		Deps:        deps,
 		settings:    settings,
 		incarnation: strconv.FormatUint(uint64(clock.Mono()), 36),
-		log:         deps.Log,
-		recorder:    deps.Recorder,
-		locker:      deps.Locker,
-		mounts:      deps.Mounts,
-		metrics:     newMatchMetrics(),
-		tracer:      deps.Tracer,
 		rand:        deps.Seed.Child("master " + settings.Name).Rand(),
-		followed:    make(chan struct{}),
+		took: promauto.With(metrics).NewHistogramVec(prometheus.HistogramOpts{
+			Name: "locklab_match_duration_seconds", Help: "How long it took to find a player a seat, by outcome.", Buckets: kit.Buckets(),
+		}, []string{"outcome"}),
 	}
 	for _, addr := range settings.Workers {
-		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken, deps.Tracer))
+		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken))
 	}
 	m.directory = newDirectory(settings.FeedSilence, m.remotes)
-	m.followAll(ctx)
-	return m, nil
-}
-
-func (m *Master) followAll(ctx context.Context) {
-	ctx, stop := context.WithCancel(ctx)
-	m.stop = stop
-	var missing atomic.Int64
-	missing.Store(int64(len(m.remotes)))
+	promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "locklab_matches_in_flight", Help: "Match requests under way.",
+	}, func() float64 { return float64(m.matches.Load()) })
+	promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "locklab_master_known_rooms", Help: "Rooms that this master knows of.",
+	}, func() float64 { return float64(m.Status().Rooms) })
+	ctx, m.stop = context.WithCancel(ctx)
 	for _, r := range m.remotes {
-		first := sync.OnceFunc(func() {
-			if missing.Add(-1) == 0 {
-				close(m.followed)
-			}
+		m.followed.Add(1)
+		first := sync.OnceFunc(m.followed.Done)
+		m.feeds.Go(func() {
+			m.follow(ctx, r, first)
+			first()
 		})
-		m.feeds.Go(func() { m.follow(ctx, r, first) })
 	}
+	return m
 }
 
 // Ready waits until the lock client is ready and every worker's feed has been
 // heard of. Feeds may be missing after ReadyTimeout: a master must be able to start
 // while a zone is away.
 func (m *Master) Ready(ctx context.Context) error {
-	if err := m.locker.Ready(ctx); err != nil {
+	if err := m.Locker.Ready(ctx); err != nil {
 		return fmt.Errorf("wait for the lock: %w", err)
 	}
-	timeout := clock.System().NewTimer(m.settings.ReadyTimeout)
-	defer timeout.Stop()
+	waiting, cancel := context.WithTimeout(ctx, m.settings.ReadyTimeout)
+	defer cancel()
+	followed := make(chan struct{})
+	go func() {
+		m.followed.Wait()
+		close(followed)
+	}()
 	select {
-	case <-m.followed:
-	case <-timeout.C():
-		m.log.Warn("ready without all workers", slog.Any("workers", m.Status().Workers))
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the workers: %w", ctx.Err())
+	case <-followed:
+	case <-waiting.Done():
+		m.Log.Warn("ready without all workers", slog.Any("workers", m.Status().Workers))
 	}
-	return nil
-}
-
-// begin counts a match as under way, until finish.
-func (m *Master) begin() error {
-	m.closing.Lock()
-	defer m.closing.Unlock()
-	if m.closing.yes {
-		return errStopping
-	}
-	m.matches.Add(1)
-	m.serving.Add(1)
-	return nil
-}
-
-func (m *Master) finish() {
-	m.matches.Add(-1)
-	m.serving.Done()
+	return ctx.Err()
 }
 
 // Close refuses new matches, waits for those under way and for the release of what
 // they held, and ends the feeds. The Locker stays open.
 func (m *Master) Close() {
-	m.closing.Lock()
-	m.closing.yes = true
-	m.closing.Unlock()
-	m.serving.Wait()
-	m.stop()
-	m.feeds.Wait()
-	m.background.Wait()
-	for _, r := range m.remotes {
-		r.http.Close()
-	}
+	m.closed.Do(func() {
+		m.open.Lock() // for good
+		m.stop()
+		m.feeds.Wait()
+		m.background.Wait()
+		for _, r := range m.remotes {
+			r.http.Close()
+		}
+	})
 }
 
 // Serve listens on addr (host:port), calls ready with the bound address once the master
@@ -167,7 +288,7 @@ func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
-	go func() { served <- httpapi.Serve(ctx, listener, m.Handler(), m.stop, m.log) }()
+	go func() { served <- httpapi.Serve(ctx, listener, m.Handler(), m.Log) }()
 	if err := m.Ready(ctx); err == nil {
 		m.feeds.Go(func() { m.canary(ctx) })
 		ready(listener.Addr())
@@ -178,9 +299,104 @@ func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) e
 	return <-served
 }
 
-// shuffle draws an order from the master's seed.
-func (m *Master) shuffle(n int, swap func(i, j int)) {
-	m.randMu.Lock()
-	defer m.randMu.Unlock()
-	m.rand.Shuffle(n, swap)
+// Status answers GET /v1/status.
+type Status struct {
+	Name    string         `json:"name"`
+	Zone    string         `json:"zone"`
+	Lock    string         `json:"lock"`
+	Holds   []Held         `json:"holds"`
+	Waiting int            `json:"waiting"` // for a lock
+	Rooms   int            `json:"rooms"`   // known
+	Workers []WorkerStatus `json:"workers"`
+}
+
+// WorkerStatus is one worker as this master sees it. Feed is "live", "silent" (its
+// connection stands) or "down".
+type WorkerStatus struct {
+	Name string `json:"name"`
+	Zone string `json:"zone"`
+	Feed string `json:"feed"`
+}
+
+// Status shows what the master holds and sees.
+func (m *Master) Status() Status {
+	s := Status{Name: m.settings.Name, Zone: m.settings.Zone, Lock: m.settings.Lock}
+	s.Holds, s.Waiting = m.Locker.Holds()
+	s.Rooms, s.Workers = m.directory.status(m.remotes)
+	return s
+}
+
+// Handler serves the API and what is mounted beside it.
+func (m *Master) Handler() http.Handler {
+	a := httpapi.New(httpapi.Config{Name: "master " + m.settings.Name})
+	httpapi.Post(a, "POST /v1/match", m.handleMatch)
+	a.Get("GET /v1/status", func(*http.Request) (any, error) { return m.Status(), nil })
+	a.Get("GET /v1/health", func(*http.Request) (any, error) { return nil, nil })
+	for pattern, handler := range m.Mounts {
+		a.Mount(pattern, handler)
+	}
+	return a
+}
+
+func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
+	if err := errors.Join(worker.CheckName("player", req.Player), worker.CheckName("group", req.Group)); err != nil {
+		return nil, err
+	}
+	refuse := func(kind, why string, outcome locks.Outcome) error {
+		return &httpapi.Error{Status: http.StatusServiceUnavailable, Kind: kind, Message: why, Outcome: string(outcome)}
+	}
+	if httpapi.Left(r) { // a seat taken for a player that is gone would be missed by one that waits
+		return nil, refuse("canceled", "the player has left", locks.OutcomeFailed)
+	}
+	ctx, span := m.Tracer.Join(r.Context(), r.Header.Get(tracing.Header), "match")
+	match, outcome, err := m.Match(ctx, req)
+	span.End(err, "group", req.Group, "room", match.Room, "outcome", string(outcome))
+	if err != nil {
+		// Not the worker's own refusal: its status says nothing of this request.
+		return nil, refuse(kindOf(err), err.Error(), outcome)
+	}
+	return match, nil
+}
+
+// Match finds a seat for the player. The outcome is ok with a nil error, unknown
+// when a seat may have been taken or a room ordered in spite of the error, and
+// failed when surely nothing was.
+func (m *Master) Match(ctx context.Context, req MatchRequest) (match Match, outcome locks.Outcome, err error) {
+	began := clock.Mono()
+	defer func() { m.took.WithLabelValues(string(outcome)).Observe(seconds(clock.Mono() - began)) }()
+	if !m.open.TryRLock() {
+		return Match{}, locks.OutcomeFailed, errStopping
+	}
+	defer m.open.RUnlock()
+	m.matches.Add(1)
+	defer m.matches.Add(-1)
+	ctx, cancel := context.WithTimeout(ctx, m.settings.MatchTimeout+2*m.settings.Hold)
+	defer cancel()
+	a := &attempt{Master: m, player: req.Player, group: req.Group}
+	match, err = a.match(ctx)
+	switch {
+	case err == nil:
+		return match, locks.OutcomeOK, nil
+	case a.unknown:
+		return Match{}, locks.OutcomeUnknown, err
+	default:
+		return Match{}, locks.OutcomeFailed, err
+	}
+}
+
+// kindOf names an error in one word: the worker's own for its refusals, and
+// otherwise those of locks.ErrorKind and a few that a matchmaker adds.
+func kindOf(err error) string {
+	switch kind := httpapi.KindOf(err); {
+	case kind != "":
+		return kind
+	case errors.Is(err, errNoWorker), errors.Is(err, httpapi.ErrNotSent):
+		return "unavailable"
+	case errors.Is(err, errCapacity):
+		return worker.KindCapacity
+	case errors.Is(err, errStopping):
+		return "stopping"
+	default:
+		return locks.ErrorKind(err)
+	}
 }

@@ -15,13 +15,17 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"go.uber.org/goleak"
 
 	"locklab/internal/httpapi"
 	"locklab/internal/httpapi/httpapitest"
+	"locklab/internal/metrics/metricstest"
 	"locklab/internal/must"
 	"locklab/nodes/worker"
 	"locklab/workloads/history/historytest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func start(t testing.TB, change func(*worker.Settings)) (*worker.Worker, string) {
 	t.Helper()
@@ -30,12 +34,12 @@ func start(t testing.TB, change func(*worker.Settings)) (*worker.Worker, string)
 	if change != nil {
 		change(&s)
 	}
-	w, err := worker.New(s, &historytest.Recorder{}, slog.New(slog.DiscardHandler))
-	must.Do(t, err)
-	server := httptest.NewServer(w.Handler())
+	w := worker.New(s, &historytest.Recorder{})
+	server := httptest.NewServer(w)
 	t.Cleanup(func() {
-		w.Close()
+		server.CloseClientConnections() // which ends feeds
 		server.Close()
+		w.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return w, server.URL
@@ -55,7 +59,7 @@ func do(t testing.TB, method, url, body string, into any) int {
 func TestAPI(t *testing.T) {
 	_, url := start(t, nil)
 	var room worker.Room
-	if status := do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`, &room); status != http.StatusCreated {
+	if status := do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`, &room); status != http.StatusOK {
 		t.Fatalf("a new room: status %d", status)
 	}
 	if room.Group != "g" || room.Worker != "w1" || room.State != worker.StateStarting || room.Free != 2 || room.Capacity != 2 {
@@ -75,7 +79,6 @@ func TestAPI(t *testing.T) {
 			t.Errorf("%s %s: %d %+v, want %d free", to, body, status, same, again.free)
 		}
 	}
-	big := `{"player":"` + strings.Repeat("x", 5000) + `"}`
 	for _, test := range []struct {
 		method, url, body string
 		status            int
@@ -85,32 +88,21 @@ func TestAPI(t *testing.T) {
 		{"POST", url + "/v1/rooms/nowhere/seats", `{"player":"p3"}`, 404, worker.KindNotFound},
 		{"POST", seats, `{"player":""}`, 400, "invalid"},
 		{"POST", seats, `{"player":"p","x":1}`, 400, "invalid"},
-		{"POST", seats, `{"player":"a\u0007"}`, 400, "invalid"},
-		{"POST", seats, big, 413, "invalid"},
 		{"POST", url + "/v1/rooms", `{"group":"g"}`, 400, "invalid"},
 	} {
 		var reply struct {
 			Error httpapi.Error `json:"error"`
-			Room  *worker.Room  `json:"room"`
 		}
 		status := do(t, test.method, test.url, test.body, &reply)
 		if status != test.status || reply.Error.Kind != test.kind {
 			t.Errorf("%s %.60s: %d %q, want %d %q", test.url, test.body, status, reply.Error.Kind, test.status, test.kind)
 		}
-		if test.kind == worker.KindFull && (reply.Room == nil || reply.Room.Room != room.Room || reply.Room.Free != 0) {
-			t.Errorf("a full room shows itself as %+v", reply.Room)
-		}
 	}
-	var all, mine, others worker.Listing
-	do(t, "GET", url+"/v1/rooms", "", &all)
+	var mine, others worker.Listing
 	do(t, "GET", url+"/v1/rooms?group=g", "", &mine)
 	do(t, "GET", url+"/v1/rooms?group=h", "", &others)
-	if len(all.Rooms) != 1 || len(mine.Rooms) != 1 || others.Rooms == nil || len(others.Rooms) != 0 || others.Live != 1 {
-		t.Errorf("listings: %+v, %+v, %+v", all, mine, others)
-	}
-	var status worker.Status
-	if do(t, "GET", url+"/v1/status", "", &status); status.Name != "w1" || status.Live != 1 || status.Made != 1 {
-		t.Errorf("status: %+v", status)
+	if len(mine.Rooms) != 1 || others.Rooms == nil || len(others.Rooms) != 0 || others.Live != 1 {
+		t.Errorf("listings: %+v, %+v", mine, others)
 	}
 	if code := do(t, "GET", url+"/v1/health", "", nil); code != http.StatusNoContent {
 		t.Errorf("health: %d", code)
@@ -118,7 +110,7 @@ func TestAPI(t *testing.T) {
 }
 
 func TestFeed(t *testing.T) {
-	w, url := start(t, func(s *worker.Settings) { s.Heartbeat = 10 * time.Millisecond })
+	_, url := start(t, func(s *worker.Settings) { s.Heartbeat = 10 * time.Millisecond })
 	var first worker.Room
 	do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`, &first)
 
@@ -149,16 +141,13 @@ func TestFeed(t *testing.T) {
 			full = full || room.State == worker.StateFull
 		}
 	}
-	w.Close()
-	for lines.Scan() { // it ends with the worker
-	}
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w, _ := start(t, nil)
 	addrs, done := make(chan net.Addr, 1), make(chan error, 1)
-	go func() { done <- w.Serve(ctx, "127.0.0.1:0", func(a net.Addr) { addrs <- a }) }()
+	go func() { done <- w.Serve(ctx, "127.0.0.1:0", discard(), func(a net.Addr) { addrs <- a }) }()
 	feed := open(t, "http://"+(<-addrs).String()+"/v1/feed")
 	cancel() // with a feed open
 	if err := <-done; err != nil {
@@ -166,10 +155,12 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, feed)
 
-	if err := w.Serve(t.Context(), "127.0.0.1:none", nil); err == nil {
+	if err := w.Serve(t.Context(), "127.0.0.1:none", discard(), nil); err == nil {
 		t.Error("a port that is none was accepted")
 	}
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // open begins to read what the path answers. The test closes it.
 func open(t *testing.T, url string) io.Reader {
@@ -194,7 +185,7 @@ func FuzzRequests(f *testing.F) {
 			req.URL.Path += "/" + path
 		}
 		rec := httptest.NewRecorder()
-		w.Handler().ServeHTTP(rec, req)
+		w.ServeHTTP(rec, req)
 		done := rec.Code < 300
 		if done && (path != "" || !jsontext.Value(body).IsValid()) || rec.Code >= 500 && rec.Code != http.StatusInsufficientStorage {
 			t.Errorf("status %d for %q, body %q", rec.Code, path, body)
@@ -210,35 +201,34 @@ func TestOnlyTheRunOrders(t *testing.T) {
 	var made historytest.Recorder
 	s := worker.DefaultSettings()
 	s.Name, s.Token = "w1", "secret"
-	w, err := worker.New(s, &made, slog.New(slog.DiscardHandler))
-	must.Do(t, err)
+	w := worker.New(s, &made)
 	defer w.Close()
-	for token, want := range map[string]int{"": 401, "guess": 401, "secret": 201} {
+	for token, want := range map[string]int{"": 401, "guess": 401, "secret": 200} {
 		req := httptest.NewRequest(http.MethodPost, "/v1/rooms", strings.NewReader(`{"group":"g","order":"o","by":"m"}`))
 		req.Header.Set("Authorization", "Bearer "+token)
 		rec := httptest.NewRecorder()
 		before := len(made.Events())
-		w.Handler().ServeHTTP(rec, req)
-		if rec.Code != want || (len(made.Events()) > before) != (want == 201) {
+		w.ServeHTTP(rec, req)
+		if rec.Code != want || (len(made.Events()) > before) != (want == 200) {
 			t.Errorf("token %q: status %d, want %d; %d events", token, rec.Code, want, len(made.Events())-before)
 		}
 	}
 }
 
-func BenchmarkSeat(b *testing.B) {
-	w, _ := start(b, func(s *worker.Settings) { s.Capacity, s.Life = 10_000, time.Hour })
-	handler := w.Handler()
-	rec := httptest.NewRecorder()
-	handler.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/v1/rooms", strings.NewReader(`{"group":"g","order":"o","by":"m"}`)))
+func TestMetrics(t *testing.T) {
+	w, url := start(t, func(s *worker.Settings) { s.Capacity = 1 })
 	var room worker.Room
-	must.Do(b, json.Unmarshal(rec.Body.Bytes(), &room))
-	body := []byte(`{"player":"p1"}`)
-	reader := bytes.NewReader(body)
-	req := httptest.NewRequest(http.MethodPost, "/v1/rooms/"+room.Room+"/seats", reader)
-	b.ReportAllocs()
-	for b.Loop() {
-		reader.Reset(body)
-		req.Body = io.NopCloser(reader)
-		handler.ServeHTTP(httptest.NewRecorder(), req)
-	}
+	do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`, &room)
+	do(t, "POST", url+"/v1/rooms", `{"group":"other","order":"o1","by":"m"}`, nil)
+	do(t, "POST", url+"/v1/rooms/"+room.Room+"/seats", `{"player":"p1"}`, nil)
+	do(t, "POST", url+"/v1/rooms/"+room.Room+"/seats", `{"player":"p2"}`, nil)
+	metricstest.Has(t, metricstest.Page(t, w),
+		`locklab_room_orders_total{result="conflict"} 1`,
+		`locklab_room_orders_total{result="ok"} 1`,
+		`locklab_room_seat_requests_total{result="full"} 1`,
+		`locklab_room_seat_requests_total{result="ok"} 1`,
+		`locklab_rooms{state="full"} 1`,
+		`locklab_rooms{state="open"} 0`,
+		`locklab_rooms_created_total 1`,
+	)
 }

@@ -2,21 +2,22 @@ package worker
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
 
-// Bounds that users have no reason to set.
 const (
-	feedsMax    = 64
-	goneMax     = 4096 // closed rooms remembered, for repeated orders and late players
-	memoryTouch = 4096 // one write per page makes an allocation real
+	// maxOpen is how long a room waits for players before it closes half empty.
+	maxOpen     = 30 * time.Second
+	memoryBytes = 64 << 10 // of a room
+	memoryTouch = 4096     // one write per page makes an allocation real
 )
 
 // rooms is all rooms of a worker. One mutex makes every change true, gives it its
@@ -28,14 +29,11 @@ type rooms struct {
 
 	mu     sync.Mutex
 	rev    uint64
-	made   uint64 // rooms ever made
 	live   int
-	byID   map[string]*room   // by id, with the closed ones that are remembered
-	orders map[string]*room   // by order id, the same rooms
+	byID   map[string]*room   // with the closed ones, for late players
+	orders map[string]*room   // by order id, the same rooms, for repeated orders
 	groups map[string][]*room // the live ones of each, oldest first
-	gone   []*room            // closed rooms that are remembered, oldest first
 	feeds  map[*feed]struct{}
-	closed bool
 }
 
 // room is guarded by rooms.mu.
@@ -49,10 +47,10 @@ type room struct {
 	timer                clock.Timer // what happens next to it: boot, max_open or life
 }
 
-func newRooms(settings Settings, incarnation string, recorder history.Recorder) *rooms {
+func newRooms(settings Settings, recorder history.Recorder) *rooms {
 	return &rooms{
 		settings:    settings,
-		incarnation: incarnation,
+		incarnation: strconv.FormatUint(uint64(clock.Mono()), 36),
 		recorder:    recorder,
 		byID:        map[string]*room{},
 		orders:      map[string]*room{},
@@ -62,25 +60,21 @@ func newRooms(settings Settings, incarnation string, recorder history.Recorder) 
 }
 
 // order makes a room, or finds the one that the same order made before.
-func (h *rooms) order(req OrderRequest) (Room, bool, *httpapi.Error) {
-	memory := h.allocate() // outside the mutex: it is the expensive part
+func (h *rooms) order(req OrderRequest) (Room, error) {
+	memory := allocate() // outside the mutex: it is the expensive part
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return Room{}, false, refuse(KindStopping, "the worker is going down")
-	}
 	if r, ok := h.orders[req.Order]; ok {
 		if r.group != req.Group {
-			return Room{}, false, refuse(KindConflict, "order %q made room %q of another group", req.Order, r.id)
+			return Room{}, refuse(http.StatusConflict, KindConflict, "order %q made room %q of another group", req.Order, r.id)
 		}
-		return h.view(r), false, nil
+		return h.view(r), nil
 	}
 	if h.live >= h.settings.MaxRooms {
-		return Room{}, false, refuse(KindCapacity, "all %d rooms are in use", h.live)
+		return Room{}, refuse(http.StatusInsufficientStorage, KindCapacity, "all %d rooms are in use", h.live)
 	}
-	h.made++
 	r := &room{
-		id:      h.settings.Name + "-" + h.incarnation + "-" + strconv.FormatUint(h.made, 10),
+		id:      h.settings.Name + "-" + h.incarnation + "-" + strconv.Itoa(len(h.byID)+1),
 		group:   req.Group,
 		order:   req.Order,
 		by:      req.By,
@@ -93,29 +87,29 @@ func (h *rooms) order(req OrderRequest) (Room, bool, *httpapi.Error) {
 	h.live++
 	h.enter(r, StateStarting)
 	h.after(r, h.settings.Boot, h.boot)
-	return h.view(r), true, nil
+	return h.view(r), nil
 }
 
 // seat gives the player a seat, or confirms the one it has.
-func (h *rooms) seat(id, player string) (Room, *httpapi.Error) {
+func (h *rooms) seat(id, player string) (Room, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r, ok := h.byID[id]
 	if !ok {
-		return Room{}, refuse(KindNotFound, "no room %q here", id)
+		return Room{}, refuse(http.StatusNotFound, KindNotFound, "no room %q here", id)
 	}
 	if r.state == StateClosed {
-		return h.view(r), refuse(KindClosed, "room %q is closed", id)
+		return Room{}, refuse(http.StatusConflict, KindClosed, "room %q is closed", id)
 	}
 	if _, seated := r.players[player]; seated {
 		return h.view(r), nil
 	}
 	if len(r.players) >= h.settings.Capacity {
-		return h.view(r), refuse(KindFull, "room %q has no free seat", id)
+		return Room{}, refuse(http.StatusConflict, KindFull, "room %q has no free seat", id)
 	}
 	r.players[player] = struct{}{}
 	if len(r.players) < h.settings.Capacity {
-		h.touch(r, false)
+		h.touch(r)
 		return h.view(r), nil
 	}
 	h.enter(r, StateFull)
@@ -136,7 +130,7 @@ func (h *rooms) boot(r *room) {
 	h.after(r, maxOpen, h.end)
 }
 
-// end closes a room. It is remembered for a while without what made it expensive.
+// end closes a room. It is remembered without what made it expensive.
 func (h *rooms) end(r *room) {
 	h.enter(r, StateClosed)
 	r.players, r.memory, r.timer = nil, nil, nil
@@ -144,14 +138,6 @@ func (h *rooms) end(r *room) {
 	left := slices.DeleteFunc(h.groups[r.group], func(other *room) bool { return other == r })
 	if h.groups[r.group] = left; len(left) == 0 {
 		delete(h.groups, r.group)
-	}
-	h.gone = append(h.gone, r)
-	if len(h.gone) > goneMax {
-		oldest := h.gone[0]
-		h.gone[0] = nil
-		h.gone = h.gone[1:]
-		delete(h.byID, oldest.id)
-		delete(h.orders, oldest.order)
 	}
 }
 
@@ -165,7 +151,7 @@ func (h *rooms) after(r *room, d time.Duration, step func(*room)) {
 	timer = clock.System().AfterFunc(d, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if r.timer == timer && r.state != StateClosed && !h.closed {
+		if r.timer == timer && r.state != StateClosed {
 			step(r)
 		}
 	})
@@ -175,7 +161,7 @@ func (h *rooms) after(r *room, d time.Duration, step func(*room)) {
 // enter makes a state true and records it. The caller holds mu.
 func (h *rooms) enter(r *room, s State) {
 	r.state = s
-	h.touch(r, true)
+	h.touch(r)
 	h.recorder.Record(history.Event{
 		Kind:     history.KindRoom,
 		AtNS:     clock.Mono(),
@@ -188,13 +174,13 @@ func (h *rooms) enter(r *room, s State) {
 	})
 }
 
-// touch gives a change its revision and tells the feeds; news is a change of the
-// room's state. The caller holds mu.
-func (h *rooms) touch(r *room, news bool) {
+// touch gives a change its revision and tells the feeds. The caller holds mu.
+func (h *rooms) touch(r *room) {
 	h.rev++
 	r.rev = h.rev
 	for f := range h.feeds {
-		f.add(r, news)
+		f.dirty[r] = struct{}{}
+		signals.Wake(f.wake)
 	}
 }
 
@@ -210,62 +196,112 @@ func (h *rooms) view(r *room) Room {
 	return v
 }
 
-// list shows the live rooms of a group, oldest first, or of all groups.
-func (h *rooms) list(name string, all bool) Listing {
+// list shows the live rooms of a group, oldest first.
+func (h *rooms) list(group string) Listing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := Listing{
 		Worker: h.settings.Name, Incarnation: h.incarnation,
 		Rev: h.rev, Live: h.live, RoomsMax: h.settings.MaxRooms, Rooms: []Room{},
 	}
-	if all {
-		l.Rooms = h.allLive()
-	} else {
-		for _, r := range h.groups[name] {
-			l.Rooms = append(l.Rooms, h.view(r))
-		}
+	for _, r := range h.groups[group] {
+		l.Rooms = append(l.Rooms, h.view(r))
 	}
 	return l
 }
 
-// allLive has the rooms that are not closed, by revision. The caller holds mu.
-func (h *rooms) allLive() []Room {
-	rooms := make([]Room, 0, h.live)
-	for _, group := range h.groups {
-		for _, r := range group {
-			rooms = append(rooms, h.view(r))
-		}
-	}
-	slices.SortFunc(rooms, func(a, b Room) int { return cmp.Compare(a.Rev, b.Rev) })
-	return rooms
-}
-
-// shut closes all rooms, as the end of their process does, and refuses new ones.
+// shut closes all rooms, as the end of their process does.
 func (h *rooms) shut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return
-	}
-	h.closed = true
 	for _, group := range h.groups {
 		for _, r := range group {
 			r.timer.Stop()
 			h.enter(r, StateClosed)
 		}
 	}
+	clear(h.groups)
 }
 
-func (h *rooms) status() Status {
+// made is how many rooms were ever made.
+func (h *rooms) made() float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Status{Name: h.settings.Name, Incarnation: h.incarnation, Live: h.live, Made: h.made, Feeds: len(h.feeds)}
+	return float64(len(h.byID))
 }
 
-func (h *rooms) allocate() []byte {
-	memory := make([]byte, h.settings.MemoryKiB<<10)
+// count says how many rooms are in a state that is not closed.
+func (h *rooms) count(s State) (n float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, group := range h.groups {
+		for _, r := range group {
+			if r.state == s {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func allocate() []byte {
+	memory := make([]byte, memoryBytes)
 	for i := 0; i < len(memory); i += memoryTouch {
 		memory[i] = 1
 	}
 	return memory
+}
+
+// feed is one follower of the rooms. Changes wait in it, each room once, until the
+// follower takes them: however slow it is, it costs no more than the rooms there are.
+type feed struct {
+	table *rooms
+	dirty map[*room]struct{} // guarded by rooms.mu
+	last  uint64             // rev of the last line, guarded by rooms.mu
+	wake  chan struct{}      // has a token while something may be dirty
+}
+
+// subscribe starts a feed and gives its first line. The caller must unsubscribe.
+func (h *rooms) subscribe() (*feed, FeedLine) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := &feed{table: h, dirty: map[*room]struct{}{}, last: h.rev, wake: make(chan struct{}, 1)}
+	h.feeds[f] = struct{}{}
+	all := map[*room]struct{}{}
+	for _, group := range h.groups {
+		for _, r := range group {
+			all[r] = struct{}{}
+		}
+	}
+	return f, h.line(LineSnapshot, all)
+}
+
+func (f *feed) unsubscribe() {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	delete(f.table.feeds, f)
+}
+
+// take is the next line: what changed since the last, or a beat.
+func (f *feed) take() FeedLine {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	kind := LineChange
+	if len(f.dirty) == 0 {
+		kind = LineBeat
+	}
+	line := f.table.line(kind, f.dirty)
+	line.Prev, f.last = f.last, line.Rev
+	clear(f.dirty)
+	return line
+}
+
+// line shows the rooms, by revision. The caller holds mu.
+func (h *rooms) line(kind LineType, rooms map[*room]struct{}) FeedLine {
+	line := FeedLine{Type: kind, Worker: h.settings.Name, Incarnation: h.incarnation, Rev: h.rev}
+	for r := range rooms {
+		line.Rooms = append(line.Rooms, h.view(r))
+	}
+	slices.SortFunc(line.Rooms, func(a, b Room) int { return cmp.Compare(a.Rev, b.Rev) })
+	return line
 }

@@ -2,7 +2,9 @@ package worker
 
 import (
 	"fmt"
-	"net/http"
+	"io"
+
+	"github.com/go-json-experiment/json"
 
 	"locklab/internal/httpapi"
 )
@@ -42,15 +44,6 @@ type Listing struct {
 	Rooms       []Room `json:"rooms"`
 }
 
-// Status answers GET /v1/status.
-type Status struct {
-	Name        string `json:"name"`
-	Incarnation string `json:"incarnation"`
-	Live        int    `json:"live"`
-	Made        uint64 `json:"made"` // rooms since the start
-	Feeds       int    `json:"feeds"`
-}
-
 // LineType says what a line of the feed is.
 type LineType string
 
@@ -69,7 +62,6 @@ type FeedLine struct {
 	Incarnation string   `json:"incarnation"`
 	Prev        uint64   `json:"prev,omitzero"`
 	Rev         uint64   `json:"rev"`
-	Live        int      `json:"live"`
 	Rooms       []Room   `json:"rooms,omitzero"`
 }
 
@@ -86,32 +78,24 @@ type SeatRequest struct {
 }
 
 // The kinds of refusals, which say what a client should do next. A refused request surely
-// had no effect. Those about a known room show it beside the error, as "room".
+// had no effect.
 const (
 	KindNotFound = "not-found" // 404
 	KindFull     = "full"      // 409: look for another room
 	KindClosed   = "closed"    // 409: look for another room
 	KindConflict = "conflict"  // 409: the order id belongs to another group
-	KindBusy     = "busy"      // 429: too many feeds
-	KindStopping = "stopping"  // 503: the worker is going down
 	KindCapacity = "capacity"  // 507: no space for another room
 )
 
-func refuse(kind, format string, args ...any) *httpapi.Error {
-	return &httpapi.Error{Kind: kind, Message: fmt.Sprintf(format, args...), Status: statusOf(kind)}
+func refuse(status int, kind, format string, args ...any) *httpapi.Error {
+	return &httpapi.Error{Status: status, Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-func statusOf(kind string) int {
-	switch kind {
-	case KindNotFound:
-		return http.StatusNotFound
-	case KindFull, KindClosed, KindConflict:
-		return http.StatusConflict
-	case KindBusy:
-		return http.StatusTooManyRequests
-	case KindCapacity:
-		return http.StatusInsufficientStorage
-	default:
-		return http.StatusServiceUnavailable
+// writeLine writes a line of the feed.
+func writeLine(w io.Writer, line FeedLine) error {
+	text, err := json.Marshal(line)
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
 	}
+	return err
 }

@@ -1,61 +1,282 @@
+// Package worker hosts rooms: the expensive game processes that masters compete
+// for. A room takes a while to boot, occupies memory, gives away its seats one by
+// one and closes some time after the last is taken. The worker decides who gets a
+// seat, and it is the oracle of the lab: each change of a room is recorded under
+// the same mutex that makes it true.
+//
+//	order ──> starting ──boot──> open ──last seat──> full ──life──> closed
+//	              │                └──────────max_open──────────────^
+//	              └──last seat──> full (boots on; life counts from the later of both)
+//
+// A room that has been full never has a free seat again.
+//
+// # HTTP API
+//
+// Bodies are JSON. Unknown fields are refused. Names
+// (group, order, by, player) have 1 to 128 bytes. Every
+// request bears the token that the worker was given, which only the run's masters have:
+// no other program can order a room that the oracle counts (401).
+//
+//	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a"}
+//	     200 the room, new or made by this order before
+//	     409 conflict (the order id was used for another group); 507 capacity
+//	POST /v1/rooms/{id}/seats {"player":"p"}
+//	     200 the room; again for the same player: no second seat
+//	     409 full, closed; 404 not-found
+//	GET  /v1/rooms?group=g   the live rooms of a group
+//	GET  /v1/feed            one JSON object a line, for as long as the client stays
+//	GET  /v1/health          204
+//
+// A room reads
+//
+//	{"room":"w1-k3x9-12","group":"g","worker":"w1","state":"open","capacity":8,"free":3,"rev":41}
+//
+// rev is a counter of the worker's changes: of two answers about a room, the one
+// with the higher rev is newer. A listing holds every change up to its own rev.
+// An error reads {"error":{"kind":"full","message":"..."}}.
+//
+// The feed begins with a line of type "snapshot" (all live rooms), then has
+// "change" lines (rooms that changed since the last line, closed ones included,
+// each once; at most one line in 5 ms)
+// and "beat" lines while nothing changes.
+//
+//	curl -d '{"group":"g","order":"o1","by":"me"}' http://127.0.0.1:8080/v1/rooms
+//	curl -N http://127.0.0.1:8080/v1/feed
 package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
-	"sync"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/strictjson"
+	"locklab/internal/tracing"
 	"locklab/locks/clock"
+	"locklab/nodes/process"
+	"locklab/nodes/role"
 	"locklab/workloads/history"
 )
 
-// Worker is one worker. It starts empty: no room survives a restart.
+// Port is the name of the one port of the role.
+const Port = "http"
+
+// Service is what a worker serves beside its rooms, below its path.
+type Service interface {
+	http.Handler
+	Close()
+}
+
+// Mount makes a service for a worker whose requests bear the token.
+type Mount struct {
+	Path string
+	New  func(node *process.Node, token string) (Service, error)
+}
+
+// Role is what an agent must know to run workers with the mounts.
+func Role(mounts ...Mount) role.Role {
+	return role.Role{
+		Name: role.Worker, Ports: []string{Port}, ClientPort: Port,
+		Main: func(ctx context.Context, node *process.Node) error { return runNode(ctx, node, mounts) },
+		Command: func(settings []byte) (role.Command, error) {
+			_, err := parseSettings(settings)
+			return role.Command{Env: process.Environment()}, err
+		},
+	}
+}
+
+func runNode(ctx context.Context, node *process.Node, mounts []Mount) error {
+	settings, err := parseSettings(node.Settings)
+	if err != nil {
+		return err
+	}
+	if settings.Tracer, err = node.Trace(ctx, settings.OTLP); err != nil {
+		return err
+	}
+	defer settings.Tracer.Close(ctx)
+	w := New(settings, node.Recorder)
+	node.Metrics.MustRegister(w)
+	for _, m := range mounts {
+		service, err := m.New(node, settings.Token)
+		if err != nil {
+			return fmt.Errorf("serve %s: %w", m.Path, err)
+		}
+		defer service.Close()
+		w.Mount(m.Path, service)
+	}
+	return w.Serve(ctx, node.Addrs[Port], node.Log, func(net.Addr) { node.Ready() })
+}
+
+// Settings says how a worker behaves. What has no JSON name is set by tests only.
+type Settings struct {
+	// Name is the node's name; rooms carry it.
+	Name string `json:"name"`
+	// Capacity is the number of seats of a room.
+	Capacity int `json:"capacity"`
+	// Token is what every request must bear, so that only the run's masters order rooms;
+	// "" lets every request in.
+	Token string `json:"token,omitzero"`
+	// OTLP is host:port of the collector that traces go to; "" is none.
+	OTLP string `json:"otlp,omitzero"`
+	// Tracer takes part in the traces of masters; nil does not.
+	Tracer *tracing.Tracer `json:"-"`
+
+	// Boot is how long a room takes to start.
+	Boot time.Duration `json:"-"`
+	// Life is how long a full room is played in before it closes.
+	Life time.Duration `json:"-"`
+	// MaxRooms bounds the rooms that are not closed.
+	MaxRooms int `json:"-"`
+	// Heartbeat is the longest silence on a feed: a quarter of what makes a master suspicious,
+	// so that a busy machine does not make it ask workers that are well.
+	Heartbeat time.Duration `json:"-"`
+}
+
+// DefaultSettings has everything but the name.
+func DefaultSettings() Settings {
+	return Settings{
+		Capacity:  8,
+		Boot:      150 * time.Millisecond,
+		Life:      2 * time.Second,
+		MaxRooms:  4096,
+		Heartbeat: 100 * time.Millisecond,
+	}
+}
+
+// parseSettings reads JSON on top of the defaults and checks the result.
+func parseSettings(text []byte) (Settings, error) {
+	s := DefaultSettings()
+	if err := strictjson.Decode(text, &s); err != nil {
+		return Settings{}, fmt.Errorf("read worker settings: %w", err)
+	}
+	err := CheckName("name", s.Name)
+	if s.Capacity < 1 {
+		err = errors.Join(err, fmt.Errorf("capacity is %d: want 1 or more", s.Capacity))
+	}
+	if err != nil {
+		return Settings{}, fmt.Errorf("worker settings: %w", err)
+	}
+	return s, nil
+}
+
+const nameBytesMax = 128
+
+// CheckName refuses names that are empty or long.
+func CheckName(field, value string) error {
+	if value == "" || len(value) > nameBytesMax {
+		return fmt.Errorf("field %q has %d bytes: want 1 to %d: %w", field, len(value), nameBytesMax, httpapi.ErrInvalid)
+	}
+	return nil
+}
+
+// Worker is one worker. It starts empty: no room survives a restart. It collects its metrics, in which
+// the result of a request is ok or the kind of refusal.
 type Worker struct {
-	settings Settings
-	log      *slog.Logger
-	rooms    *rooms
-	http     *httpapi.API
-	metrics  metrics
-	stopping chan struct{} // closed by Close: feeds would otherwise hold Serve up
-	stopOnce sync.Once
+	*httpapi.API
+	prometheus.Collector
+	settings      Settings
+	rooms         *rooms
+	orders, seats *prometheus.CounterVec
 }
 
-// New checks the settings and makes a worker, whose rooms go to the recorder. Serve it, or
-// mount its Handler and Close it.
-func New(settings Settings, recorder history.Recorder, log *slog.Logger) (*Worker, error) {
-	if err := settings.validate(); err != nil {
-		return nil, err
+// New makes a worker, whose rooms go to the recorder. Serve it, or use it as a handler and Close it.
+func New(settings Settings, recorder history.Recorder) *Worker {
+	metrics := prometheus.NewRegistry()
+	count := func(name, help string) *prometheus.CounterVec {
+		return promauto.With(metrics).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
 	}
-	incarnation := strconv.FormatUint(uint64(clock.Mono()), 36)
 	w := &Worker{
-		settings: settings,
-		log:      log,
-		rooms:    newRooms(settings, incarnation, recorder),
-		stopping: make(chan struct{}),
-		metrics:  newMetrics(),
+		API:       httpapi.New(httpapi.Config{Name: "worker " + settings.Name, Token: settings.Token}),
+		Collector: metrics,
+		settings:  settings,
+		rooms:     newRooms(settings, recorder),
+		orders:    count("locklab_room_orders_total", "Orders of rooms, by result: ok, or why they were refused."),
+		seats:     count("locklab_room_seat_requests_total", "Requests for seats, by result: ok, or why they were refused."),
 	}
-	w.http = w.api()
-	return w, nil
+	promauto.With(metrics).NewCounterFunc(prometheus.CounterOpts{
+		Name: "locklab_rooms_created_total", Help: "Rooms that were made.",
+	}, w.rooms.made)
+	for _, s := range []State{StateStarting, StateOpen, StateFull} {
+		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "locklab_rooms", Help: "Rooms that are not closed, by state.", ConstLabels: prometheus.Labels{"state": string(s)},
+		}, func() float64 { return w.rooms.count(s) })
+	}
+	httpapi.Post(w.API, "POST /v1/rooms", w.handleOrder)
+	httpapi.Post(w.API, "POST /v1/rooms/{id}/seats", w.handleSeat)
+	w.Get("GET /v1/rooms", func(r *http.Request) (any, error) { return w.rooms.list(r.FormValue("group")), nil })
+	w.Get("GET /v1/health", func(*http.Request) (any, error) { return nil, nil })
+	w.Stream("GET /v1/feed", w.handleFeed)
+	return w
 }
 
-// Close ends the feeds, closes all rooms, recording it, and refuses new ones.
-func (w *Worker) Close() {
-	w.stopOnce.Do(func() { close(w.stopping) })
-	w.rooms.shut()
-}
+// Close closes all rooms, and records it.
+func (w *Worker) Close() { w.rooms.shut() }
 
 // Serve listens on addr (host:port), calls ready with the bound address once the worker
 // answers there, and serves until ctx ends; then it closes the worker. The error is nil
 // when ctx ended it.
-func (w *Worker) Serve(ctx context.Context, addr string, ready func(net.Addr)) error {
+func (w *Worker) Serve(ctx context.Context, addr string, log *slog.Logger, ready func(net.Addr)) error {
+	defer w.Close()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen for worker %s: %w", w.settings.Name, err)
 	}
 	ready(listener.Addr())
-	return httpapi.Serve(ctx, listener, w.http, w.Close, w.log)
+	return httpapi.Serve(ctx, listener, w, log)
+}
+
+func (w *Worker) handleOrder(r *http.Request, req OrderRequest) (any, error) {
+	if err := errors.Join(CheckName("group", req.Group), CheckName("order", req.Order), CheckName("by", req.By)); err != nil {
+		return nil, err
+	}
+	_, span := w.settings.Tracer.Join(r.Context(), r.Header.Get(tracing.Header), "create room")
+	room, err := w.rooms.order(req)
+	span.End(nil, "group", req.Group, "room", room.Room, "result", resultOf(err))
+	w.orders.WithLabelValues(resultOf(err)).Inc()
+	return room, err
+}
+
+func (w *Worker) handleSeat(r *http.Request, req SeatRequest) (any, error) {
+	if err := CheckName("player", req.Player); err != nil {
+		return nil, err
+	}
+	room, err := w.rooms.seat(r.PathValue("id"), req.Player)
+	w.seats.WithLabelValues(resultOf(err)).Inc()
+	return room, err
+}
+
+// resultOf names how a request ended.
+func resultOf(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return httpapi.KindOf(err)
+}
+
+// feedGap is the shortest time between two lines of a feed: changes within it travel
+// together.
+const feedGap = 5 * time.Millisecond
+
+// handleFeed writes lines until the client leaves or the worker stops.
+func (w *Worker) handleFeed(rw http.ResponseWriter, r *http.Request) error {
+	f, line := w.rooms.subscribe()
+	defer f.unsubscribe()
+	rw.Header().Set("Content-Type", "application/x-ndjson")
+	out := http.NewResponseController(rw)
+	for r.Context().Err() == nil {
+		if writeLine(rw, line) != nil || out.Flush() != nil {
+			return nil //nolint:nilerr // the client has gone, and something was written
+		}
+		_ = clock.Sleep(r.Context(), feedGap) // the loop looks at the context
+		clock.Await(clock.System(), w.settings.Heartbeat-feedGap, f.wake)
+		line = f.take()
+	}
+	return nil
 }

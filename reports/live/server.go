@@ -175,7 +175,7 @@ type order struct {
 
 // controls takes the orders of the page, which bear its token.
 func (b *Board) controls() http.Handler {
-	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, SameOrigin: true, MaxBody: maxOrder})
+	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, Pages: true, MaxBody: maxOrder})
 	c := b.info.Control
 	route(api, "fault", func(in jsontext.Value) error { return c.Begin(in) })
 	route(api, "heal", func(in order) error { return c.Heal(in.ID) })

@@ -12,7 +12,6 @@ package capacity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -48,71 +47,30 @@ func DefaultPlan() Plan {
 	return Plan{Clients: 64, Warmup: 500 * time.Millisecond, Duration: 2 * time.Second}
 }
 
-// The bounds of a plan keep a mistake from taking a host down.
 const (
-	maxClients  = 10_000
-	maxDuration = time.Minute
-	timeout     = 2500 * time.Millisecond // of one acquisition, and of a release
-	pause       = 10 * time.Millisecond   // after a refusal, so that a lock that refuses at once is not spun against
+	timeout = 2500 * time.Millisecond // of one acquisition, and of a release
+	pause   = 10 * time.Millisecond   // after a refusal, so that a lock that refuses at once is not spun against
 )
-
-func (p Plan) validate() error {
-	switch {
-	case p.Clients < 1 || p.Clients > maxClients:
-		return fmt.Errorf("clients %d: want 1 to %d: %w", p.Clients, maxClients, httpapi.ErrInvalid)
-	case p.Warmup < 0 || p.Warmup > maxDuration:
-		return fmt.Errorf("warm-up %v: want 0 to %v: %w", p.Warmup, maxDuration, httpapi.ErrInvalid)
-	case p.Duration <= 0 || p.Duration > maxDuration:
-		return fmt.Errorf("duration %v: want more than 0, up to %v: %w", p.Duration, maxDuration, httpapi.ErrInvalid)
-	}
-	return nil
-}
 
 // Result is what one master measured.
 type Result struct {
 	Grants uint64 `json:"grants"`
 }
 
-// Service runs plans inside a master, one at a time.
-type Service struct {
-	*httpapi.API
-	node   string
-	locker locks.Locker
-
-	closing context.Context //nolint:containedctx // the service's own life, which ends every request
-	close   context.CancelFunc
-	running sync.Mutex
-}
-
-var _ http.Handler = (*Service)(nil)
-
 // Handler is the workload's side in the master of that name; requests must bear the token, if
-// it is not empty. Close it before the locker.
-func Handler(node, token string, locker locks.Locker) *Service {
-	s := &Service{API: httpapi.New(httpapi.Config{Name: "master", Token: token, MaxBody: 1 << 10}), node: node, locker: locker}
-	s.closing, s.close = context.WithCancel(context.Background())
-	httpapi.Post(s.API, "POST "+Path, s.measure)
-	return s
+// it is not empty.
+func Handler(node, token string, locker locks.Locker) http.Handler {
+	api := httpapi.New(httpapi.Config{Name: "master", Token: token})
+	httpapi.Post(api, "POST "+Path, func(r *http.Request, plan Plan) (any, error) {
+		return measure(r.Context(), node, locker, plan), nil
+	})
+	return api
 }
 
-// Close ends a measurement that is under way, and waits until everything was released.
-func (s *Service) Close() {
-	s.close()
-	s.running.Lock()
-	defer s.running.Unlock()
-}
-
-func (s *Service) measure(r *http.Request, plan Plan) (any, error) {
-	if err := plan.validate(); err != nil {
-		return nil, fmt.Errorf("read plan: %w", err)
-	}
-	if !s.running.TryLock() {
-		return nil, fmt.Errorf("another measurement is running: %w", httpapi.ErrConflict)
-	}
-	defer s.running.Unlock()
-	ctx, cancel := context.WithTimeout(r.Context(), plan.Warmup+plan.Duration)
+// measure returns when the plan is over and everything was released.
+func measure(ctx context.Context, node string, locker locks.Locker, plan Plan) Result {
+	ctx, cancel := context.WithTimeout(ctx, plan.Warmup+plan.Duration)
 	defer cancel()
-	defer context.AfterFunc(s.closing, cancel)() //nolint:contextcheck // the service's end ends the request too
 	from := clock.Mono() + int64(plan.Warmup)
 	end := from + int64(plan.Duration)
 	var grants atomic.Uint64
@@ -120,28 +78,25 @@ func (s *Service) measure(r *http.Request, plan Plan) (any, error) {
 	for i := range plan.Clients {
 		resource := history.CapacityResource
 		if !plan.One {
-			resource += "-" + s.node + "-" + strconv.Itoa(i)
+			resource += "-" + node + "-" + strconv.Itoa(i)
 		}
 		clients.Go(func() {
 			for ctx.Err() == nil && clock.Mono() < end {
-				if at, granted := s.cycle(ctx, resource); granted && from <= at && at < end {
+				if at, granted := cycle(ctx, locker, resource); granted && from <= at && at < end {
 					grants.Add(1)
 				}
 			}
 		})
 	}
 	clients.Wait()
-	if s.closing.Err() != nil {
-		return nil, fmt.Errorf("the master is closing: %w", httpapi.ErrClosed)
-	}
-	return Result{Grants: grants.Load()}, nil
+	return Result{Grants: grants.Load()}
 }
 
 // cycle acquires and releases once, and says when the lock was granted, on clock.Mono.
-func (s *Service) cycle(ctx context.Context, resource string) (at int64, granted bool) {
+func cycle(ctx context.Context, locker locks.Locker, resource string) (at int64, granted bool) {
 	acquire, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	lease, err := s.locker.Acquire(acquire, resource)
+	lease, err := locker.Acquire(acquire, resource)
 	if err != nil {
 		_ = clock.Sleep(ctx, pause) // the loop looks at the context
 		return 0, false
@@ -158,9 +113,6 @@ type Master = mutex.Master
 
 // Measure has all masters run the plan at once, and returns the event that records it.
 func Measure(ctx context.Context, masters []Master, plan Plan) (history.Event, error) {
-	if len(masters) == 0 {
-		return history.Event{}, errors.New("capacity: no masters")
-	}
 	began := clock.Mono()
 	ctx, cancel := context.WithTimeout(ctx, plan.Warmup+plan.Duration+2*timeout)
 	defer cancel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,9 +57,8 @@ func site(t *testing.T) (*counted, []capacity.Master) {
 	lock := &counted{Locker: local.New(), grants: map[string]int{}}
 	var masters []capacity.Master
 	for _, name := range []string{"a", "c"} {
-		service := capacity.Handler(name, "secret", lock)
-		server := httptest.NewServer(service)
-		t.Cleanup(func() { service.Close(); server.Close() })
+		server := httptest.NewServer(capacity.Handler(name, "secret", lock))
+		t.Cleanup(server.Close)
 		masters = append(masters, capacity.Master{Name: name, URL: server.URL, Token: "secret"})
 	}
 	return lock, masters
@@ -96,21 +94,11 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestRefusals: a plan out of bounds, a stranger, and a second measurement are refused by name.
-func TestRefusals(t *testing.T) {
+// TestOnlyTheRunMeasures: a stranger's plan is refused.
+func TestOnlyTheRunMeasures(t *testing.T) {
 	_, masters := site(t)
-	bearer := map[string]string{"Authorization": "Bearer secret"}
-	for body, want := range map[string]string{
-		`{"clients":0,"duration_ns":1}`:                    "clients 0: want 1 to 10000",
-		`{"clients":1,"duration_ns":0}`:                    "duration 0s: want more than 0",
-		`{"clients":1,"duration_ns":1,"warmup_ns":-1}`:     "warm-up -1ns: want 0",
-		`{"clients":1,"duration_ns":1,"resources":"many"}`: "resources",
-	} {
-		if status, text := httpapitest.Ask(t, http.MethodPost, masters[0].URL+capacity.Path, body, bearer); status != http.StatusBadRequest || !strings.Contains(text, want) {
-			t.Errorf("%s: %d %s, want %s", body, status, text, want)
-		}
-	}
-	if status, _ := httpapitest.Ask(t, http.MethodPost, masters[0].URL+capacity.Path, `{"clients":1,"duration_ns":1}`, nil); status != http.StatusUnauthorized {
+	status, _ := httpapitest.Ask(t, http.MethodPost, masters[0].URL+capacity.Path, `{"clients":1,"duration_ns":1}`, nil)
+	if status != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", status)
 	}
 }

@@ -19,11 +19,7 @@ import (
 // StorePath is where a worker serves its store.
 const StorePath = "/v1/store/"
 
-const (
-	nameBytesMax = 200     // of what requests name
-	resourcesMax = 1 << 20 // of one store
-	fileName     = "store.jsonl"
-)
+const fileName = "store.jsonl"
 
 // errFenced refuses a token that is lower than one seen before.
 var errFenced = errors.New("fenced")
@@ -61,7 +57,6 @@ type Store struct {
 	mu     sync.Mutex
 	values map[string]value
 	file   *os.File
-	torn   bool // the file may not end with a whole line
 }
 
 // value is one resource, and one line of the file.
@@ -74,7 +69,7 @@ type value struct {
 // NewStore opens the store with what its file has.
 func NewStore(c StoreConfig) (*Store, error) {
 	s := &Store{
-		API:         httpapi.New(httpapi.Config{Name: "store of " + c.Node, Token: c.Token, MaxBody: 4 << 10, Kinds: kinds()}),
+		API:         httpapi.New(httpapi.Config{Name: "store of " + c.Node, Token: c.Token, Kinds: kinds()}),
 		StoreConfig: c, values: map[string]value{},
 	}
 	var err error
@@ -98,37 +93,17 @@ func (s *Store) load() error {
 			s.values[v.Resource] = v
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return err
-	}
-	info, err := s.file.Stat()
-	s.torn = err == nil && info.Size() > 0 // its last line may be
-	return err
+	return lines.Err()
 }
 
 // Close frees the file.
 func (s *Store) Close() { _ = s.file.Close() } // every line was written when it was answered
 
-func (r *request) validate() error {
-	for _, f := range []struct{ field, value string }{{"resource", r.Resource}, {"hold", r.Hold}, {"by", r.By}} {
-		if n := len(f.value); n == 0 || n > nameBytesMax {
-			return fmt.Errorf("field %q has %d bytes: want 1 to %d: %w", f.field, n, nameBytesMax, httpapi.ErrInvalid)
-		}
-	}
-	return nil
-}
-
 // serve reads or writes, and records it.
 func (s *Store) serve(kind history.Kind, r request) (any, error) {
-	if err := r.validate(); err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, known := s.values[r.Resource]
-	if !known && len(s.values) == resourcesMax {
-		return nil, fmt.Errorf("the store is full: it has %d resources: %w", resourcesMax, httpapi.ErrConflict)
-	}
+	before := s.values[r.Resource]
 	e := history.Event{
 		Kind: kind, Node: s.Node, Client: r.By, Hold: r.Hold, Resource: r.Resource, Token: r.Token, Version: before.Version,
 	}
@@ -154,13 +129,8 @@ func (s *Store) serve(kind history.Kind, r request) (any, error) {
 // keep makes a change outlive the process.
 func (s *Store) keep(v value) error {
 	line, err := json.Marshal(v)
-	if err == nil {
-		line = append(line, '\n')
-		if s.torn { // what is answered stands on a line of its own
-			line = append([]byte{'\n'}, line...)
-		}
-		_, err = s.file.Write(line)
-		s.torn = err != nil
+	if err == nil { // the line before may be torn
+		_, err = fmt.Fprintf(s.file, "\n%s\n", line)
 	}
 	if err != nil {
 		return fmt.Errorf("keep %q: %w", v.Resource, err)

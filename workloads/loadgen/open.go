@@ -1,9 +1,22 @@
+// Package loadgen decides when operations start, and proves that they did.
+//
+// In the open loop ([Open]) every operation has an intended time that follows
+// from the schedule alone: never from when earlier operations were sent or
+// answered. Latency counts from the intended time, so a system that stalls for a
+// second shows a second (no coordinated omission; Gil Tene, "How NOT to Measure
+// Latency"). In the closed loop ([Closed]) each client sends its next operation
+// when the last one ended, which finds throughput ceilings and hides stalls.
+//
+//	schedule ──▶ one pinned thread ──▶ idle worker, or a new one ──▶ do(ctx, op)
+//	(pure)       nanosleep, 1 ns slack                lateness = sent - intended
+//
+// A late generator never skips and never slows down: it sends all that is due at
+// once. What it cannot send (too many operations in flight, or the end came
+// first) is counted as unsent. [MinSent] and [MaxLateness] say when that makes a run worthless.
 package loadgen
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,9 +24,29 @@ import (
 	"locklab/locks/clock"
 )
 
-// DefaultMaxInFlight bounds the operations in flight: at 5,000 a second, four
-// seconds in which nothing is answered.
-const DefaultMaxInFlight = 20_000
+// What a run may lack before its figures stop meaning what they say.
+const (
+	// MinSent is the share of the scheduled operations that must have been sent.
+	// With less, the load was not the one that the report names: 1 % is the
+	// precision to which rates are read off a plot.
+	MinSent = 0.99
+	// MaxLateness is the lateness that 99 % of the operations must stay below: half of
+	// the 100 ms slots in which availability is shown, and a fifth of the 250 ms without grants
+	// that are a stall in a run of two seconds. So a fault and its effect stay side by side, and
+	// late operations do not look like a stall.
+	MaxLateness = 50 * time.Millisecond
+)
+
+// ErrorNotSent is the Error of a history event whose operations (Event.Count of
+// them) were due but never sent, because the generator fell behind.
+const ErrorNotSent = "not-sent"
+
+// ErrorCalledOff is the Error of an operation that was under way when the time was over. Its
+// caller did not wait for the answer: it is neither served nor failed.
+const ErrorCalledOff = "called-off"
+
+// maxInFlight bounds the operations in flight: at 5,000 a second, four seconds without an answer.
+const maxInFlight = 20_000
 
 // The phases of a run, as they are written to the history.
 const (
@@ -33,74 +66,47 @@ type Op struct {
 
 // Config is a load to generate.
 type Config struct {
-	Pacer    Pacer
 	Warmup   time.Duration
 	Duration time.Duration // measured, after the warm-up
 	// StartNS is when the schedule begins, on clock.Mono; 0 is now.
 	StartNS int64
-	// MaxInFlight bounds the operations that run at once; 0 is DefaultMaxInFlight.
-	MaxInFlight int
-	// Stop ends the schedule before its time when it is closed, and leaves the operations in
-	// flight alone; nil never does.
+	// Stop ends the schedule of an open loop before its time when it is closed, and leaves the
+	// operations in flight alone; nil never does.
 	Stop <-chan struct{}
-	// Phase is called when a phase begins, in order; nil for nobody.
+	// Phase is called when a phase begins, in order, by one goroutine at a time; nil is not called.
 	Phase func(state string, atNS int64)
 	// Unsent is called with operations that were due between the two times and
-	// could not be sent; nil for nobody.
+	// could not be sent; nil is not called.
 	Unsent func(count uint64, fromNS, toNS int64)
-}
-
-func (c *Config) validate() error {
-	var errs []error
-	if c.Warmup < 0 || c.Duration <= 0 {
-		errs = append(errs, fmt.Errorf("loadgen: warm-up %v and duration %v: want at least 0 and more than 0", c.Warmup, c.Duration))
-	}
-	if c.MaxInFlight < 0 {
-		errs = append(errs, fmt.Errorf("loadgen: %d operations in flight: want more than 0", c.MaxInFlight))
-	}
-	if c.MaxInFlight == 0 {
-		c.MaxInFlight = DefaultMaxInFlight
-	}
-	if c.Phase == nil {
-		c.Phase = func(string, int64) {}
-	}
-	if c.Unsent == nil {
-		c.Unsent = func(uint64, int64, int64) {}
-	}
-	return errors.Join(errs...)
-}
-
-// drain waits for the operations in flight, and says that this is the end: not if ctx ended
-// meanwhile, and what could have been answered was cut off.
-func (c *Config) drain(ctx context.Context, fromNS int64, inFlight *sync.WaitGroup) {
-	cutBefore := ctx.Err() != nil // that, the phases say
-	c.Phase(PhaseDrain, fromNS)
-	inFlight.Wait()
-	if cutBefore || ctx.Err() == nil {
-		c.Phase(PhaseEnd, clock.Mono())
-	}
 }
 
 // Open runs the schedule and calls do for every operation, each in a goroutine of
 // its own as far as they overlap. It returns when the last one has returned; do
 // should bound its time itself. When ctx is done, scheduling stops, and the
 // operations in flight see it too.
-func Open(ctx context.Context, cfg Config, do func(context.Context, Op)) error {
-	if err := cfg.validate(); err != nil {
-		return err
-	}
-	if cfg.Pacer == nil {
-		return errors.New("loadgen: no schedule")
-	}
-	g := &generator{cfg: cfg, do: do, work: make(chan Op)}
-	g.schedule(ctx)
+func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context, Op)) {
+	g := &generator{cfg: cfg, span: cfg.span(), do: do, work: make(chan Op)}
+	going, stop := context.WithCancel(ctx)
+	defer stop()
+	var watching sync.WaitGroup
+	watching.Go(func() { cfg.begin(going, g.span) })
+	watching.Go(func() {
+		select {
+		case <-cfg.Stop:
+			stop()
+		case <-going.Done():
+		}
+	})
+	g.schedule(ctx, going, pacer)
+	stop()
+	watching.Wait()
 	close(g.work)
-	cfg.drain(ctx, g.endNS, &g.workers)
-	return nil
+	cfg.drain(ctx, g.end, &g.workers)
 }
 
 type generator struct {
-	cfg      Config
+	cfg Config
+	span
 	do       func(context.Context, Op)
 	work     chan Op
 	workers  sync.WaitGroup
@@ -108,95 +114,37 @@ type generator struct {
 	handOver lead // from the schedule's thread to the goroutine that sends
 
 	// Only the scheduling goroutine touches these.
-	endNS              int64 // end of the schedule, or of what was scheduled of it
-	measureNS          int64
-	unsent             uint64 // not yet told
-	unsentFrom, lastNS int64
+	unsent               uint64 // not yet told
+	unsentFrom, unsentTo int64
 }
 
-// piece is the longest sleep of the thread, which nothing can interrupt. Until then a
-// timer waits, which costs less and may be late by less than that.
-const piece = 50 * time.Millisecond
-
-func (g *generator) schedule(ctx context.Context) {
-	unpin := clock.Pin()
-	defer unpin()
-	sending := ctx
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-g.cfg.Stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	start := g.cfg.StartNS
-	if start == 0 {
-		start = clock.Mono()
-	}
-	g.measureNS = start + int64(g.cfg.Warmup)
-	g.endNS = g.measureNS + int64(g.cfg.Duration)
-	phases := []struct {
-		state string
-		atNS  int64
-	}{{PhaseWarmup, start}, {PhaseMeasure, g.measureNS}}
-
+// schedule offers each operation when it is due, until the end, which comes early when going ends.
+func (g *generator) schedule(sending, going context.Context, pacer Pacer) {
+	defer clock.Pin()()
 	var sleep sleeper
-	index, now := uint64(0), clock.Mono()
-	g.lastNS = now
-	for after := range g.cfg.Pacer {
-		due := start + int64(after)
-		early := due - g.handOver.ns()
-		for len(phases) > 0 || now < early { // tell phases on time
-			next := min(early, g.endNS)
-			if len(phases) > 0 {
-				if now >= phases[0].atNS {
-					g.cfg.Phase(phases[0].state, phases[0].atNS)
-					phases = phases[1:]
-					continue
-				}
-				next = min(next, phases[0].atNS)
-			}
-			if now >= next {
-				break
-			}
-			if far := next - int64(piece); now < far {
-				sleepUntil(ctx, far)
-			} else {
-				sleep.until(next)
-			}
-			now = clock.Mono()
-			if ctx.Err() != nil {
-				break
-			}
+	index := uint64(0)
+	for after := range pacer {
+		due := g.start + int64(after)
+		sleep.until(going, min(due-g.handOver.ns(), g.end))
+		now := clock.Mono()
+		if going.Err() != nil {
+			g.end = min(g.end, now)
 		}
-		if ctx.Err() != nil {
-			g.endNS = min(g.endNS, now)
-		}
-		if due >= g.endNS {
-			sleep.until(g.endNS) // the time to hand over, at the most: nothing ends before its end
+		if due >= g.end {
+			sleep.until(going, g.end) // the time to hand over, at the most: nothing ends before its end
 			break
 		}
-		g.offer(sending, Op{Index: index, IntendedNS: due, Measured: due >= g.measureNS}, now)
+		g.offer(sending, Op{Index: index, IntendedNS: due, Measured: due >= g.measure}, now)
 		index++
-		now = clock.Mono()
 	}
 	g.tellUnsent()
-	for _, p := range phases { // an interrupted warm-up never came to the measured part
-		if p.atNS < g.endNS {
-			g.cfg.Phase(p.state, p.atNS)
-		}
-	}
 }
 
 // grace is how long after the end of the schedule a late generator still sends.
 const grace = 100 * time.Millisecond
 
 func (g *generator) offer(ctx context.Context, op Op, now int64) {
-	g.lastNS = now
-	running := g.inFlight.Load()
-	if running >= int64(g.cfg.MaxInFlight) || now > g.endNS+int64(grace) {
+	if g.inFlight.Load() >= maxInFlight || now > g.end+int64(grace) {
 		g.skip(op)
 		return
 	}
@@ -204,13 +152,11 @@ func (g *generator) offer(ctx context.Context, op Op, now int64) {
 	select {
 	case g.work <- op:
 	default:
-		g.workers.Add(1)
-		go g.worker(ctx, op)
+		g.workers.Go(func() { g.worker(ctx, op) })
 	}
 }
 
 func (g *generator) worker(ctx context.Context, op Op) {
-	defer g.workers.Done()
 	for ok := true; ok; op, ok = <-g.work {
 		op.SentNS = g.handOver.await(op.IntendedNS)
 		g.do(ctx, op)
@@ -221,18 +167,140 @@ func (g *generator) worker(ctx context.Context, op Op) {
 // skip counts an operation that cannot be sent, and tells about them in groups:
 // one by one they would drown the history exactly when time is short.
 func (g *generator) skip(op Op) {
-	if g.unsent > 0 && op.IntendedNS-g.unsentFrom > int64(100*time.Millisecond) {
+	if op.IntendedNS-g.unsentFrom > int64(100*time.Millisecond) {
 		g.tellUnsent()
 	}
 	if g.unsent == 0 {
 		g.unsentFrom = op.IntendedNS
 	}
 	g.unsent++
+	g.unsentTo = op.IntendedNS
 }
 
 func (g *generator) tellUnsent() {
-	if g.unsent > 0 {
-		g.cfg.Unsent(g.unsent, g.unsentFrom, min(g.lastNS, g.endNS))
-		g.unsent = 0
+	if g.unsent > 0 && g.cfg.Unsent != nil {
+		g.cfg.Unsent(g.unsent, g.unsentFrom, g.unsentTo)
 	}
+	g.unsent = 0
+}
+
+// Closed runs clients that call do one operation after the other until the
+// duration is over. Op.Index counts within a client, and
+// an operation is due when it is sent: nothing can be late. It returns when the
+// last operation has returned.
+func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Context, client int, op Op)) {
+	s := cfg.span()
+	if !sleepUntil(ctx, s.start) {
+		return
+	}
+	var running sync.WaitGroup
+	for client := range clients {
+		running.Go(func() {
+			for index := uint64(0); ctx.Err() == nil; index++ {
+				now := clock.Mono()
+				if now >= s.end {
+					return
+				}
+				do(ctx, client, Op{Index: index, IntendedNS: now, SentNS: now, Measured: now >= s.measure})
+			}
+		})
+	}
+	cfg.begin(ctx, s)
+	sleepUntil(ctx, s.end)
+	cfg.drain(ctx, min(s.end, clock.Mono()), &running)
+}
+
+// span is when a load begins, is measured from, and ends, on clock.Mono.
+type span struct{ start, measure, end int64 }
+
+func (c *Config) span() span {
+	start := c.StartNS
+	if start == 0 {
+		start = clock.Mono()
+	}
+	measure := start + int64(c.Warmup)
+	return span{start, measure, measure + int64(c.Duration)}
+}
+
+func (c *Config) phase(state string, atNS int64) {
+	if c.Phase != nil {
+		c.Phase(state, atNS)
+	}
+}
+
+// begin tells the first two phases when they begin. One that ctx forestalled never came.
+func (c *Config) begin(ctx context.Context, s span) {
+	if sleepUntil(ctx, s.start) || clock.Mono() >= s.start {
+		c.phase(PhaseWarmup, s.start)
+	}
+	if sleepUntil(ctx, s.measure) || clock.Mono() >= s.measure {
+		c.phase(PhaseMeasure, s.measure)
+	}
+}
+
+// drain waits for the operations in flight, and tells the end. If ctx ended during the drain,
+// it cut answers off, and there is no end.
+func (c *Config) drain(ctx context.Context, fromNS int64, inFlight *sync.WaitGroup) {
+	cutBefore := ctx.Err() != nil // that, the phases say
+	c.phase(PhaseDrain, fromNS)
+	inFlight.Wait()
+	if cutBefore || ctx.Err() == nil {
+		c.phase(PhaseEnd, clock.Mono())
+	}
+}
+
+// sleepUntil waits for a moment of clock.Mono; false if ctx was done first.
+func sleepUntil(ctx context.Context, deadline int64) bool {
+	return clock.Sleep(ctx, time.Duration(deadline-clock.Mono())) == nil
+}
+
+// sleeper sleeps until moments of clock.Mono on a pinned thread.
+type sleeper struct{ wake lead }
+
+// piece is the longest sleep of the thread, which nothing can interrupt. Until then a
+// timer waits, which costs less and may be late by less than that.
+const piece = 50 * time.Millisecond
+
+// until returns at the deadline or just after it, and earlier only when ctx is done.
+func (s *sleeper) until(ctx context.Context, deadline int64) {
+	if far := deadline - int64(piece); clock.Mono() < far && !sleepUntil(ctx, far) {
+		return
+	}
+	if ahead := deadline - s.wake.ns(); clock.Mono() < ahead {
+		clock.SleepPinned(ahead)
+		s.wake.await(deadline)
+		return
+	}
+	for clock.Mono() < deadline { // what is left is shorter than a sleep
+	}
+}
+
+// lead is how much earlier something must begin to be done in time. To wake a
+// thread, or a goroutine on another one, takes the machine some tens of
+// microseconds, always; the lead learns how long, and an early caller spins over
+// what is left. It steers to be early every second time: then the lateness is how
+// far a wake-up strays from the usual one, and the spinning is no longer than that.
+// Races between threads that learn at once only blur it.
+type lead struct{ learned atomic.Int64 }
+
+const (
+	leadStep = 200     // ns
+	leadMax  = 100_000 // ns; a machine that takes longer is not steady enough to predict
+)
+
+func (l *lead) ns() int64 { return l.learned.Load() }
+
+// await learns from when the caller came, and returns at the deadline or just
+// after it, never before, with the time.
+func (l *lead) await(deadline int64) int64 {
+	now := clock.Mono()
+	if now < deadline {
+		l.learned.Store(max(l.ns()-leadStep, 0))
+	} else {
+		l.learned.Store(min(l.ns()+leadStep, leadMax))
+	}
+	for now < deadline {
+		now = clock.Mono()
+	}
+	return now
 }

@@ -1,3 +1,22 @@
+// Package matchmaking plays the players: they arrive in parties for groups, each
+// is sent to one of the masters as a load balancer would, and what each master
+// answered, and when, is recorded. Whether a group got one room or five is not
+// seen here but by the oracle on the workers.
+//
+//	party of 3, group 7 ──▶ round robin ──▶ master-a  POST /v1/match
+//	at one instant                     ├──▶ master-c       {"player":"p12","group":"g7"}
+//	                                   └──▶ master-a  ◀── 200 {"room":..., "worker":..., "state":..., "created":true}
+//	                                                      503 {"error":{"kind":..., "message":...}, "outcome":"failed"}
+//
+// How a request ends:
+//
+//   - 200: ok. 503: failed or unknown, as the master says. Anything else: unknown.
+//   - Nothing within the timeout: unknown, and not tried again.
+//   - The master refuses the connection or breaks it: it will never answer this
+//     player, so the master counts as down for 200 ms and the player goes to
+//     the next one at once, as behind any load balancer. When all refuse: failed.
+//
+// One event of kind match is recorded for each player, and the phases of the run.
 package matchmaking
 
 import (
@@ -5,59 +24,105 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"locklab/internal/seed"
+	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
 )
 
+// Options describe the load. Start from [DefaultOptions].
+type Options struct {
+	Masters []Master
+	// Rate is the number of match requests (players) per second, in total. It rises
+	// evenly to this during the warm-up.
+	Rate float64
+	// Groups is how many groups the players belong to.
+	Groups int
+	// Party is how many players of one group arrive at the same instant; they go
+	// to different masters as far as there are that many.
+	Party int
+	// Players stands before the numbers in their names.
+	Players string
+	// Timeout is how long a player waits for an answer.
+	Timeout  time.Duration
+	Seed     seed.Seed
+	Warmup   time.Duration
+	Duration time.Duration // measured, after the warm-up
+	// StartNS is when the schedule begins, on clock.Mono; 0 is when Run is called.
+	StartNS int64
+	// Stop ends the arrivals before the end of Duration when it is closed; nil never does.
+	Stop <-chan struct{}
+	// Tracer follows some of the matches; nil follows none.
+	Tracer *tracing.Tracer
+}
+
+// DefaultOptions is the load of the default run, without masters and duration.
+func DefaultOptions() Options {
+	return Options{
+		Rate:    300,
+		Groups:  20,
+		Party:   3,
+		Players: "p",
+		Timeout: 2500 * time.Millisecond,
+	}
+}
+
 // Driver runs the load once.
 type Driver struct {
-	opts     Options
-	rec      history.Recorder
-	balancer *balancer
+	opts    Options
+	rec     history.Recorder
+	masters []*master
+	turn    atomic.Uint64 // of the master that gets the next player
 	// groupSeed is apart from the arrivals', so that one can change alone.
 	groupSeed seed.Seed
 	dial      loadgen.Dial
 	progress  progress
 }
 
-// New checks the options and prepares a run whose events go to rec.
-func New(opts Options, rec history.Recorder) (*Driver, error) {
-	if err := opts.validate(); err != nil {
-		return nil, err
+// New prepares a run whose events go to rec.
+func New(opts Options, rec history.Recorder) *Driver {
+	d := &Driver{opts: opts, rec: rec, groupSeed: opts.Seed.Child("groups")}
+	for _, m := range opts.Masters {
+		d.masters = append(d.masters, newMaster(m))
 	}
-	d := &Driver{opts: opts, rec: rec, balancer: newBalancer(opts.Masters), groupSeed: opts.Seed.Child("groups")}
-	return d, nil
+	return d
 }
 
 // Run plays the whole schedule and returns when the last player was answered or
 // gave up. When ctx is done it stops early.
-func (d *Driver) Run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, d.balancer.interrupt)
-	defer d.balancer.close()
-	defer stop()
-	return loadgen.Open(ctx, loadgen.Config{
-		Pacer:       d.opts.pacer(&d.dial),
-		Stop:        d.opts.Stop,
-		Warmup:      d.opts.Warmup,
-		Duration:    d.opts.Duration,
-		StartNS:     d.opts.StartNS,
-		MaxInFlight: d.opts.MaxInFlight,
+func (d *Driver) Run(ctx context.Context) {
+	defer func() {
+		for _, m := range d.masters {
+			m.http.Close()
+		}
+	}()
+	loadgen.Open(ctx, loadgen.Config{
+		Stop:     d.opts.Stop,
+		Warmup:   d.opts.Warmup,
+		Duration: d.opts.Duration,
+		StartNS:  d.opts.StartNS,
 		Phase: func(state string, atNS int64) {
 			d.rec.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: atNS})
 		},
 		Unsent: func(count uint64, fromNS, toNS int64) {
-			d.progress.unsent.Add(count)
 			d.rec.Record(history.Event{
 				Kind: history.KindMatch, FromNS: fromNS, AtNS: toNS, Count: count,
 				Outcome: string(locks.OutcomeFailed), Error: loadgen.ErrorNotSent,
 			})
 		},
-	}, d.match)
+	}, d.pacer(), d.match)
+}
+
+// pacer is the schedule: parties that arrive independently, at a rate that rises during
+// the warm-up and that a dial changes from there on.
+func (d *Driver) pacer() loadgen.Pacer {
+	single := loadgen.Poisson(d.opts.Rate/float64(d.opts.Party), d.opts.Seed.Child("arrivals"))
+	return loadgen.Parties(d.dial.Pace(loadgen.Ramp(single, d.opts.Warmup)), d.opts.Party)
 }
 
 // SetRate changes how many players arrive per second from now on, in total, and records it.
@@ -74,20 +139,20 @@ func (d *Driver) SetRate(perSecond uint32) error {
 }
 
 // Progress is a snapshot of the run. It may be called at any time.
-func (d *Driver) Progress() Progress { return d.progress.snapshot() }
+func (d *Driver) Progress() Progress { return d.progress.snapshot(clock.Mono()) }
 
 // match sends one player through the load balancer.
 func (d *Driver) match(ctx context.Context, op loadgen.Op) {
-	d.progress.sent.Add(1)
 	group := d.groupOf(op.Index)
 	player := d.opts.Players + strconv.FormatUint(op.Index, 10)
-	ctx, span := d.opts.Tracer.Root(ctx, "match", clock.System().Now(), time.Duration(clock.Mono()-op.IntendedNS))
-	node, reply, err := d.send(ctx, op, player, group)
+	waited := time.Duration(clock.Mono() - op.IntendedNS)
+	ctx, span := d.opts.Tracer.Root(ctx, "match", clock.System().Now(), waited)
+	node, got, err := d.send(ctx, op, player, group)
 	span.End(err, "player", player, "group", group, "outcome", string(locks.OutcomeOf(err)))
 
 	e := history.Event{
 		Kind: history.KindMatch, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),
-		Node: node, Client: player, Resource: group, Room: reply.Room, Worker: reply.Worker,
+		Node: node, Client: player, Resource: group, Room: got.Room, Worker: got.Worker,
 		Outcome: string(locks.OutcomeOf(err)), Error: errorKind(err),
 	}
 	d.rec.Record(e)
@@ -95,46 +160,42 @@ func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 }
 
 // send tries one master after the other until one of them takes the request.
-func (d *Driver) send(ctx context.Context, op loadgen.Op, player, group string) (node string, reply reply, err error) {
-	deadline := op.SentNS + int64(d.opts.Timeout)
+func (d *Driver) send(ctx context.Context, op loadgen.Op, player, group string) (node string, got seat, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(op.SentNS-clock.Mono())+d.opts.Timeout)
+	defer cancel()
 	outcome := locks.ErrNotAcquired
-	for range len(d.opts.Masters) + 1 {
-		m := d.balancer.next(clock.Mono())
+	for range len(d.masters) + 1 {
+		m := d.next()
 		node = m.Name
-		reply, err = m.match(ctx, player, group, deadline)
+		got, err = m.match(ctx, player, group)
 		if !errors.Is(err, errDown) {
-			return node, reply, err
+			return node, got, err
 		}
 		if errors.Is(err, locks.ErrUnknown) {
 			outcome = locks.ErrUnknown // it may have taken a seat before it died
 		}
-		m.down(clock.Mono())
+		m.downUntil.Store(clock.Mono() + int64(downFor))
 	}
-	return node, reply, fmt.Errorf("no master answers: %w: %w", outcome, locks.ErrUnavailable)
+	return node, got, fmt.Errorf("no master answers: %w: %w", outcome, locks.ErrUnavailable)
 }
 
-// errorKind names the error as the history does: the master's own word if it
-// gave one.
-func errorKind(err error) string {
-	var answer *answerError
-	if errors.As(err, &answer) && answer.kind != "" {
-		return answer.kind
+// next is the master whose turn it is, without those that are down. With all of them down it is
+// the next one all the same: one that has just come back should not wait for its 200 ms.
+func (d *Driver) next() *master {
+	n := uint64(len(d.masters))
+	turn := d.turn.Add(1) - 1
+	for i := range n {
+		if m := d.masters[(turn+i)%n]; m.downUntil.Load() <= clock.Mono() {
+			return m
+		}
 	}
-	switch { // the outcome has its own field, so the reason is the more telling word
-	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout"
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	case errors.Is(err, locks.ErrUnavailable):
-		return "unavailable"
-	}
-	return locks.ErrorKind(err)
+	return d.masters[turn%n]
 }
 
 // groupOf draws the group of the party that a player belongs to: the n-th party
 // always gets the same group for one seed.
 func (d *Driver) groupOf(player uint64) string {
-	party := player / uint64(d.opts.Party)                            //nolint:gosec // validated
+	party := player / uint64(d.opts.Party)                            //nolint:gosec // more than 0
 	draw := uint64(d.groupSeed.Child(strconv.FormatUint(party, 36)))  // well mixed
-	return "g" + strconv.FormatUint(draw%uint64(d.opts.Groups)+1, 10) //nolint:gosec // validated
+	return "g" + strconv.FormatUint(draw%uint64(d.opts.Groups)+1, 10) //nolint:gosec // more than 0
 }

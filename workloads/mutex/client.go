@@ -2,7 +2,6 @@ package mutex
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -26,11 +25,13 @@ type Master struct {
 // Client is the controller's side: it has all masters run one plan.
 type Client struct {
 	path    string
-	masters []Master
+	masters []*httpapi.Client
 	plan    Plan
 	rec     history.Recorder
-	http    []*httpapi.Client // of each master
-	states  []masterState
+
+	mu    sync.Mutex
+	total Status   // of all masters, over their lives
+	last  []Status // what each said in this life
 
 	// OnPhase, if set before Run, is called when a phase begins.
 	OnPhase func(state string, atNS int64)
@@ -38,26 +39,14 @@ type Client struct {
 	Stop <-chan struct{}
 }
 
-// masterState is what one master last said. Its fields add up over its lives.
-type masterState struct {
-	mu          sync.Mutex
-	before, now Status // of earlier lives, and of this one
-}
-
-// NewClient checks the plan, for what masters serve at the path. Phases are recorded to rec; everything else is
+// NewClient is for what masters serve at the path. Phases are recorded to rec; everything else is
 // recorded by the masters themselves.
-func NewClient(path string, masters []Master, plan Plan, rec history.Recorder) (*Client, error) {
-	if len(masters) == 0 {
-		return nil, errors.New("mutex: no masters")
-	}
-	if err := plan.Validate(); err != nil {
-		return nil, err
-	}
-	c := &Client{path: path, masters: masters, plan: plan, rec: rec, states: make([]masterState, len(masters))}
+func NewClient(path string, masters []Master, plan Plan, rec history.Recorder) *Client {
+	c := &Client{path: path, plan: plan, rec: rec, last: make([]Status, len(masters))}
 	for _, m := range masters {
-		c.http = append(c.http, httpapi.NewClient(m.URL, httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token}))
+		c.masters = append(c.masters, httpapi.NewClient(m.URL, httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token}))
 	}
-	return c, nil
+	return c
 }
 
 const (
@@ -74,15 +63,14 @@ const (
 // ctx is done the plan is stopped.
 func (c *Client) Run(ctx context.Context) error {
 	defer func() {
-		for _, h := range c.http {
+		for _, h := range c.masters {
 			h.Close()
 		}
 	}()
 	for i := range c.masters {
 		if err := c.start(ctx, i, 0); err != nil {
-			stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-			defer cancel()
-			return errors.Join(err, c.stop(stopCtx))
+			c.stop(ctx)
+			return err
 		}
 	}
 	began := clock.Mono()
@@ -103,32 +91,19 @@ func (c *Client) Run(ctx context.Context) error {
 		c.watch(going, began, end)
 	}
 	c.phase(loadgen.PhaseDrain, min(end, clock.Mono()))
-	var err error
 	if going.Err() != nil {
-		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-		err = c.stop(stopCtx)
-		cancel()
-	}
-	if ctx.Err() == nil {
-		err = nil // a master that is dead has nothing to stop
+		c.stop(ctx)
 	}
 	c.drain(context.WithoutCancel(ctx))
 	c.phase(loadgen.PhaseEnd, clock.Mono())
-	return err
+	return nil
 }
 
 // Progress adds up what the masters last said.
 func (c *Client) Progress() Status {
-	total := Status{ID: c.plan.ID, State: StateRunning}
-	for i := range c.states {
-		s := &c.states[i]
-		s.mu.Lock()
-		total.Acquired += s.before.Acquired + s.now.Acquired
-		total.Failed += s.before.Failed + s.now.Failed
-		total.Unsent += s.before.Unsent + s.now.Unsent
-		s.mu.Unlock()
-	}
-	return total
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.total
 }
 
 func (c *Client) phase(state string, atNS int64) {
@@ -153,7 +128,6 @@ func (c *Client) watch(ctx context.Context, began, until int64) bool {
 		c.each(func(i int) {
 			s, err := c.status(ctx, i)
 			if err == nil && s.ID != c.plan.ID {
-				c.forgot(i)
 				_ = c.start(ctx, i, time.Duration(clock.Mono()-began)) // tried again at the next poll
 			}
 		})
@@ -187,17 +161,6 @@ func (c *Client) each(do func(i int)) {
 	wg.Wait()
 }
 
-// forgot keeps the counts of a life that is over.
-func (c *Client) forgot(i int) {
-	s := &c.states[i]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.before.Acquired += s.now.Acquired
-	s.before.Failed += s.now.Failed
-	s.before.Unsent += s.now.Unsent
-	s.now = Status{}
-}
-
 func (c *Client) start(ctx context.Context, i int, elapsed time.Duration) error {
 	plan := c.plan
 	plan.Elapsed = min(elapsed, plan.Warmup+plan.Duration)
@@ -205,27 +168,33 @@ func (c *Client) start(ctx context.Context, i int, elapsed time.Duration) error 
 	return err
 }
 
-func (c *Client) stop(ctx context.Context) error {
-	errs := make([]error, len(c.masters))
-	c.each(func(i int) { _, errs[i] = c.call(ctx, i, http.MethodPost, "stop", nil) })
-	return errors.Join(errs...)
+// stop has all masters stop, also when ctx is done. One that is dead has nothing to stop.
+func (c *Client) stop(ctx context.Context) {
+	c.each(func(i int) { _, _ = c.call(context.WithoutCancel(ctx), i, http.MethodPost, "stop", nil) })
 }
 
 func (c *Client) status(ctx context.Context, i int) (Status, error) {
 	s, err := c.call(ctx, i, http.MethodGet, "status", nil)
-	if err == nil && s.ID == c.plan.ID {
-		state := &c.states[i]
-		state.mu.Lock()
-		state.now = s
-		state.mu.Unlock()
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := &c.last[i]
+	if s.ID != c.plan.ID { // a new life begins at nothing
+		*last = Status{}
+		return s, nil
+	}
+	c.total.Acquired += s.Acquired - last.Acquired
+	c.total.Failed += s.Failed - last.Failed
+	*last = s
+	return s, nil
 }
 
 func (c *Client) call(ctx context.Context, i int, method, verb string, in any) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := c.http[i].Call(ctx, method, c.path+verb, in, &s); err != nil {
+	if err := c.masters[i].Call(ctx, method, c.path+verb, in, &s); err != nil {
 		return Status{}, fmt.Errorf("%s the workload: %w", verb, err)
 	}
 	return s, nil

@@ -1,3 +1,27 @@
+// Package mutex is the raw lock workload: clients acquire a resource, hold it for
+// a while and release it. The clients run inside the masters, next to the lock
+// client, so that no RPC of the load generator is part of a lock's latency; the
+// controller only tells the masters what to run.
+//
+//	controller                         each master
+//	Client.Run ──POST /v1/workload/start──▶ Workload ──▶ runner ──▶ locks.Locker
+//	           ◀──GET  /v1/workload/status──    │
+//	           ──POST /v1/workload/stop────▶    └──▶ history.Recorder
+//	                                                 acquire, release, lost
+//
+// In the open loop (Plan.Rate above 0) acquisitions are due by schedule, and their
+// latency counts from that time; each takes one of the master's clients, and waits
+// when all are busy. In the closed loop each client starts again when it is done.
+//
+// A master that is restarted during the run has lost its plan; the controller
+// notices and starts it again for the rest of the time.
+//
+//	POST start  {"id":"r1","clients":16,"resources":4,"hold_ns":1000000,...}
+//	GET  status → {"id":"r1","state":"running","acquired":812,"failed":0}
+//	POST stop   the state is "done" once everything was released
+//
+// Errors are {"error":{"kind":"invalid","message":"..."}} with 400, or 409 (another
+// plan runs).
 package mutex
 
 import (
@@ -5,10 +29,51 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/seed"
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/workloads/history"
+)
+
+// Plan is what each master runs.
+type Plan struct {
+	// ID names the plan: starting it twice is the same as starting it once.
+	ID string `json:"id"`
+	// Clients is the number of clients on each master.
+	Clients int `json:"clients"`
+	// Resources is how many resources all clients compete for, together.
+	Resources int `json:"resources"`
+	// Hold is how long a client holds a resource.
+	Hold time.Duration `json:"hold_ns,format:nano"`
+	// Rate is the number of acquisitions per second and master that are due, with
+	// Poisson arrivals; 0 is the closed loop.
+	Rate float64 `json:"rate_per_s"`
+	// Timeout is how long a client waits for one acquisition, and for a release.
+	Timeout time.Duration `json:"timeout_ns,format:nano"`
+	// Second is how long that is which is a second where round trips are short; 0 is a second.
+	Second time.Duration `json:"second_ns,omitzero,format:nano"`
+	// Unfenced has holders show the store of fenced-write no tokens.
+	Unfenced bool          `json:"unfenced,omitzero"`
+	Seed     seed.Seed     `json:"seed"`
+	Warmup   time.Duration `json:"warmup_ns,format:nano"`
+	Duration time.Duration `json:"duration_ns,format:nano"` // measured, after the warm-up
+	// Elapsed is how much of warm-up and duration is already over when the master
+	// gets the plan: set by the controller when it starts a master again.
+	Elapsed time.Duration `json:"elapsed_ns,format:nano"`
+}
+
+// DefaultPlan is a moderately contended closed loop, without an ID and a duration.
+func DefaultPlan() Plan {
+	return Plan{Clients: 8, Resources: 4, Hold: time.Millisecond, Timeout: 2500 * time.Millisecond}
+}
+
+// The bounds of a plan keep a mistake from taking a host down.
+const (
+	MaxClients   = 10_000
+	MaxResources = 1_000_000
 )
 
 // The values of Status.State.
@@ -24,8 +89,6 @@ type Status struct {
 	State    string `json:"state"`
 	Acquired uint64 `json:"acquired"`
 	Failed   uint64 `json:"failed"` // failed or unknown
-	Unsent   uint64 `json:"unsent"`
-	Error    string `json:"error,omitzero"`
 }
 
 // Prefix is where a master serves the workload.
@@ -60,15 +123,13 @@ type Workload struct {
 	Config
 
 	mu     sync.Mutex
-	job    *job // the last one, nil before the first
+	runner *runner // of the last plan, nil before the first
 	closed bool
 }
 
-var _ http.Handler = (*Workload)(nil)
-
 // Handler is the workload's side in the master. Close it before the locker.
 func Handler(c Config) *Workload {
-	w := &Workload{API: httpapi.New(httpapi.Config{Name: "run", Token: c.Token, MaxBody: maxBody}), Config: c}
+	w := &Workload{API: httpapi.New(httpapi.Config{Name: "run", Token: c.Token}), Config: c}
 	httpapi.Post(w.API, "POST "+c.Path+"start", w.start)
 	w.Get("GET "+c.Path+"status", func(*http.Request) (any, error) { return w.status(), nil })
 	httpapi.Post(w.API, "POST "+c.Path+"stop", func(*http.Request, struct{}) (any, error) { return w.stop(), nil })
@@ -79,61 +140,41 @@ func Handler(c Config) *Workload {
 func (w *Workload) Close() {
 	w.mu.Lock()
 	w.closed = true
-	j := w.job
+	r := w.runner
 	w.mu.Unlock()
-	if j != nil {
-		j.cancel()
-		<-j.done
+	if r != nil {
+		r.cancel()
+		<-r.done
 	}
 }
 
 func (w *Workload) start(r *http.Request, plan Plan) (any, error) {
-	if err := plan.Validate(); err != nil {
-		return nil, fmt.Errorf("read plan: %w: %w", err, httpapi.ErrInvalid)
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.closed:
 		return nil, fmt.Errorf("the master is closing: %w", httpapi.ErrClosed)
-	case w.job != nil && w.job.runner.plan.ID == plan.ID: // told twice
-	case w.job != nil && !w.job.finished():
-		return nil, fmt.Errorf("plan %s is still running: %w", w.job.runner.plan.ID, httpapi.ErrConflict)
+	case w.runner != nil && w.runner.plan.ID == plan.ID: // told twice
+	case w.runner != nil && !signals.Closed(w.runner.done):
+		return nil, fmt.Errorf("plan %s is still running: %w", w.runner.plan.ID, httpapi.ErrConflict)
 	default:
 		// The plan outlives the request that starts it.
-		w.job = startJob(context.WithoutCancel(r.Context()), newRunner(plan, w.Config))
+		w.runner = startRunner(context.WithoutCancel(r.Context()), plan, w.Config)
 	}
-	return statusOf(w.job), nil
+	return w.runner.status(), nil
 }
 
 func (w *Workload) stop() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.job != nil {
-		w.job.cancel()
+	if w.runner != nil {
+		w.runner.cancel()
 	}
-	return statusOf(w.job)
+	return w.runner.status()
 }
 
 func (w *Workload) status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return statusOf(w.job)
-}
-
-func statusOf(j *job) Status {
-	if j == nil {
-		return Status{State: StateIdle}
-	}
-	s := Status{
-		ID: j.runner.plan.ID, State: StateRunning,
-		Acquired: j.runner.acquired.Load(), Failed: j.runner.failed.Load(), Unsent: j.runner.unsent.Load(),
-	}
-	if j.finished() {
-		s.State = StateDone
-		if j.err != nil {
-			s.Error = j.err.Error()
-		}
-	}
-	return s
+	return w.runner.status()
 }

@@ -20,34 +20,49 @@ import (
 // runner runs one plan against one lock client.
 type runner struct {
 	Config
-	plan  Plan
-	life  string   // of this process, so that the ids of holds differ after a restart
-	names []string // of the resources
-	over  int64    // on clock.Mono: when who still waits or holds is called off; 0 is never
+	plan   Plan
+	life   string   // of this process, so that the ids of holds differ after a restart
+	names  []string // of the resources
+	over   int64    // on clock.Mono: when waiting and holding clients are called off; 0 is never
+	cancel context.CancelFunc
+	done   chan struct{} // closed when all is over
 
-	holds                    atomic.Uint64
-	acquired, failed, unsent atomic.Uint64
+	holds, acquired, failed atomic.Uint64
 }
 
-func newRunner(plan Plan, c Config) *runner {
-	r := &runner{Config: c, plan: plan, life: strconv.FormatInt(clock.Mono(), 36)}
+// startRunner runs the plan until it is over, or ctx is.
+func startRunner(ctx context.Context, plan Plan, c Config) *runner {
+	r := &runner{Config: c, plan: plan, life: strconv.FormatInt(clock.Mono(), 36), done: make(chan struct{})}
 	for i := range plan.Resources {
 		r.names = append(r.names, "r"+strconv.Itoa(i+1))
 	}
+	ctx, r.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(r.done)
+		defer r.cancel()
+		r.run(ctx)
+	}()
 	return r
 }
 
-// run returns when the plan is over, or ctx is, and everything was released.
-func (r *runner) run(ctx context.Context) error {
-	rest := r.plan.Warmup + r.plan.Duration - r.plan.Elapsed
-	if rest <= 0 {
-		return nil
+// status of nil is that before the first plan.
+func (r *runner) status() Status {
+	if r == nil {
+		return Status{State: StateIdle}
 	}
+	s := Status{ID: r.plan.ID, State: StateRunning, Acquired: r.acquired.Load(), Failed: r.failed.Load()}
+	if signals.Closed(r.done) {
+		s.State = StateDone
+	}
+	return s
+}
+
+// run returns when the plan is over, or ctx is, and everything was released.
+func (r *runner) run(ctx context.Context) {
+	rest := r.plan.Warmup + r.plan.Duration - r.plan.Elapsed
 	cfg := loadgen.Config{
-		Duration:    rest, // the checker knows the measured part from the phases
-		MaxInFlight: max(loadgen.DefaultMaxInFlight, r.plan.Clients),
+		Duration: rest, // the checker knows the measured part from the phases
 		Unsent: func(count uint64, fromNS, toNS int64) {
-			r.unsent.Add(count)
 			r.Recorder.Record(history.Event{
 				Kind: history.KindAcquire, FromNS: fromNS, AtNS: toNS, Node: r.Node, Count: count,
 				Outcome: string(locks.OutcomeFailed), Error: loadgen.ErrorNotSent,
@@ -57,17 +72,17 @@ func (r *runner) run(ctx context.Context) error {
 	clients := r.clients()
 	if r.plan.Rate == 0 {
 		r.over = clock.Mono() + int64(rest+r.lastAnswers())
-		return loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
+		loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
 			r.cycle(ctx, clients[n], op)
 		})
+		return
 	}
 	idle := make(chan *client, len(clients))
 	for _, c := range clients {
 		idle <- c
 	}
 	arrivals := r.seed().Child("arrivals").Child(r.plan.Elapsed.String())
-	cfg.Pacer = loadgen.Poisson(r.plan.Rate, arrivals)
-	return loadgen.Open(ctx, cfg, func(ctx context.Context, op loadgen.Op) {
+	loadgen.Open(ctx, cfg, loadgen.Poisson(r.plan.Rate, arrivals), func(ctx context.Context, op loadgen.Op) {
 		select {
 		case c := <-idle:
 			op.SentNS = clock.Mono() // it waited for a client: that is queueing, not the lock
@@ -78,7 +93,7 @@ func (r *runner) run(ctx context.Context) error {
 	})
 }
 
-// lastAnswers is how long a closed loop waits for answers when its time is over. Who waits
+// lastAnswers is how long a closed loop waits for answers when its time is over. A client that waits
 // longer waits for a holder, which tells nothing more of the measured part.
 func (r *runner) lastAnswers() time.Duration { return cmp.Or(r.plan.Second, time.Second) / 4 }
 
@@ -117,12 +132,15 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	e := history.Event{
 		Kind: history.KindAcquire, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),
 		Node: r.Node, Client: c.name, Resource: resource,
-		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(), Wakeups: r.wakeups(),
+		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(),
+	}
+	if counter, ok := r.Locker.(locks.WakeupCounter); ok {
+		e.Wakeups = counter.Wakeups()
 	}
 	if err != nil {
 		cut := (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) && !errors.Is(err, locks.ErrUnavailable)
 		late := r.over != 0 && e.AtNS >= r.over && e.AtNS-op.SentNS < int64(r.plan.Timeout)
-		if cut && (late || ctx.Err() != nil) { // the time was over, or somebody ended the run
+		if cut && (late || ctx.Err() != nil) { // the time was over, or the run was ended
 			e.Error = loadgen.ErrorCalledOff
 		}
 		r.failed.Add(1)
@@ -182,26 +200,26 @@ func (r *runner) use(ctx context.Context, lease locks.Lease, acquired *history.E
 }
 
 func (r *runner) lost(acquired *history.Event) {
-	r.Recorder.Record(history.Event{
-		Kind: history.KindLost, AtNS: clock.Mono(), Node: r.Node, Client: acquired.Client,
-		Hold: acquired.Hold, Resource: acquired.Resource, Token: acquired.Token,
-	})
+	r.Recorder.Record(after(acquired, history.KindLost))
 }
 
 func (r *runner) release(ctx context.Context, lease locks.Lease, acquired *history.Event) {
-	stopped := clock.Mono()
-	history.Commit(r.Recorder, history.Event{
-		Kind: history.KindReleasing, AtNS: stopped, Node: r.Node, Client: acquired.Client,
-		Hold: acquired.Hold, Resource: acquired.Resource,
-	})
+	intent := after(acquired, history.KindReleasing)
+	history.Commit(r.Recorder, intent)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.plan.Timeout)
 	defer cancel()
 	err := lease.Release(ctx)
-	r.Recorder.Record(history.Event{
-		Kind: history.KindRelease, FromNS: stopped, AtNS: clock.Mono(), Node: r.Node, Client: acquired.Client,
+	e := after(acquired, history.KindRelease)
+	e.FromNS, e.Outcome, e.Error, e.Messages = intent.AtNS, string(locks.OutcomeOf(err)), locks.ErrorKind(err), r.messages()
+	r.Recorder.Record(e)
+}
+
+// after is an event of a hold.
+func after(acquired *history.Event, kind history.Kind) history.Event {
+	return history.Event{
+		Kind: kind, AtNS: clock.Mono(), Node: acquired.Node, Client: acquired.Client,
 		Hold: acquired.Hold, Resource: acquired.Resource, Token: acquired.Token,
-		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: r.messages(),
-	})
+	}
 }
 
 // backOff keeps the closed loop from spinning against a lock that refuses at once.
@@ -210,7 +228,7 @@ func (r *runner) backOff(ctx context.Context, op loadgen.Op) {
 	if r.plan.Rate > 0 || clock.Mono()-op.SentNS > int64(pause) {
 		return
 	}
-	_ = clock.Sleep(ctx, pause) // who calls looks at the context
+	_ = clock.Sleep(ctx, pause) // the caller looks at the context
 }
 
 // messages is 0 if the locker does not count them.
@@ -219,35 +237,4 @@ func (r *runner) messages() uint64 {
 		return c.MessagesSent()
 	}
 	return 0
-}
-
-// wakeups is 0 if the locker does not count them.
-func (r *runner) wakeups() uint64 {
-	if c, ok := r.Locker.(locks.WakeupCounter); ok {
-		return c.Wakeups()
-	}
-	return 0
-}
-
-// job is a plan that runs in the background.
-type job struct {
-	runner *runner
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error // after done
-}
-
-func startJob(ctx context.Context, r *runner) *job {
-	ctx, cancel := context.WithCancel(ctx)
-	j := &job{runner: r, cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(j.done)
-		defer cancel()
-		j.err = r.run(ctx)
-	}()
-	return j
-}
-
-func (j *job) finished() bool {
-	return signals.Closed(j.done)
 }

@@ -244,15 +244,12 @@ func (l *Matches) Begin(r Run) (Clients, error) {
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}
-	driver, err := matchmaking.New(o, r.Recorder)
-	if err != nil {
-		return Clients{}, err
-	}
+	driver := matchmaking.New(o, r.Recorder)
 	from := make(chan int64, 1)
 	from <- r.StartNS + int64(r.Warmup)
 	return Clients{
 		MeasureFrom: from,
-		Run:         driver.Run,
+		Run:         func(ctx context.Context) error { driver.Run(ctx); return nil },
 		SetRate:     driver.SetRate,
 		State: func() string {
 			p := driver.Progress()
@@ -343,10 +340,7 @@ func (l *clientsLoad) Begin(r Run) (Clients, error) {
 	plan.Clients, plan.Hold, plan.Resources, plan.Unfenced = now.clients, now.hold, now.resources, l.fencing == "off"
 	plan.Warmup, plan.Duration, plan.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
 	plan.Rate, plan.Timeout, plan.Second = r.Rate/float64(len(r.Masters)), r.Patience, r.Second
-	client, err := mutex.NewClient(l.path, r.Masters, plan, r.Recorder)
-	if err != nil {
-		return Clients{}, err
-	}
+	client := mutex.NewClient(l.path, r.Masters, plan, r.Recorder)
 	client.Stop = r.Stop
 	from := make(chan int64, 1)
 	client.OnPhase = func(state string, atNS int64) {

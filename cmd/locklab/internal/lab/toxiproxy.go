@@ -25,7 +25,7 @@ func serveToxiproxy(
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := httpapi.Serve(ctx, at, link.Toxiproxy(hosts, at.AnyName), nil, log); err != nil {
+		if err := httpapi.Serve(ctx, at, link.Toxiproxy(hosts, at.AnyName), log); err != nil {
 			log.Warn("toxiproxy's API ended", "error", err)
 		}
 	}()

@@ -131,21 +131,16 @@ func run(ctx context.Context, node *process.Node) (err error) {
 			mounts[w.Path] = service
 		}
 	}
-	most := capacity.Handler(node.Name, all.Token, tracker)
-	defer most.Close()
-	mounts[capacity.Path] = most
+	mounts[capacity.Path] = capacity.Handler(node.Name, all.Token, tracker)
 	tracer, err := node.Trace(ctx, settings.OTLP)
 	if err != nil {
 		return err
 	}
 	defer tracer.Close(ctx)
-	m, err := master.New(ctx, settings, master.Deps{
+	m := master.New(ctx, settings, master.Deps{
 		Tracer: tracer, Recorder: node.Recorder, Locker: tracker, Log: node.Log, Mounts: mounts,
 		Seed: seed.Seed(all.Lock.Seed).Child(node.Name + "/master"),
 	})
-	if err != nil {
-		return err
-	}
 	prometheus.WrapRegistererWith(prometheus.Labels{"lock": settings.Lock}, node.Metrics).MustRegister(tracker, m)
 	err = m.Serve(ctx, node.Addrs[PortHTTP], func(net.Addr) { node.Ready() })
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

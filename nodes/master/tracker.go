@@ -5,7 +5,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"locklab/internal/metrics"
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -14,11 +19,15 @@ import (
 )
 
 // Tracker is a Locker that knows what is held through it right now. The status
-// shows it, so that a fault can be aimed at the holder.
+// shows it, so that a fault can be aimed at the holder. It collects the metrics of the lock.
 type Tracker struct {
-	locker  locks.Locker
-	metrics lockMetrics
-	points  *process.Points
+	prometheus.Collector
+	locker locks.Locker
+	points *process.Points
+
+	acquired, released *prometheus.CounterVec
+	took, holdTime     prometheus.Histogram
+	lost               prometheus.Counter
 
 	mu      sync.Mutex
 	held    map[*trackedLease]struct{}
@@ -43,8 +52,44 @@ var (
 // and to release. Give the same Tracker to a master and to whatever is
 // mounted beside it, and the status of the master shows the holds of both.
 func Track(locker locks.Locker, points *process.Points) *Tracker {
-	return &Tracker{locker: locker, metrics: newLockMetrics(), points: points, held: map[*trackedLease]struct{}{}}
+	all := prometheus.NewRegistry()
+	with := promauto.With(all)
+	byOutcome := func(name, help string) *prometheus.CounterVec {
+		return with.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
+	}
+	histogram := func(name, help string) prometheus.Histogram {
+		return with.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: metrics.Buckets()})
+	}
+	t := &Tracker{
+		Collector: all, locker: locker, points: points, held: map[*trackedLease]struct{}{},
+		acquired: byOutcome("locklab_lock_acquires_total", "Acquisitions that have ended: ok is granted, failed surely not, unknown perhaps."),
+		released: byOutcome("locklab_lock_releases_total", "Releases that have ended, by outcome."),
+		took:     histogram("locklab_lock_acquire_duration_seconds", "How long it took until the lock was granted."),
+		holdTime: histogram("locklab_lock_hold_duration_seconds", "How long the lock was held until its release was sent."),
+		lost: with.NewCounter(prometheus.CounterOpts{
+			Name: "locklab_lock_losses_total", Help: "Leases that had been lost when they were to be released.",
+		}),
+	}
+	gauge := func(name, help string, read func(held, waiting int) int) {
+		with.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			held, waiting := t.Holds()
+			return float64(read(len(held), waiting))
+		})
+	}
+	gauge("locklab_lock_holds", "Leases that are held now.", func(held, _ int) int { return held })
+	gauge("locklab_lock_waiters", "Acquisitions that wait now.", func(_, waiting int) int { return waiting })
+	counter := func(name, help string, read func() uint64) {
+		with.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
+	}
+	counter("locklab_lock_messages_total",
+		"Messages of the lock's protocol that this client has sent; 0 if it does not count them.", t.MessagesSent)
+	counter("locklab_lock_wakeups_total",
+		"Times that a waiter was woken to look whether it is its turn; 0 if it does not count them.", t.Wakeups)
+	return t
 }
+
+// seconds is a time on clock.Mono in the unit of Prometheus.
+func seconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
 // Acquire acquires and keeps track.
 func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
@@ -53,12 +98,12 @@ func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, er
 	t.points.Pass(history.PointAcquiring, resource)
 	lease, err := t.locker.Acquire(ctx, resource)
 	t.wait(-1)
-	t.metrics.acquired.WithLabelValues(string(locks.OutcomeOf(err))).Inc()
+	t.acquired.WithLabelValues(string(locks.OutcomeOf(err))).Inc()
 	if err != nil {
 		return nil, err
 	}
 	tracked := &trackedLease{Lease: lease, tracker: t, held: Held{Resource: resource, SinceNS: clock.Mono()}}
-	t.metrics.took.Observe(seconds(tracked.held.SinceNS - asked))
+	t.took.Observe(seconds(tracked.held.SinceNS - asked))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held[tracked] = struct{}{}
@@ -130,19 +175,20 @@ func (l *trackedLease) Store() (locks.Store, bool) {
 }
 
 func (l *trackedLease) Release(ctx context.Context) error {
-	l.tracker.mu.Lock()
-	_, first := l.tracker.held[l]
-	delete(l.tracker.held, l)
-	l.tracker.mu.Unlock()
+	t := l.tracker
+	t.mu.Lock()
+	_, first := t.held[l]
+	delete(t.held, l)
+	t.mu.Unlock()
 	if !first {
 		return l.Lease.Release(ctx)
 	}
-	l.tracker.metrics.held.Observe(seconds(clock.Mono() - l.held.SinceNS))
+	t.holdTime.Observe(seconds(clock.Mono() - l.held.SinceNS))
 	if signals.Closed(l.Lost()) {
-		l.tracker.metrics.lost.Inc()
+		t.lost.Inc()
 	}
-	l.tracker.points.Pass(history.PointReleasing, l.held.Resource)
+	t.points.Pass(history.PointReleasing, l.held.Resource)
 	err := l.Lease.Release(ctx)
-	l.tracker.metrics.released.WithLabelValues(string(locks.OutcomeOf(err))).Inc()
+	t.released.WithLabelValues(string(locks.OutcomeOf(err))).Inc()
 	return err
 }

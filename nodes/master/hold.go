@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"locklab/internal/signals"
 	"locklab/internal/tracing"
@@ -37,38 +38,24 @@ var errSeated = errors.New("the player has a seat")
 func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant {
 	answered := make(chan grant, 1)
 	m.background.Go(func() {
-		ctx, span := m.tracer.Begin(ctx, "acquire lock", tracing.Client)
+		ctx, span := m.Tracer.Begin(ctx, "acquire lock", tracing.Client)
 		asked := clock.Mono()
-		lease, err := m.locker.Acquire(ctx, group)
+		lease, err := m.Locker.Acquire(ctx, group)
 		span.End(err, "lock", m.settings.Lock, "group", group, "outcome", string(locks.OutcomeOf(err)))
-		event := history.Event{
-			Kind:     history.KindAcquire,
-			FromNS:   asked,
-			AtNS:     clock.Mono(),
-			Node:     m.settings.Name,
-			Client:   client,
-			Resource: group,
-			Outcome:  string(locks.OutcomeOf(err)),
-			Error:    locks.ErrorKind(err),
-			Messages: m.locker.MessagesSent(),
+		h := &hold{master: m, client: client, resource: group, lease: lease, done: make(chan struct{})}
+		if err == nil {
+			h.id = m.newID("h")
 		}
+		event := h.event(history.KindAcquire)
+		event.FromNS, event.Outcome, event.Error = asked, string(locks.OutcomeOf(err)), locks.ErrorKind(err)
 		if err != nil && errors.Is(context.Cause(ctx), errSeated) { // whatever else was wrong with it
 			event.Error = locks.ErrorKind(context.Canceled)
 		}
+		m.Recorder.Record(event)
 		if err != nil {
-			m.recorder.Record(event)
 			answered <- grant{err: err}
 			return
 		}
-		h := &hold{
-			master: m, id: m.newID("h"), client: client, resource: group,
-			lease: lease, done: make(chan struct{}),
-		}
-		event.Hold = h.id
-		if token, ok := lease.Token(); ok {
-			event.Token = uint64(token)
-		}
-		m.recorder.Record(event)
 		m.background.Go(h.watch)
 		answered <- grant{hold: h}
 	})
@@ -89,43 +76,33 @@ func (h *hold) watch() {
 	select {
 	case <-h.done:
 	case <-h.lease.Lost():
-		select {
-		case <-h.done: // closing a lock client ends its leases too, after their release
-			return
-		default:
+		if !signals.Closed(h.done) { // closing a lock client ends its leases too, after their release
+			h.master.Recorder.Record(h.event(history.KindLost))
 		}
-		h.master.recorder.Record(h.event(history.KindLost))
 	}
 }
 
 // lost says whether the holder must not act any more.
 func (h *hold) lost() bool {
-	if signals.Closed(h.lease.Lost()) {
-		return true
-	}
 	until, limited := h.lease.Expires()
-	return limited && !clock.System().Now().Before(until)
+	return signals.Closed(h.lease.Lost()) || limited && !clock.System().Now().Before(until)
 }
 
 // release stops acting at once and gives the lock back in the background: the
 // player need not wait for the answer.
 func (h *hold) release(ctx context.Context) {
-	stopped := clock.Mono()
+	intent := h.event(history.KindReleasing)
 	close(h.done)
 	h.master.background.Go(func() {
-		intent := h.event(history.KindReleasing)
-		intent.AtNS = stopped
-		history.Commit(h.master.recorder, intent)
+		history.Commit(h.master.Recorder, intent)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.master.settings.ReleaseTimeout)
 		defer cancel()
 		err := h.lease.Release(ctx)
 		event := h.event(history.KindRelease)
-		event.FromNS = stopped
-		event.Outcome = string(locks.OutcomeOf(err))
-		event.Error = locks.ErrorKind(err)
-		h.master.recorder.Record(event)
+		event.FromNS, event.Outcome, event.Error = intent.AtNS, string(locks.OutcomeOf(err)), locks.ErrorKind(err)
+		h.master.Recorder.Record(event)
 		if err != nil {
-			h.master.log.Debug("release failed", slog.String("group", h.resource), slog.Any("error", err))
+			h.master.Log.Debug("release failed", slog.String("group", h.resource), slog.Any("error", err))
 		}
 	})
 }
@@ -139,9 +116,10 @@ func (h *hold) event(kind history.Kind) history.Event {
 		Client:   h.client,
 		Hold:     h.id,
 		Resource: h.resource,
-		Messages: h.master.locker.MessagesSent(),
+		Messages: h.master.Locker.MessagesSent(),
 	}
-	if token, ok := h.lease.Token(); ok {
+	if h.lease != nil {
+		token, _ := h.lease.Token()
 		event.Token = uint64(token)
 	}
 	return event
@@ -150,4 +128,41 @@ func (h *hold) event(kind history.Kind) history.Event {
 // newID is unique among all masters and all their lives.
 func (m *Master) newID(prefix string) string {
 	return prefix + "-" + m.settings.Name + "-" + m.incarnation + "-" + strconv.FormatUint(m.ids.Add(1), 10)
+}
+
+// canaryPause lies between two requests of the canary: the resolution of outages.
+const canaryPause = 100 * time.Millisecond
+
+// canary asks for a resource of the master's own until ctx ends, gives it back at once, and gives
+// up after a second. The time between two grants is an outage, whatever the workload wants
+// meanwhile. It passes the Tracker by: faults aimed at holders, the status and the metrics are of
+// the workload only.
+func (m *Master) canary(ctx context.Context) {
+	for ctx.Err() == nil {
+		asked := clock.Mono()
+		m.askCanary(ctx, asked)
+		_ = clock.Sleep(ctx, canaryPause-time.Duration(clock.Mono()-asked)) // the loop looks at ctx
+	}
+}
+
+func (m *Master) askCanary(ctx context.Context, asked int64) {
+	limited, cancel := context.WithTimeout(ctx, m.settings.ReleaseTimeout)
+	defer cancel()
+	resource := history.CanaryPrefix + m.settings.Name
+	lease, err := m.Locker.locker.Acquire(limited, resource)
+	if err != nil && ctx.Err() != nil {
+		return // the master stops: that is no answer of the lock
+	}
+	m.Recorder.Record(history.Event{
+		Kind: history.KindAcquire, FromNS: asked, AtNS: clock.Mono(), Node: m.settings.Name, Client: "canary", Resource: resource,
+		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: m.Locker.MessagesSent(), Wakeups: m.Locker.Wakeups(),
+	})
+	if err != nil {
+		return
+	}
+	m.background.Go(func() { // the next request does not wait for a release that has no answer
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.settings.ReleaseTimeout)
+		defer cancel()
+		_ = lease.Release(ctx) // where it fails, the next request waits: that is in the outage
+	})
 }
