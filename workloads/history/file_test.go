@@ -19,7 +19,6 @@ import (
 
 	"locklab/internal/posix"
 	"locklab/internal/testfile"
-	"locklab/locks/clock"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
 )
@@ -88,11 +87,10 @@ func (s *sink) String() string {
 func TestWriterFlushesWithin100ms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
-		clk := clock.System()
-		w := history.NewWriter(out, clk)
+		w := history.NewWriter(out)
 		w.Record(history.Event{Kind: history.KindPhase, State: "warmup"})
-		wait := clk.NewTimer(100e6 + 1)
-		<-wait.C()
+		wait := time.NewTimer(100e6 + 1)
+		<-wait.C
 		synctest.Wait()
 		if got := out.String(); !strings.Contains(got, "warmup") {
 			t.Errorf("after 100 ms the file has %q", got)
@@ -107,7 +105,7 @@ func TestWriterErrorsAreSticky(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("disk full")
 		out := &sink{err: full}
-		w := history.NewWriter(out, clock.System())
+		w := history.NewWriter(out)
 		w.Record(history.Event{})
 		for range 3 {
 			if err := w.Close(); !errors.Is(err, full) {

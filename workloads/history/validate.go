@@ -15,44 +15,38 @@ const (
 	maxCount = 1 << 40
 )
 
-// validate refuses figures that cannot be counted with, and files of another version.
-// Errors name the field, by its name in the file.
-func (e *Event) validate() error {
-	for _, of := range [...]struct {
-		field        string
-		n, low, high int64
-	}{
-		{"at_ns", e.AtNS, -maxTimeNS, maxTimeNS},
-		{"from_ns", e.FromNS, -maxTimeNS, maxTimeNS},
-		{"sent_ns", e.SentNS, -maxTimeNS, maxTimeNS},
-		{"err_ns", e.ErrNS, 0, maxTimeNS},
-	} {
-		if of.n < of.low || of.n > of.high {
-			return outOfRange(of.field, of.n, of.low, of.high)
-		}
-	}
-	for _, of := range [...]struct {
-		field string
-		n     uint64
-	}{{"count", e.Count}, {"messages", e.Messages}, {"wakeups", e.Wakeups}, {"version", e.Version}, {"base", e.Base}} {
-		if of.n > maxCount {
-			return outOfRange(of.field, of.n, 0, maxCount)
-		}
-	}
-	if e.Run != nil {
-		return e.Run.validate()
-	}
-	for i, u := range e.Usage {
-		for _, of := range []struct {
-			field string
-			n     *int64
-		}{{"cpu_ns", u.CPUNS}, {"memory_bytes", u.MemoryBytes}, {"in_bytes", u.InBytes}, {"out_bytes", u.OutBytes}} {
-			if of.n != nil && (*of.n < 0 || *of.n > maxTimeNS) {
-				return outOfRange(fmt.Sprintf("usage[%d].%s", i, of.field), *of.n, 0, maxTimeNS)
-			}
+// figure is a field, by its name in the file, and what it has.
+type figure[T int64 | uint64] struct {
+	field string
+	have  T
+}
+
+// within refuses figures out of a range. The error names the field.
+func within[T int64 | uint64](low, high T, figures ...figure[T]) error {
+	for _, f := range figures {
+		if f.have < low || f.have > high {
+			return fmt.Errorf("%s: have %d, want %d to %d", f.field, f.have, low, high)
 		}
 	}
 	return nil
+}
+
+// validate refuses figures that cannot be counted with, and files of another version.
+func (e *Event) validate() error {
+	type time = figure[int64]
+	type count = figure[uint64]
+	err := within(-maxTimeNS, maxTimeNS, time{"at_ns", e.AtNS}, time{"from_ns", e.FromNS}, time{"sent_ns", e.SentNS})
+	if err == nil {
+		err = within(0, maxTimeNS, time{"err_ns", e.ErrNS})
+	}
+	if err == nil {
+		err = within(0, maxCount, count{"count", e.Count}, count{"messages", e.Messages}, count{"wakeups", e.Wakeups},
+			count{"version", e.Version}, count{"base", e.Base})
+	}
+	if err != nil || e.Run == nil {
+		return err
+	}
+	return e.Run.validate()
 }
 
 func (r *Run) validate() error {
@@ -62,23 +56,13 @@ func (r *Run) validate() error {
 	if !(r.OfferedPS >= 0) {
 		return fmt.Errorf("run.offered_per_s: have %v, want 0 or more", r.OfferedPS)
 	}
-	type span struct {
-		field string
-		ns    int64
+	spans := []figure[int64]{
+		{"run.warmup_ns", r.WarmupNS}, {"run.duration_ns", r.DurationNS}, {"run.lease_ns", r.LeaseNS},
+		{"run.rtt_ns", r.RTTNS}, {"run.second_ns", r.SecondNS},
 	}
-	spans := []span{{"warmup_ns", r.WarmupNS}, {"duration_ns", r.DurationNS}, {"lease_ns", r.LeaseNS}, {"rtt_ns", r.RTTNS}, {"second_ns", r.SecondNS}}
 	for i, p := range r.Planned {
-		at := fmt.Sprintf("planned[%d].", i)
-		spans = append(spans, span{at + "at_ns", p.AtNS}, span{at + "for_ns", p.ForNS})
+		at := fmt.Sprintf("run.planned[%d].", i)
+		spans = append(spans, figure[int64]{at + "at_ns", p.AtNS}, figure[int64]{at + "for_ns", p.ForNS})
 	}
-	for _, s := range spans {
-		if s.ns < 0 || s.ns > maxSpanNS {
-			return outOfRange("run."+s.field, s.ns, 0, maxSpanNS)
-		}
-	}
-	return nil
-}
-
-func outOfRange[T int64 | uint64](field string, have, low, high T) error {
-	return fmt.Errorf("%s: have %d, want %d to %d", field, have, low, high)
+	return within(0, maxSpanNS, spans...)
 }

@@ -8,36 +8,26 @@ import (
 	"sync"
 	"time"
 
-	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
-const (
-	// flushEvery bounds what a killed run loses.
-	flushEvery = 100 * time.Millisecond
-	// flushAt starts a flush early, so that writes stay of a size that disks like.
-	flushAt = 256 << 10
-	// maxBuffered makes recorders wait when the disk does not keep up at all: a
-	// history with holes would be worse than a slow run.
-	maxBuffered = 32 << 20
-)
+// flushEvery bounds what a killed run loses.
+const flushEvery = 100 * time.Millisecond
 
 // Writer appends events to a file. It is safe for concurrent use. Events are
 // buffered and written by one goroutine, at the latest 100 ms after they were
 // recorded; [Writer.Close] writes the rest.
 type Writer struct {
 	out  io.WriteCloser
-	full chan struct{} // asks for an early flush
 	stop chan struct{}
 	done chan struct{}
 	lost chan struct{} // closed by the first error
 
-	mu      sync.Mutex
-	drained sync.Cond // the buffer was taken by the flusher, or failed
-	buf     []byte
-	lines   uint64 // numbered so far
-	err     error
-	closed  bool
+	mu     sync.Mutex
+	buf    []byte
+	lines  uint64 // numbered so far
+	err    error
+	closed bool
 }
 
 var _ Recorder = (*Writer)(nil)
@@ -49,20 +39,13 @@ func Create(path string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create history: %w", err)
 	}
-	return NewWriter(f, clock.System()), nil
+	return NewWriter(f), nil
 }
 
 // NewWriter writes a history to out, which it closes at the end.
-func NewWriter(out io.WriteCloser, clk clock.Clock) *Writer {
-	w := &Writer{
-		out:  out,
-		full: make(chan struct{}, 1),
-		stop: make(chan struct{}),
-		done: make(chan struct{}),
-		lost: make(chan struct{}),
-	}
-	w.drained.L = &w.mu
-	go w.run(clk)
+func NewWriter(out io.WriteCloser) *Writer {
+	w := &Writer{out: out, stop: make(chan struct{}), done: make(chan struct{}), lost: make(chan struct{})}
+	go w.run()
 	return w
 }
 
@@ -70,11 +53,8 @@ func NewWriter(out io.WriteCloser, clk clock.Clock) *Writer {
 // the error is reported by [Writer.Err] and [Writer.Close].
 func (w *Writer) Record(e Event) {
 	w.mu.Lock()
-	for len(w.buf) >= maxBuffered && w.err == nil && !w.closed {
-		w.drained.Wait()
-	}
+	defer w.mu.Unlock()
 	if w.err != nil || w.closed {
-		w.mu.Unlock()
 		return
 	}
 	if e.Seq == 0 {
@@ -82,11 +62,6 @@ func (w *Writer) Record(e Event) {
 		e.Line = w.lines
 	}
 	w.buf = append(AppendJSON(w.buf, &e), '\n')
-	full := len(w.buf) >= flushAt
-	w.mu.Unlock()
-	if full {
-		signals.Wake(w.full)
-	}
 }
 
 // Err is the first error of a write, if any.
@@ -103,36 +78,25 @@ func (w *Writer) Failed() <-chan struct{} { return w.lost }
 // Calling it again returns the same.
 func (w *Writer) Close() error {
 	w.mu.Lock()
-	first := !w.closed
-	w.closed = true
-	w.drained.Broadcast()
-	w.mu.Unlock()
-	if first {
+	if !w.closed {
+		w.closed = true
 		close(w.stop)
 	}
+	w.mu.Unlock()
 	<-w.done
 	return w.Err()
 }
 
-func (w *Writer) run(clk clock.Clock) {
+func (w *Writer) run() {
 	defer close(w.done)
-	timer := clk.NewTimer(flushEvery)
-	defer timer.Stop()
 	var spare []byte
 	for {
-		stopping := false
-		select {
-		case <-timer.C():
-		case <-w.full:
-		case <-w.stop:
-			stopping = true
-		}
+		_, stopping := clock.Await(clock.System(), flushEvery, w.stop)
 		spare = w.flush(spare)
 		if stopping {
 			w.fail(w.out.Close())
 			return
 		}
-		timer.Reset(flushEvery)
 	}
 }
 
@@ -142,7 +106,6 @@ func (w *Writer) flush(spare []byte) []byte {
 	w.mu.Lock()
 	batch := w.buf
 	w.buf = spare[:0]
-	w.drained.Broadcast()
 	w.mu.Unlock()
 	if len(batch) > 0 {
 		_, err := w.out.Write(batch)
@@ -152,16 +115,14 @@ func (w *Writer) flush(spare []byte) []byte {
 }
 
 func (w *Writer) fail(err error) {
-	if err == nil {
-		return
-	}
 	w.mu.Lock()
-	if w.err == nil {
+	defer w.mu.Unlock()
+	switch {
+	case err == nil:
+	case w.err == nil:
 		w.err = fmt.Errorf("write history: %w", err)
 		close(w.lost)
-	} else {
+	default:
 		w.err = errors.Join(w.err, err)
 	}
-	w.drained.Broadcast()
-	w.mu.Unlock()
 }

@@ -6,8 +6,16 @@ import (
 	"hash/maphash"
 	"unicode/utf8"
 
-	json "github.com/go-json-experiment/json/v1"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
+
+// AppendJSON appends e as one JSON object, without a line break, to dst. Bytes that are not UTF-8
+// become U+FFFD.
+func AppendJSON(dst []byte, e *Event) []byte {
+	text, _ := json.Marshal(e, jsontext.AllowInvalidUTF8(true)) // names, whole numbers, and rates that were checked
+	return append(dst, text...)
+}
 
 // Decoder decodes many lines and shares the strings that they repeat: nodes,
 // resources, states. The memory it keeps for that is bounded. It is not safe for
@@ -39,8 +47,8 @@ func NewDecoder() *Decoder {
 // Decode reads one line into e, which it clears first. Fields that it does not know are
 // skipped, so that newer files stay readable.
 //
-// The lines that this package writes take a fast path, which gives up on
-// whatever is unusual (white space, escapes, fields unknown or in another order);
+// Most lines that this package writes take a fast path, which gives up on
+// whatever is unusual (white space, escapes, fields unknown, rare or in another order);
 // package json then decides, so there is one definition of what a line means.
 func (d *Decoder) Decode(line []byte, e *Event) error {
 	*e = Event{}
@@ -48,7 +56,7 @@ func (d *Decoder) Decode(line []byte, e *Event) error {
 		return nil
 	}
 	*e = Event{}
-	if err := json.Unmarshal(line, e); err != nil {
+	if err := json.Unmarshal(line, e, jsontext.AllowInvalidUTF8(true)); err != nil {
 		*e = Event{}
 		return fmt.Errorf("decode event: %w", err)
 	}
@@ -56,7 +64,7 @@ func (d *Decoder) Decode(line []byte, e *Event) error {
 }
 
 // fast reads the fields in the order in which [AppendJSON] writes them. Those that few lines
-// have, "log", "run", "machine" and "usage", are left to package json.
+// have, from "unreachable" on, are left to package json.
 func (d *Decoder) fast(line []byte, e *Event) bool {
 	d.line, d.at = line, 0
 	if !d.skip(`{"kind":"`) {
@@ -64,7 +72,28 @@ func (d *Decoder) fast(line []byte, e *Event) bool {
 	}
 	e.Kind = Kind(d.string())
 	d.int(`,"at_ns":`, &e.AtNS)
-	e.fields(d)
+	d.int(`,"from_ns":`, &e.FromNS)
+	d.int(`,"sent_ns":`, &e.SentNS)
+	d.int(`,"err_ns":`, &e.ErrNS)
+	d.uint(`,"seq":`, &e.Seq)
+	d.uint(`,"line":`, &e.Line)
+	d.text(`,"host":"`, &e.Host)
+	d.text(`,"node":"`, &e.Node)
+	d.text(`,"state":"`, &e.State)
+	d.text(`,"client":"`, &e.Client)
+	d.text(`,"hold":"`, &e.Hold)
+	d.text(`,"resource":"`, &e.Resource)
+	d.text(`,"outcome":"`, &e.Outcome)
+	d.text(`,"error":"`, &e.Error)
+	d.uint(`,"token":`, &e.Token)
+	d.uint(`,"messages":`, &e.Messages)
+	d.uint(`,"wakeups":`, &e.Wakeups)
+	d.uint(`,"count":`, &e.Count)
+	d.uint(`,"version":`, &e.Version)
+	d.uint(`,"base":`, &e.Base)
+	d.text(`,"room":"`, &e.Room)
+	d.text(`,"order":"`, &e.Order)
+	d.text(`,"worker":"`, &e.Worker)
 	return d.at > 0 && d.skip("}") && d.at == len(line)
 }
 
@@ -99,18 +128,6 @@ func (d *Decoder) fail() { d.line, d.at = nil, 0 }
 func (d *Decoder) text(key string, to *string) {
 	if d.comes(key) {
 		*to = d.string()
-	}
-}
-
-func (d *Decoder) list(key string, to *[]string) {
-	if !d.comes(key) {
-		return
-	}
-	for more := true; more; more = d.skip(`,"`) {
-		*to = append(*to, d.string())
-	}
-	if !d.skip("]") {
-		d.fail()
 	}
 }
 
