@@ -48,7 +48,7 @@ type Config struct {
 	// and localhost: a web page may have another name lead here, to pass for one of the
 	// same origin. nil does not check.
 	Hosts []string
-	// Pages lets web pages ask, where the caller checks their origin. Without it none may.
+	// Pages lets the web pages of this very server ask. Without it no page may.
 	Pages bool
 	// MaxBody bounds the bytes of a request's body, 1 MiB by default.
 	MaxBody int64
@@ -156,6 +156,9 @@ func (a *API) check(r *http.Request) error {
 	}
 	if a.Hosts != nil && !IsAddress(r.Host) && !slices.Contains(a.Hosts, nameOf(r.Host)) {
 		return fmt.Errorf("%q is no name of the %s: want its IP address, or the name that it listens on: %w", r.Host, a.Name, ErrForbidden)
+	}
+	if err := new(http.CrossOriginProtection).Check(r); a.Pages && err != nil {
+		return fmt.Errorf("pages of other sites may not control the %s: %w: %w", a.Name, err, ErrForbidden)
 	}
 	if !a.Pages && (r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "") {
 		return fmt.Errorf("web pages may not control the %s: %w", a.Name, ErrForbidden)

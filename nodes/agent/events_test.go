@@ -135,7 +135,7 @@ func TestLostEventsAreReported(t *testing.T) {
 	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Garbage: true})}))
 	f := c.Follow(t.Context(), func(history.Event) error { return nil })
 	<-f.Done()
-	if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "decode event: invalid character") {
+	if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "decode event: jsontext: invalid character") {
 		t.Error(err)
 	}
 }
