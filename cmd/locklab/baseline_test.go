@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/cmd/locklab/internal/threshold"
 	"locklab/workloads/result"
 )
 
@@ -37,7 +38,7 @@ func TestThresholds(t *testing.T) {
 		"better":       {[]result.File{measured(20), measured(10)}, "request_p99_ms>+10%", exitOK, ""},
 		"no figure":    {[]result.File{measured(20)}, "handoff_p99_ms>3", exitOK, "--fail-on handoff_p99_ms>3 decides nothing"},
 	} {
-		thresholds, err := parseThresholds([]string{tt.text}, true, "")
+		thresholds, err := threshold.ParseAll([]string{tt.text}, true, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestThresholds(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d; said %q", name, code, tt.code, said)
 		}
 	}
-	if _, err := parseThresholds([]string{"request_p99_ms>+10%"}, false, "want --baseline DIR"); err == nil || !strings.Contains(err.Error(), "--baseline") {
+	if _, err := threshold.ParseAll([]string{"request_p99_ms>+10%"}, false, "want --baseline DIR"); err == nil || !strings.Contains(err.Error(), "--baseline") {
 		t.Errorf("a difference from nothing: %v", err)
 	}
 }

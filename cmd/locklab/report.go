@@ -63,7 +63,7 @@ shows these to browsers instead, until it is interrupted.`,
 					return nil
 				}
 			}
-			thresholds, err := parseThresholds(failOn, len(dirs) > 1,
+			thresholds, err := threshold.ParseAll(failOn, len(dirs) > 1,
 				"want two directories or more, the first of which is the baseline")
 			if err == nil {
 				err = twice(dirs)
@@ -141,6 +141,41 @@ func twice(dirs []string) error {
 				return fmt.Errorf("report %s %s: it is the same directory: want those of different runs", earlier, dir)
 			}
 		}
+	}
+	return nil
+}
+
+// gate tells what crosses a threshold, and gives the exit code that follows: 2 if any is crossed, 4 if a
+// difference is beyond one and cannot be claimed.
+func gate(files []result.File, names []string, thresholds []threshold.Threshold) (told []string, code int) {
+	told, crossed, open := threshold.Gate(files, names, thresholds)
+	switch {
+	case crossed:
+		return told, exitViolated
+	case open:
+		return told, exitInconclusive
+	}
+	return told, exitOK
+}
+
+// compare writes a comparison of runs and tells what it came to.
+func (s show) compare(files []result.File, names []string, out string) error {
+	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // reports are to be read by others
+		return err
+	}
+	if err := compare.Write(out, files, names); err != nil {
+		return err
+	}
+	s.lines(compare.Said(s.say, files, names, compare.Runs(files)))
+	s.where(out)
+	return nil
+}
+
+// nothingInCommon refuses results of which nothing can be compared with the first.
+func nothingInCommon(dirs []string, files []result.File) error {
+	if apart := compare.Apart(files); len(apart) > 0 {
+		return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in "+
+			"both", dirs[0], dirs[apart[0]])
 	}
 	return nil
 }

@@ -153,9 +153,14 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	if err != nil {
 		return err
 	}
-	baseline, err := f.readBaseline()
-	if err != nil {
-		return err
+	var compared []result.File // with the baseline, if there is one
+	var dirs []string
+	if f.baseline != "" {
+		baseline, err := result.Read(filepath.Join(f.baseline, result.FileName))
+		if err != nil {
+			return fmt.Errorf("--baseline: %w", err)
+		}
+		compared, dirs = []result.File{baseline}, []string{f.baseline}
 	}
 	if err := plan.sameInputs(earlier, f.resume); err != nil {
 		return err
@@ -204,10 +209,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	if f.junit != "" {
 		runErr = errors.Join(runErr, writeJUnit(f.junit, file, runErr))
 	}
-	compared, dirs := []result.File{file}, []string{dir}
-	if baseline != nil {
-		compared, dirs = []result.File{*baseline, file}, []string{f.baseline, dir}
-	}
+	compared, dirs = append(compared, file), append(dirs, dir)
 	names := compare.Names(compared, dirs)
 	crossed, code := gate(compared, names, plan.thresholds)
 	code = exitCode(file, code)
@@ -220,7 +222,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		return err
 	}
 	told.lines(crossed)
-	if baseline != nil {
+	if len(compared) > 1 {
 		if err := told.compare(compared, names, filepath.Join(dir, "comparison")); err != nil {
 			return err
 		}
@@ -257,7 +259,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			return err
 		},
 		func() (err error) {
-			thresholds, err = parseThresholds(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")
+			thresholds, err = threshold.ParseAll(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")
 			return err
 		},
 		func() error { return f.setUp(ctx, &c, stderr) },

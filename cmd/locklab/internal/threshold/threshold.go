@@ -4,6 +4,7 @@
 package threshold
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -70,10 +71,25 @@ func Parse(text string) (Threshold, error) {
 	}
 	known := false
 	if t.figure, known = result.Lookup(name); !known {
-		names := Figures()
-		return fail("unknown figure %q%s (known: %s, errors.KIND)", name, nearest.Hint(name, names), strings.Join(names, ", "))
+		hint := nearest.Hint(name, Figures())
+		return fail("unknown figure %q%s (known: %s, errors.KIND)", name, hint, strings.Join(Figures(), ", "))
 	}
 	return t, nil
+}
+
+// ParseAll reads the values of --fail-on. Without a baseline none may be a difference; missing says what to do.
+func ParseAll(texts []string, baseline bool, missing string) (all []Threshold, err error) {
+	for _, text := range texts {
+		t, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if t.differs && !baseline {
+			return nil, fmt.Errorf("--fail-on %q: it is a difference: %s", text, missing)
+		}
+		all = append(all, t)
+	}
+	return all, nil
 }
 
 // value is that of one row; errors that did not come are none.
@@ -118,20 +134,8 @@ func (t Threshold) Beyond(before, after float64) bool {
 }
 
 func (t Threshold) holds(value float64) bool {
-	switch t.op {
-	case ">":
-		return value > t.limit
-	case ">=":
-		return value >= t.limit
-	case "<":
-		return value < t.limit
-	case "<=":
-		return value <= t.limit
-	case "==":
-		return value == t.limit
-	default:
-		return value != t.limit
-	}
+	c := cmp.Compare(value, t.limit)
+	return map[string]bool{">": c > 0, ">=": c >= 0, "<": c < 0, "<=": c <= 0, "==": c == 0, "!=": c != 0}[t.op]
 }
 
 // Figures are the names of all figures, sorted.
@@ -144,30 +148,25 @@ func Figures() []string {
 	return names
 }
 
-// Finding is a threshold that is crossed, or a difference beyond one. Open: chance explains it, so
-// only more repeats can tell.
-type Finding struct {
-	result.Key
-	Run       int // of the files
-	Threshold Threshold
-	Open      bool
-	text      string
-}
-
-// String is the finding in a line.
-func (f Finding) String() string {
-	state := map[bool]string{true: "open", false: "crossed"}[f.Open]
-	return fmt.Sprintf("%s --fail-on %s: %s under %s%s", state, f.Threshold, f.Lock, f.Scenario, f.text)
-}
-
-// Gate finds the crossed thresholds of a file, or of several in any but the first, which is the
-// baseline. Only the figures of thresholds are tested, so that few repeats are enough.
-func Gate(files []result.File, thresholds []Threshold) (all []Finding) {
-	for n := min(len(files)-1, 1); n < len(files); n++ {
-		for _, c := range files[n].Cells() {
+// Gate tells in lines what crosses a threshold: of a file, or of several in any but the first, which is the
+// baseline. Only the figures of thresholds are tested, so that few repeats are enough. Of a difference that
+// is open chance is an explanation, so only more repeats can tell.
+func Gate(files []result.File, names []string, thresholds []Threshold) (told []string, crossed, open bool) {
+	tell := func(run int, state string, t Threshold, key result.Key, more string) {
+		text := fmt.Sprintf("%s --fail-on %s: %s under %s%s", state, t, key.Lock, key.Scenario, more)
+		if len(files) > 2 {
+			text = names[run] + ": " + text
+		}
+		told = append(told, text)
+	}
+	var all []*result.Row
+	for n, f := range files {
+		for _, c := range f.Cells() {
+			all = append(all, c.Rows...)
 			for _, t := range thresholds {
-				if t.Crossed(c.Rows...) {
-					all = append(all, Finding{Key: c.Key, Run: n, Threshold: t})
+				if (n > 0 || len(files) == 1) && t.Crossed(c.Rows...) {
+					crossed = true
+					tell(n, "crossed", t, c.Key, "")
 				}
 			}
 		}
@@ -178,17 +177,28 @@ func Gate(files []result.File, thresholds []Threshold) (all []Finding) {
 			figures = append(figures, t.figure)
 		}
 	}
-	if len(figures) == 0 {
-		return all
+	var differences []compare.Difference
+	if len(figures) > 0 { // none would be all
+		differences = compare.Runs(files, figures...)
 	}
-	for _, d := range compare.Runs(files, figures...) {
+	for _, d := range differences {
 		for _, t := range thresholds {
-			if t.figure.Name == d.Figure.Name && t.Beyond(d.Before.Median, d.After.Median) {
-				after, before := table.Figure(d.Figure, d.After.Median), table.Figure(d.Figure, d.Before.Median)
-				open := d.Outcome() == compare.SideBySide
-				all = append(all, Finding{d.Key, d.Run, t, open, fmt.Sprintf(": %s, it was %s", after, before)})
+			if t.figure.Name != d.Figure.Name || !t.Beyond(d.Before.Median, d.After.Median) {
+				continue
 			}
+			state := "crossed"
+			if d.Outcome() == compare.SideBySide {
+				state = "open"
+			}
+			crossed, open = crossed || state == "crossed", open || state == "open"
+			after, before := table.Figure(d.Figure, d.After.Median), table.Figure(d.Figure, d.Before.Median)
+			tell(d.Run, state, t, d.Key, fmt.Sprintf(": %s, it was %s", after, before))
 		}
 	}
-	return all
+	for _, t := range thresholds {
+		if t.Missing(all...) {
+			told = append(told, fmt.Sprintf("--fail-on %s decides nothing: no row has that figure", t))
+		}
+	}
+	return told, crossed, open
 }

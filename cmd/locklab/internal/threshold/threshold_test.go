@@ -94,11 +94,8 @@ func TestGate(t *testing.T) {
 		{"duplicates>150", []result.File{run(200, 1), run(100, 1)}, ""},
 		{"duplicates>150", []result.File{run(200, 1)}, "crossed --fail-on duplicates>150: raft under baseline"},
 	} {
-		have := ""
-		for _, f := range threshold.Gate(tt.files, []threshold.Threshold{parse(t, tt.text)}) {
-			have += f.String()
-		}
-		if have != tt.want {
+		told, _, _ := threshold.Gate(tt.files, nil, []threshold.Threshold{parse(t, tt.text)})
+		if have := strings.Join(told, ""); have != tt.want {
 			t.Errorf("%s: have %q, want %q", tt.text, have, tt.want)
 		}
 	}
