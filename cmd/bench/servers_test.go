@@ -195,7 +195,7 @@ func startRaft(b testing.TB) locks.Locker {
 	for i, s := range servers {
 		c := raftnode.Config{Name: s.Name, Dir: b.TempDir(), ClientAddr: s.Addr, RaftAddr: peers[i].Addr, Founds: true}
 		c.Settings.Peers = slices.Delete(slices.Clone(peers), i, i+1)
-		startPeer(b, "raft", c, raftnode.Environment()...)
+		startPeer(b, "raft", c, "GOMAXPROCS=1") // as an agent does
 	}
 	l, err := raftlock.New(raftlock.Config{Servers: servers, Client: "bench"})
 	locker := locktest.Open(b, l, err)

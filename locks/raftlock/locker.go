@@ -47,7 +47,6 @@ type Locker struct {
 	stream  *stream // nil while the client looks for the leader
 	closing bool
 	ended   chan struct{} // closed when the service has ended the session as asked
-	closed  chan struct{} // closed when Close is done with waiting
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -77,7 +76,7 @@ func New(cfg Config) (*Locker, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Locker{
 		options: cfg.Options, client: cfg.Client, clock: cfg.Clock, log: cfg.Log,
-		session: newSession(cfg.Options.Lease), ended: make(chan struct{}), closed: make(chan struct{}), cancel: cancel,
+		session: newSession(cfg.Options.Lease), ended: make(chan struct{}), cancel: cancel,
 	}
 	l.running.Go(func() { l.connect(ctx, cfg.Servers, cfg.Seed.Child("raftlock "+cfg.Client).Rand()) })
 	l.running.Go(func() { l.maintain(ctx) })
@@ -172,8 +171,6 @@ func (l *Locker) Close() error {
 		}
 		l.session.abort(confirmed)
 		l.mu.Unlock()
-
-		close(l.closed)
 		l.cancel()
 		l.running.Wait()
 	})
@@ -257,21 +254,20 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	why := locks.ErrUnavailable
 	select {
 	case <-r.answered:
-	case <-l.closed:
-		why = locks.ErrClosed
 	case <-ctx.Done():
 		why = ctx.Err()
 	case <-over.C():
 	}
 	l.mu.Lock()
+	if l.closing {
+		why = locks.ErrClosed
+	}
 	switch r.outcome {
-	case wire.Released, wire.Withdrawn:
+	case wire.Released:
 		return nil
 	case wire.NotHeld:
 		return locks.ErrNotHeld
-	case "": // no answer
+	default: // no answer, or only that the session has ended since
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, why)
-	default:
-		return fmt.Errorf("%w: the service answered %s", locks.ErrUnknown, r.outcome)
 	}
 }

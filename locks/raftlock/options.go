@@ -1,7 +1,6 @@
 package raftlock
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -66,14 +65,5 @@ func (c Config) validate() error {
 	if len(c.Servers) == 0 {
 		return fmt.Errorf("raft: no servers: want at least one: %w", locks.ErrInvalid)
 	}
-	var errs []error
-	names := map[string]bool{}
-	for i, s := range c.Servers {
-		if s.Name == "" || s.Addr == "" || names[s.Name] {
-			errs = append(errs, fmt.Errorf("raft: servers[%d]: name %q, addr %q: want a distinct name and an address: %w",
-				i, s.Name, s.Addr, locks.ErrInvalid))
-		}
-		names[s.Name] = true
-	}
-	return errors.Join(append(errs, c.Options.validate())...)
+	return c.Options.validate()
 }

@@ -107,7 +107,8 @@ func (s *session) answer(a wire.Answer) *claim {
 		s.requests = slices.Delete(s.requests, i, i+1)
 		s.sent = max(s.sent-1, 0)
 		s.extend(r.sentAt)
-		r.settle(a.Outcome)
+		r.outcome = a.Outcome
+		close(r.answered)
 		switch r.message.Kind {
 		case wire.Renew:
 			s.renewing = false
@@ -120,11 +121,6 @@ func (s *session) answer(a wire.Answer) *claim {
 		return c
 	}
 	return nil
-}
-
-func (r *request) settle(outcome wire.Outcome) {
-	r.outcome = outcome
-	close(r.answered)
 }
 
 // extend moves the session's end, when something sent at that moment was answered.
@@ -147,28 +143,26 @@ func (s *session) alive(now time.Time) bool { return now.Before(s.end()) }
 // abort ends everything at the client. confirmed says that the service has ended
 // the session.
 func (s *session) abort(confirmed bool) {
-	why := locks.ErrUnknown
+	why, released := locks.ErrUnknown, wire.Outcome("")
 	if confirmed {
-		why = locks.ErrNotAcquired
-		s.settleReleases(wire.Released, wire.Released)
+		why, released = locks.ErrNotAcquired, wire.Released
 	}
+	s.settle(released, released)
 	for _, c := range s.claims {
 		c.fail(fmt.Errorf("%w: %w", why, locks.ErrClosed))
 		c.lose()
 	}
 }
 
-// settleReleases answers all releases at once: those that were sent, and those that never were.
-func (s *session) settleReleases(sent, unsent wire.Outcome) {
+// settle answers all requests at once: those that were sent, and those that never were.
+func (s *session) settle(sent, unsent wire.Outcome) {
 	for _, r := range s.requests {
-		switch {
-		case r.message.Kind != wire.Release:
-		case r.sentAt.IsZero():
-			r.settle(unsent)
-		default:
-			r.settle(sent)
+		if r.outcome = sent; r.sentAt.IsZero() {
+			r.outcome = unsent
 		}
+		close(r.answered)
 	}
+	s.requests = nil
 }
 
 // succeed moves what is to go on into a new session, because this one has ended at
@@ -176,7 +170,7 @@ func (s *session) settleReleases(sent, unsent wire.Outcome) {
 // came too late; one that was sent may be what freed the resource.
 func (s *session) succeed() *session {
 	next := newSession(s.lease)
-	s.settleReleases(wire.NoSession, wire.NotHeld)
+	s.settle(wire.NoSession, wire.NotHeld)
 	for _, seq := range slices.Sorted(maps.Keys(s.claims)) {
 		c := s.claims[seq]
 		c.lose()

@@ -2,7 +2,6 @@ package raftlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -22,39 +21,25 @@ type stream struct {
 	asked  time.Time     // since when an answer is due, zero if none is; the Locker's mutex guards it
 }
 
-// errEndOfStream says that the server has ended the stream in good order.
-var errEndOfStream = errors.New("the server ended the stream")
-
 // connect keeps the client attached to the leader until ctx ends. Where it does not know who
 // leads it tries one server after the other.
 func (l *Locker) connect(ctx context.Context, servers []Server, random *rand.Rand) {
 	at := random.IntN(len(servers))
-	tries := 0 // since the last success
-	for {
-		attached, hint, err := l.talk(ctx, servers[at])
-		if ctx.Err() != nil {
-			return
-		}
-		if tries++; attached {
-			tries = 1
-		}
-		// A hint is worth following at once, unless hints go in circles.
-		wait := time.Duration(0)
-		next := slices.IndexFunc(servers, func(s Server) bool { return s.Name == hint })
-		if tries > len(servers) || tries == len(servers) && next < 0 {
-			wait = 15*time.Millisecond + time.Duration(random.Int64N(int64(30*time.Millisecond)))
-		}
-		l.log.Debug("left a raft server", "server", servers[at].Name, "hint", hint, "reason", err, "wait", wait)
-		if at = (at + 1) % len(servers); next >= 0 {
+	for ctx.Err() == nil {
+		hint, err := l.talk(ctx, servers[at])
+		l.log.Debug("left a raft server", "server", servers[at].Name, "hint", hint, "reason", err)
+		at = (at + 1) % len(servers)
+		if next := slices.IndexFunc(servers, func(s Server) bool { return s.Name == hint }); next >= 0 {
 			at = next
 		}
+		wait := 5*time.Millisecond + time.Duration(random.Int64N(int64(20*time.Millisecond)))
 		clock.Await(l.clock, wait, ctx.Done())
 	}
 }
 
 // talk attaches the session to one server and serves the stream to its end. The
 // hint names the server that leads, as far as this one knows.
-func (l *Locker) talk(ctx context.Context, server Server) (attached bool, hint string, err error) {
+func (l *Locker) talk(ctx context.Context, server Server) (hint string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// How long it may take to find out whether the server leads.
@@ -62,39 +47,41 @@ func (l *Locker) talk(ctx context.Context, server Server) (attached bool, hint s
 	defer giveUp.Stop()
 	conn, err := wire.Dial(ctx, server.Addr)
 	if err != nil {
-		return false, "", fmt.Errorf("dial: %w", err)
+		return "", fmt.Errorf("dial: %w", err)
 	}
 	l.mu.Lock()
 	hello := &wire.Hello{Client: l.client, Lease: l.options.Lease, Session: l.session.id}
 	sentAt := l.clock.Now()
 	l.mu.Unlock()
 	if err := conn.Send(wire.ClientFrame{Hello: hello}); err != nil {
-		return false, "", err
+		return "", err
 	}
 
 	s := &stream{cancel: cancel, wake: make(chan struct{}, 1)}
 	var sender sync.WaitGroup
 	defer sender.Wait()
 	defer cancel()
-	defer l.detach()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.stream = nil
+	}()
 	for {
 		var frame wire.ServerFrame
 		if err := conn.Receive(&frame); err != nil {
-			return attached, "", err
+			return "", err
 		}
 		if frame.Attached != nil {
 			if !giveUp.Stop() {
-				return false, "", context.DeadlineExceeded
+				return "", context.DeadlineExceeded
 			}
 			l.log.Debug("attached to a raft server", "server", server.Name, "session", frame.Attached.Session)
-			attached = true
 			l.attach(s, frame.Attached, sentAt)
 			sender.Go(func() { l.send(ctx, s, conn) })
 		}
 		l.receive(s, frame.Answers)
 		if frame.End != nil {
-			hint, err := l.ending(frame.End, server.Name)
-			return attached, hint, err
+			return l.ending(frame.End, server.Name)
 		}
 	}
 }
@@ -154,30 +141,22 @@ func (l *Locker) send(ctx context.Context, s *stream, conn *wire.Conn) {
 		// what comes next before the frame is filled: one log entry then carries all of
 		// it.
 		runtime.Gosched()
-		frame := l.frame(s)
-		if len(frame.Requests) == 0 {
-			continue
+		l.mu.Lock()
+		now := l.clock.Now()
+		frame := l.session.frame(now)
+		if s.asked.IsZero() && len(frame.Requests) > 0 {
+			s.asked = now
 		}
-		if err := conn.Send(frame); err != nil {
+		l.mu.Unlock()
+		for _, r := range frame.Requests {
+			if r.Kind != wire.Renew {
+				l.messages.Add(1)
+			}
+		}
+		if len(frame.Requests) > 0 && conn.Send(frame) != nil {
 			return // receiving says why
 		}
 	}
-}
-
-func (l *Locker) frame(s *stream) wire.ClientFrame {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.clock.Now()
-	frame := l.session.frame(now)
-	for _, r := range frame.Requests {
-		if r.Kind != wire.Renew {
-			l.messages.Add(1)
-		}
-	}
-	if len(frame.Requests) > 0 && s.asked.IsZero() {
-		s.asked = now
-	}
-	return frame
 }
 
 // wakeSender wakes the sender. It must be called with the mutex held.
@@ -202,27 +181,20 @@ func (l *Locker) ending(end *wire.End, name string) (hint string, err error) {
 	if over && !signals.Closed(l.ended) {
 		close(l.ended)
 	}
-	return hint, fmt.Errorf("%w: %s", errEndOfStream, end.Reason)
-}
-
-func (l *Locker) detach() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stream = nil
+	return hint, fmt.Errorf("the server ended the stream: %s", end.Reason)
 }
 
 // maintain renews the session, gives leases up in time and leaves servers that do
 // not answer.
 func (l *Locker) maintain(ctx context.Context) {
-	often := min(25*time.Millisecond, l.options.Lease/10)
-	for wait := often; ctx.Err() == nil; {
-		clock.Await(l.clock, wait, ctx.Done())
-		wait = min(often, max(time.Millisecond, l.tick()))
+	often := min(25*time.Millisecond, l.options.Lease/40) // half the margin at most
+	for ctx.Err() == nil {
+		clock.Await(l.clock, often, ctx.Done())
+		l.tick()
 	}
 }
 
-// tick returns how long nothing will be due.
-func (l *Locker) tick() time.Duration {
+func (l *Locker) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, s := l.clock.Now(), l.session
@@ -237,14 +209,9 @@ func (l *Locker) tick() time.Duration {
 			st.cancel()
 		}
 	}
-	if s.id == 0 {
-		return time.Hour
-	}
-	if !s.alive(now) {
+	if s.id != 0 && !s.alive(now) {
 		l.giveUp()
-		return time.Hour
 	}
-	return s.end().Sub(now)
 }
 
 // giveUp closes Lost on every lease, because the service may end the session

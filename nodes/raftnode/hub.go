@@ -261,9 +261,6 @@ func (h *hub) deliver(out *fsm.Output, c *conn) {
 	case out.Outcome == wire.Expired, out.Outcome == wire.NoSession:
 		h.end(c, wire.End{Reason: wire.ReasonSessionEnded})
 	case c.session == 0:
-		if before := h.routes[out.Session]; before != nil {
-			h.end(before, wire.End{Reason: wire.ReasonSuperseded})
-		}
 		c.session = out.Session
 		h.routes[c.session] = c
 		c.next.Attached = &wire.Attached{Session: c.session, Held: h.state.Held(c.session)}

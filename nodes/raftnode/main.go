@@ -1,7 +1,6 @@
 package raftnode
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -90,30 +89,18 @@ func leads(ctx context.Context, addr string) (bool, error) {
 	return err == nil && status.State == "leader", err
 }
 
-func command([]byte) (role.Command, error) { return role.Command{Env: Environment()}, nil }
-
-// Environment is what a server's process should find in its environment. An entry
-// passes through a dozen goroutines of a server, and none of them computes much: on
-// one processor they hand over without waking threads. Measured on two cores with
-// three servers, one key handed on among 16 workers, that was a quarter faster.
-func Environment() []string { return []string{"GOMAXPROCS=1"} }
+// command gives a server one processor. Measured on two cores with three servers, one key handed
+// on among 16 workers, that was a quarter faster.
+func command([]byte) (role.Command, error) { return role.Command{Env: process.Environment()}, nil }
 
 func version(context.Context) (string, error) {
 	return "hashicorp/raft " + role.Library("github.com/hashicorp/raft"), nil
 }
 
-// newRaftLogger lets the raft library log through slog.
+// newRaftLogger lets the raft library log through slog. What it warns of, and what it calls errors,
+// are mostly peers that cannot be reached and elections, which are everyday life in the lab.
 func newRaftLogger(log *slog.Logger) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
-		Name: "raft", Level: hclog.Warn, DisableTime: true, Output: lineLogger{log},
+		Level: hclog.Warn, DisableTime: true, Output: slog.NewLogLogger(log.Handler(), slog.LevelInfo).Writer(),
 	})
-}
-
-// lineLogger turns the library's lines into records. What the library warns of, and what it calls
-// errors, are mostly peers that cannot be reached and elections, which are everyday life in the lab.
-type lineLogger struct{ log *slog.Logger }
-
-func (l lineLogger) Write(line []byte) (int, error) {
-	l.log.Info("raft library", "line", string(bytes.TrimSpace(line)))
-	return len(line), nil
 }

@@ -15,7 +15,6 @@ import (
 	"locklab/locks"
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
-	"locklab/locks/raftlock/wire"
 	"locklab/nodes/raftnode"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -175,22 +174,6 @@ func TestSnapshotsCarryTheState(t *testing.T) {
 	locktest.Release(t, held)
 }
 
-func TestADeadClientIsExpired(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 1, raftnode.Config{}) // so its leader stays
-	raw := dialRaw(t, c, 500*time.Millisecond)
-	raw.acquire(1, "r")
-	if raw.answer(1).Token == 0 {
-		t.Fatal("not granted")
-	}
-	// It never renews. Whoever waits gets the lock when the lease has run out.
-	next := locktest.Acquire(t, c.locker(long), "r")
-	if end := raw.recv().End; end == nil || end.Reason != wire.ReasonSessionEnded {
-		t.Errorf("the dead client's stream ended with %+v", end)
-	}
-	locktest.Release(t, next)
-}
-
 func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, raftnode.Config{})
@@ -263,28 +246,6 @@ func TestALateGrantIsGivenBack(t *testing.T) {
 	locktest.Release(t, held) // now the client that is gone is granted
 	cut.Cut(false)
 	locktest.Release(t, locktest.Acquire(t, other, "r")) // and gives it back when it returns
-}
-
-func TestRepeatedRequestsAreAnsweredAlike(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, raftnode.Config{})
-	raw := dialRaw(t, c, long)
-	raw.acquire(1, "r")
-	first := raw.answer(1).Token
-	raw.acquire(1, "r")
-	if again := raw.answer(1).Token; first == 0 || again != first {
-		t.Errorf("granted with token %d, repeated with %d", first, again)
-	}
-	for range 2 {
-		raw.release(2, 1)
-		if outcome := raw.answer(2).Outcome; outcome != wire.Released {
-			t.Errorf("the release was answered %s", outcome)
-		}
-	}
-	raw.acquire(1, "r") // a straggler must not take the lock again
-	if outcome := raw.answer(1).Outcome; outcome != wire.Ended {
-		t.Errorf("the straggler was answered %s", outcome)
-	}
 }
 
 func TestGrantsAreRecorded(t *testing.T) {

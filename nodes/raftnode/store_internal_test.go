@@ -4,7 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"locklab/internal/must"
@@ -47,32 +46,4 @@ func TestAFollowerWithAFullDiskEnds(t *testing.T) {
 	if must.Do(t, err); last != 0 {
 		t.Errorf("the log has %d entries", last)
 	}
-}
-
-// TestALogThatWasCutIsReadAfterARestart: a follower cuts off what a new leader does not
-// have. Release 0.4.0 of raft-wal could not read what stood before the cut
-// (github.com/hashicorp/raft-wal/issues/31).
-func TestALogThatWasCutIsReadAfterARestart(t *testing.T) {
-	dir := t.TempDir()
-	open := func() *stores {
-		t.Helper()
-		s, err := openStores(dir, hclog.NewNullLogger(), nil)
-		must.Do(t, err)
-		return s
-	}
-	s := open()
-	for i := range uint64(5) {
-		must.Do(t, s.log.StoreLog(logCommand(i+1)))
-	}
-	must.Do(t, s.log.DeleteRange(4, 5))
-	must.Do(t, s.log.StoreLog(logCommand(4)))
-	must.Do(t, s.close())
-	s = open()
-	for i := range uint64(4) {
-		var entry raft.Log
-		if err := s.log.GetLog(i+1, &entry); err != nil || entry.Index != i+1 {
-			t.Errorf("entry %d: %+v, %v", i+1, entry, err)
-		}
-	}
-	must.Do(t, s.close())
 }

@@ -124,11 +124,8 @@ func (m *model) release(s *modelSession, c wire.Request) wire.Outcome {
 	}
 	cl := s.claims[c.Claim]
 	outcome := wire.NotHeld
-	switch {
-	case cl != nil && !cl.ended && cl.token != 0:
+	if cl != nil && !cl.ended {
 		outcome = wire.Released
-	case cl != nil && !cl.ended:
-		outcome = wire.Withdrawn
 	}
 	if cl != nil {
 		m.endClaim(cl)

@@ -108,7 +108,10 @@ func (s *State) apply(r *wire.Request) {
 		out.Outcome = wire.Closed
 	default:
 		sess.Touched = s.index
-		sess.raiseFloor(r.Floor)
+		if r.Floor > sess.Floor {
+			sess.Floor = r.Floor
+			maps.DeleteFunc(sess.Answers, func(seq uint64, _ wire.Outcome) bool { return seq < r.Floor })
+		}
 		switch {
 		case r.Kind == wire.Renew:
 			out.Outcome = wire.Renewed
@@ -130,13 +133,6 @@ func (s *State) open(r *wire.Request) (id uint64) {
 		Answers: map[uint64]wire.Outcome{}, Claims: map[uint64]string{},
 	}
 	return s.LastSession
-}
-
-func (sess *Session) raiseFloor(floor uint64) {
-	if floor > sess.Floor {
-		maps.DeleteFunc(sess.Answers, func(seq uint64, _ wire.Outcome) bool { return seq < floor })
-		sess.Floor = floor
-	}
 }
 
 // acquire answers with the claim's fate so far. The end of the entry may bring a grant.
@@ -175,15 +171,10 @@ func (s *State) release(sess *Session, r *wire.Request) wire.Outcome {
 	if before, known := sess.Answers[r.Seq]; known {
 		return before
 	}
-	cl := Claim{r.Session, r.Claim}
-	resource, lives := sess.Claims[r.Claim]
 	outcome := wire.NotHeld
-	if lives {
-		outcome = wire.Withdrawn
-		if s.token(resource, cl) != 0 {
-			outcome = wire.Released
-		}
-		s.remove(resource, cl)
+	if resource, lives := sess.Claims[r.Claim]; lives {
+		outcome = wire.Released
+		s.remove(resource, Claim{r.Session, r.Claim})
 		delete(sess.Claims, r.Claim)
 	}
 	sess.Answers[r.Seq] = outcome

@@ -103,14 +103,13 @@ type Outcome string
 const (
 	// Granted says that the claim holds the resource. It is also sent by itself, when a waiting
 	// claim's turn has come; then seq is the claim's.
-	Granted   Outcome = "granted"
-	Queued    Outcome = "queued"    // the claim waits; Granted follows
-	Released  Outcome = "released"  // the claim held the resource until now
-	Withdrawn Outcome = "withdrawn" // the claim never held the resource and never will
-	NotHeld   Outcome = "not-held"  // there is no such claim; it ended before
-	Renewed   Outcome = "renewed"   // the session lives
-	Ended     Outcome = "ended"     // the claim of a repeated acquire has ended since
-	Stale     Outcome = "stale"     // the number is below the floor: nothing was done
+	Granted  Outcome = "granted"
+	Queued   Outcome = "queued"   // the claim waits; Granted follows
+	Released Outcome = "released" // the claim held the resource until now, or waited for it
+	NotHeld  Outcome = "not-held" // there is no such claim; it ended before
+	Renewed  Outcome = "renewed"  // the session lives
+	Ended    Outcome = "ended"    // the claim of a repeated acquire has ended since
+	Stale    Outcome = "stale"    // the number is below the floor: nothing was done
 
 	Opened    Outcome = "opened"     // the session exists (Attached)
 	Closed    Outcome = "closed"     // the session has ended as its client asked (ReasonClosed)
@@ -134,7 +133,6 @@ const (
 	ReasonNotLeader    Reason = "not-leader"    // leader says who leads, if it knows
 	ReasonSessionEnded Reason = "session-ended" // it was not renewed in time, or was never opened
 	ReasonClosed       Reason = "closed"        // as its client asked
-	ReasonSuperseded   Reason = "superseded"    // the same session was attached to another connection
 )
 
 // Status is what a server believes, without asking the others.
