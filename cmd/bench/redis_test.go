@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,14 +30,7 @@ const drawnDelay = "1 ms delay, drawn from 0.5 to 1.5 ms"
 // redlockRows compare redlock with redsync and with the floor, on five redis-server
 // processes in memory on the loopback.
 func redlockRows() []row {
-	const (
-		publish  = "redlock:wake=publish"
-		textbook = "redlock:delay=1ms"
-		clients  = publish + ", one key, 16 clients of 1 worker: "
-		local    = publish + ", one key, 16 goroutines of 1 process: "
-		wakes    = "; wake-ups, not the algorithm"
-		changes  = "owner changes / redsync"
-	)
+	const textbook = "redlock:delay=1ms"
 	var rows []row
 	for _, r := range []struct {
 		workers int
@@ -60,14 +52,18 @@ func redlockRows() []row {
 				return timed(func(ctx context.Context) (time.Duration, error) { return acquire(ctx, l, "bench-acquire") }), timed(s.parallelSets)
 			},
 		},
-		contendedRow(clients+changes+wakes, 20, publish, 16, nil),
-		contendedRow(clients+changes+" with "+drawnDelay+wakes, 5, publish, 16, redsyncDelay),
-		contendedRow(textbook+" (textbook), one key, 16 clients of 1 worker: "+changes+", both with "+drawnDelay, 1, textbook, 16, redsyncDelay),
-		contendedRow(local+"goroutine changes / redsync; its local queue", 20, publish, 1, nil),
-		contendedRow(local+"goroutine changes / redsync with "+drawnDelay+"; its local queue", 5, publish, 1, redsyncDelay),
-		fairnessRow(local+"least / most served", publish, 1, 16),
-		fairnessRow(clients+"least / most served", publish, 16, 16),
-		fairnessRow(publish+", one key, 4 clients of 4 workers: least / most served", publish, 4, 16),
+		// The clients know nothing of each other, as processes do. The users of redsync share a pool of
+		// connections, as goroutines of one process do; it makes them no slower.
+		row{
+			name:  textbook + " (textbook), one key, 16 clients of 1 worker: owner changes / redsync, both with " + drawnDelay,
+			reach: 1, unit: "/s",
+			start: func(b testing.TB) (subject, peer measurement) {
+				const workers = 16
+				s := startRedis(b)
+				return changes(workers, through(many(workers, func() locks.Locker { return s.redlock(textbook) }))),
+					changes(workers, s.redsyncPass())
+			},
+		},
 	)
 }
 
@@ -78,27 +74,6 @@ func redsyncDelay(worker int) redsync.Option {
 	return redsync.WithRetryDelayFunc(func(int) time.Duration {
 		return time.Millisecond/2 + time.Duration(pauses.Int64N(int64(time.Millisecond)+1))
 	})
-}
-
-// contendedRow has 16 workers of so many clients, which know nothing of each other as processes do,
-// pass through one key, and compares with 16 users of redsync. All of these share a pool of
-// connections, as goroutines of one process do; it makes them no slower.
-func contendedRow(name string, reach float64, lock string, clients int, option func(worker int) redsync.Option) row {
-	const workers = 16
-	return row{name: name, reach: reach, unit: "/s", start: func(b testing.TB) (subject, peer measurement) {
-		s := startRedis(b)
-		return changes(workers, through(many(clients, func() locks.Locker { return s.redlock(lock) })), changesPerSecond),
-			changes(workers, s.redsyncPass(option), changesPerSecond)
-	}}
-}
-
-func fairnessRow(name, lock string, clients, workers int) row {
-	return row{name: name, reach: 0.6, unit: "of the most served", start: func(b testing.TB) (subject, peer measurement) {
-		s := startRedis(b)
-		return changes(workers, through(many(clients, func() locks.Locker { return s.redlock(lock) })), func(served []int, _ float64) float64 {
-			return float64(slices.Min(served)) / float64(slices.Max(served))
-		}), nil
-	}}
 }
 
 // redisRows compare the lock on one instance with its bare commands, and waiting for a
@@ -127,7 +102,7 @@ func redisRows() []row {
 		rows = append(rows, row{name: name, reach: r.reach, unit: "/s", start: func(b testing.TB) (subject, peer measurement) {
 			s := startRedis(b)
 			of := func(lock string) measurement {
-				return changes(r.clients, through(many(r.clients, func() locks.Locker { return s.redis(lock) })), changesPerSecond)
+				return changes(r.clients, through(many(r.clients, func() locks.Locker { return s.redis(lock) })))
 			}
 			return of("redis:pubsub"), of("redis:delay=50ms")
 		}})
@@ -234,17 +209,14 @@ func many(n int, one func() locks.Locker) (all []locks.Locker) {
 	return all
 }
 
-// redsyncPass is redsync, changed by option if there is one. A Lock that used up its tries is
-// tried again.
-func (s *redisServers) redsyncPass(option func(worker int) redsync.Option) inside {
-	options := make([][]redsync.Option, 16)
+// redsyncPass is redsync with redsyncDelay. A Lock that used up its tries is tried again.
+func (s *redisServers) redsyncPass() inside {
+	options := make([]redsync.Option, 16)
 	for w := range options {
-		if option != nil {
-			options[w] = []redsync.Option{option(w)}
-		}
+		options[w] = redsyncDelay(w)
 	}
 	return func(ctx context.Context, w int, hold func()) error {
-		m := s.sync.NewMutex("redsync-contended", options[w]...)
+		m := s.sync.NewMutex("redsync-contended", options[w])
 		if m.LockContext(ctx) != nil {
 			return ctx.Err()
 		}
@@ -254,13 +226,11 @@ func (s *redisServers) redsyncPass(option func(worker int) redsync.Option) insid
 	}
 }
 
-func changesPerSecond(_ []int, perSecond float64) float64 { return perSecond }
-
 // changes has workers pass through a lock and counts changes of the holder.
-func changes(workers int, once inside, figure func(served []int, perSecond float64) float64) measurement {
+func changes(workers int, once inside) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
 		var last, changes atomic.Int64 // last is the worker + 1
-		served, took, err := loop(ctx, d, workers, func(ctx context.Context, w int) error {
+		_, took, err := loop(ctx, d, workers, func(ctx context.Context, w int) error {
 			return once(ctx, w, func() {
 				if last.Swap(int64(w)+1) != int64(w)+1 {
 					changes.Add(1)
@@ -270,6 +240,6 @@ func changes(workers int, once inside, figure func(served []int, perSecond float
 		if changes.Load() == 0 {
 			err = errors.Join(err, errors.New("no worker was served"))
 		}
-		return figure(served, math.Round(float64(changes.Load())/took.Seconds())), err
+		return math.Round(float64(changes.Load()) / took.Seconds()), err
 	}
 }

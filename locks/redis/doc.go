@@ -35,11 +35,10 @@
 //   - A server with a memory limit (maxmemory) whose maxmemory-policy is not noeviction may
 //     evict the key of a held lock, and nothing shows it.
 //
-// What an error of go-redis means. Surely not done: a dial that failed, no connection from
-// the pool in time, a connection that broke or timed out before a byte of the command was
-// written (the lane notes that) or within WATCH and GET, which change nothing; every
-// redis.Error, as the server refused (LOADING, OOM, READONLY, MISCONF, NOREPLICAS,
-// EXECABORT); redis.Nil and TxFailedErr, which are answers; NOSCRIPT is asked again in
-// full. Unknown: every other error after a byte was written, be it a timeout, EOF or a
-// reset. Nothing is ever sent twice but a deletion.
+// What an error of go-redis means (redlock.Ran). Surely not done: a dial that failed, a new
+// connection over which the scripts could not be loaded, no connection from the pool in time, one
+// that broke within WATCH and GET, which change nothing; every redis.Error, as the server refused
+// (LOADING, OOM, READONLY, MISCONF, NOREPLICAS, EXECABORT). redis.Nil and TxFailedErr are answers.
+// Unknown: every other error, be it a timeout, EOF or a reset. Nothing is ever sent twice but a
+// deletion.
 package redis

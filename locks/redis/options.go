@@ -20,8 +20,8 @@ const (
 	Replica     Variant = "replica" // SET NX PX at the primary that Sentinels name
 )
 
-// Options is how the lock works. Of redlock.Options, Order, Retry and Wake say nothing
-// where there is one instance and are as in redlock.DefaultOptions.
+// Options is how the lock works. Of redlock.Options, Sequential and FixedDelay are of no use
+// where there is one instance.
 type Options struct {
 	redlock.Options
 	Variant Variant

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -41,22 +40,14 @@ const askEvery = 100 * time.Millisecond
 
 // primary knows which server the primary is. It asks all Sentinels all the time, and
 // believes the one that knows of the latest promotion: one that is cut off from the others
-// still names the server that was the primary when it was. When another server becomes the
-// primary, connections to the last one are closed, also if it answers.
+// still names the server that was the primary when it was.
 type primary struct {
-	config  Replicated
-	timeout time.Duration
-	clock   clock.Clock
-	log     *slog.Logger
+	Config
+	stop   context.CancelFunc
+	asking sync.WaitGroup
 
-	stop    context.CancelFunc
-	asking  sync.WaitGroup
-	clients []*redis.Client
-
-	mu    sync.Mutex
-	told  map[string]view // by Sentinel; without those that do not answer
-	now   view
-	conns map[*primaryConn]struct{}
+	mu  sync.Mutex
+	now view
 }
 
 // view is what a Sentinel says.
@@ -65,132 +56,86 @@ type view struct {
 	epoch uint64 // of the promotion: it grows with each
 }
 
-// primaryConn is a connection to the server that was the primary when it was made.
-type primaryConn struct {
-	*net.TCPConn
-	of *primary
-}
-
-func (c *primaryConn) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.conns, c)
-	c.of.mu.Unlock()
-	return c.TCPConn.Close()
-}
-
 // findPrimary begins to ask. close ends it.
-func findPrimary(config Replicated, engine redlock.Config) *primary {
+func findPrimary(cfg Config, engine redlock.Config) *primary {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &primary{
-		config: config, timeout: engine.Options.Timeout, clock: engine.Clock, log: engine.Log, stop: stop,
-		told: map[string]view{}, conns: map[*primaryConn]struct{}{},
-	}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
-	engine.Dial = nil
-	for _, addr := range config.Sentinels {
-		client := engine.Pool(addr)
-		p.clients = append(p.clients, client)
-		p.asking.Go(func() { p.ask(ctx, addr, client) })
+	p := &primary{Config: cfg, stop: stop}
+	for _, addr := range cfg.Replicated.Sentinels {
+		p.asking.Go(func() { p.ask(ctx, engine.Client(addr)) })
 	}
 	return p
 }
 
 // ask asks one Sentinel until ctx ends.
-func (p *primary) ask(ctx context.Context, sentinel string, client *redis.Client) {
+func (p *primary) ask(ctx context.Context, client *redis.Client) {
+	defer func() { _ = client.Close() }() // it was only read from
 	for ctx.Err() == nil {
-		limited, cancel := context.WithTimeout(ctx, p.timeout)
-		v, err := p.view(limited, client)
+		limited, cancel := context.WithTimeout(ctx, p.Options.Timeout)
+		master := redis.NewMapStringStringCmd(limited, "sentinel", "master", p.Replicated.Service)
+		_ = client.Process(limited, master) // a Sentinel that says nothing is asked again
 		cancel()
-		p.hear(sentinel, v, err)
-		clock.Await(p.clock, askEvery, ctx.Done())
+		said := master.Val()
+		if epoch, err := strconv.ParseUint(said["config-epoch"], 10, 64); err == nil {
+			p.hear(view{net.JoinHostPort(said["ip"], said["port"]), epoch})
+		}
+		clock.Await(p.Clock, askEvery, ctx.Done())
 	}
 }
 
-func (p *primary) view(ctx context.Context, client *redis.Client) (view, error) {
-	master := redis.NewMapStringStringCmd(ctx, "sentinel", "master", p.config.Service)
-	if err := client.Process(ctx, master); err != nil {
-		return view{}, err
-	}
-	said := master.Val()
-	epoch, err := strconv.ParseUint(said["config-epoch"], 10, 64)
-	if err != nil || said["ip"] == "" || said["port"] == "" {
-		return view{}, fmt.Errorf("want ip, port and config-epoch of %s, got %q", p.config.Service, said)
-	}
-	return view{net.JoinHostPort(said["ip"], said["port"]), epoch}, nil
-}
-
-// hear takes what a Sentinel says, or that it says nothing.
-func (p *primary) hear(sentinel string, v view, err error) {
+// hear takes what a Sentinel says.
+func (p *primary) hear(v view) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil {
-		delete(p.told, sentinel)
+	if v.epoch < p.now.epoch || v == p.now {
 		return
 	}
-	p.told[sentinel] = v
-	best := v
-	for _, other := range p.told {
-		if other.epoch > best.epoch {
-			best = other
-		}
+	if p.now.addr != "" && p.now.addr != v.addr {
+		p.Log.Info("another redis server is the primary", "was", p.now.addr, "is", v.addr, "epoch", v.epoch)
 	}
-	if best.epoch < p.now.epoch {
-		return // who knew of the last promotion is silent: an older primary is none
-	}
-	if best.addr == p.now.addr {
-		p.now = best
-		return
-	}
-	if p.now.addr != "" {
-		p.log.Info("another redis server is the primary", "was", p.now.addr, "is", best.addr, "epoch", best.epoch)
-	}
-	p.now = best
-	for c := range p.conns { // whose users dial again
-		_ = c.TCPConn.Close()
-		delete(p.conns, c)
-	}
+	p.now = v
 }
 
-var errNoPrimary = errors.New("no Sentinel has named a primary yet")
+func (p *primary) addr() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now.addr
+}
 
 // dial connects to the primary of now, whatever the address.
 func (p *primary) dial(ctx context.Context, _ string, timeout time.Duration) (net.Conn, error) {
-	p.mu.Lock()
-	asked := p.now
-	p.mu.Unlock()
-	if asked.addr == "" {
-		return nil, errNoPrimary
+	addr := p.addr()
+	if addr == "" {
+		return nil, errors.New("no Sentinel has named a primary yet")
 	}
-	at := asked.addr
-	if p.config.Reach != nil {
-		at = p.config.Reach(at)
+	at := addr
+	if p.Replicated.Reach != nil {
+		at = p.Replicated.Reach(addr)
 	}
 	dialer := net.Dialer{Timeout: timeout}
 	conn, err := dialer.DialContext(ctx, "tcp", at)
 	if err != nil {
 		return nil, err
 	}
-	c := &primaryConn{conn.(*net.TCPConn), p} //nolint:forcetypeassert // it is one of TCP
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now.addr != asked.addr { // meanwhile
-		_ = conn.Close()
-		return nil, fmt.Errorf("dial %s: it is the primary no longer", asked.addr)
+	return &primaryConn{conn.(*net.TCPConn), p, addr}, nil //nolint:forcetypeassert // it is one of TCP
+}
+
+// primaryConn takes no command when another server has become the primary, also if this one answers.
+type primaryConn struct {
+	*net.TCPConn
+	of   *primary
+	addr string
+}
+
+func (c *primaryConn) Write(b []byte) (int, error) {
+	if c.of.addr() != c.addr {
+		return 0, redlock.NotSent{Err: fmt.Errorf("%s is the primary no longer", c.addr)}
 	}
-	p.conns[c] = struct{}{}
-	return c, nil
+	return c.TCPConn.Write(b)
 }
 
 // close ends the questions. The connections are their users' to close.
-func (p *primary) close() (err error) {
+func (p *primary) close() error {
 	p.stop()
-	for _, c := range p.clients {
-		if closed := c.Close(); !errors.Is(closed, redis.ErrClosed) {
-			err = errors.Join(err, closed)
-		}
-	}
 	p.asking.Wait()
-	return err
+	return nil
 }

@@ -1,12 +1,13 @@
 package redis
 
 import (
-	"embed"
+	"cmp"
+	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"log/slog"
-
-	"github.com/redis/go-redis/v9"
+	"sync"
+	"sync/atomic"
 
 	"locklab/internal/seed"
 	"locklab/locks"
@@ -14,13 +15,11 @@ import (
 	"locklab/locks/redlock"
 )
 
-//go:embed scripts/*.lua
-var scripts embed.FS
+//go:embed scripts/release_publish.lua
+var releasePublish string
 
-func script(name string) string {
-	text, _ := scripts.ReadFile("scripts/" + name + ".lua") // is there; every test would fail
-	return string(text)
-}
+//go:embed scripts/release_naive.lua
+var releaseNaive string
 
 // Config is what a Locker is made of. Only Addr is required, or Replicated.
 type Config struct {
@@ -42,8 +41,8 @@ type Config struct {
 // server that is silent may keep Acquire for twice Options.Timeout after its context ended.
 type Locker struct {
 	*redlock.Locker
-	pool    *redis.Client // of the variant watch and of wait, or nil
-	primary *primary      // of the variant replica, or nil
+	sent atomic.Uint64 // messages that are not the machine's
+	shut func() error  // is Close
 }
 
 var _ locks.Locker = (*Locker)(nil)
@@ -53,65 +52,70 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Options == (Options{}) {
 		cfg.Options = DefaultOptions()
 	}
-	if err := cfg.Options.Validate(); err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
-	}
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	if cfg.Options.Variant == Replica {
-		if err := cfg.Replicated.validate(); err != nil {
-			return nil, fmt.Errorf("redis: %w", err)
-		}
+	cfg.Clock = cmp.Or(cfg.Clock, clock.System())
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	err := cfg.Options.Validate()
+	if err == nil && cfg.Options.Variant == Replica {
+		err = cfg.Replicated.validate()
 		cfg.Addr = cfg.Replicated.Service
 	}
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	l := &Locker{}
+	var own []func() error // closes what is not the machine's
 	engine := redlock.Config{
-		Addrs: []string{cfg.Addr}, Options: cfg.Options.Options, Clock: cfg.Clock, Seed: cfg.Seed, Log: cfg.Log,
+		Addrs: []string{cfg.Addr}, Options: cfg.Options.Options, Clock: cfg.Clock, Seed: cfg.Seed,
 	}
 	how := redlock.Single{Name: "redis"}
-	l := &Locker{}
+	ttl, timeout := cfg.Options.TTL, cfg.Options.Timeout
 	switch cfg.Options.Variant {
 	case SetNXGetSet:
-		s := setnxGetset{clock: cfg.Clock, ttl: cfg.Options.TTL}
+		s := setnxGetset{clock: cfg.Clock, ttl: ttl}
 		how.Token, how.Set = s.token, s.set
 	case Watch:
-		l.pool = engine.Pool(cfg.Addr)
-		how.Set = watch{pool: l.pool, ttl: cfg.Options.TTL, timeout: cfg.Options.Timeout}.set
+		w := watch{pool: engine.Client(cfg.Addr), sent: &l.sent, ttl: ttl, timeout: timeout}
+		how.Set = w.set
+		own = append(own, w.pool.Close)
 	case PubSub:
-		how.Release, how.Publishes = script("release_publish"), true
-	case Replica:
-		l.primary = findPrimary(cfg.Replicated, engine)
-		engine.Dial = l.primary.dial
-		if cfg.Options.Wait > 0 {
-			l.pool = engine.Pool(cfg.Addr)
-			w := waited{pool: l.pool, replicas: cfg.Options.Wait, ttl: cfg.Options.TTL, timeout: cfg.Options.Timeout}
-			how.Set, how.Prolong = w.set, w.extend
+		r := &releases{
+			client: engine.Client(cfg.Addr), timeout: timeout, sent: &l.sent, log: cfg.Log, woken: map[string][]chan struct{}{},
 		}
+		how.Release, how.Waiter = releasePublish, r.waiter
+		own = append(own, r.close)
+	case Replica:
+		p := findPrimary(cfg, engine)
+		engine.Dial = p.dial
+		if cfg.Options.Wait > 0 {
+			w := waited{pool: engine.Client(cfg.Addr), sent: &l.sent, replicas: cfg.Options.Wait, ttl: ttl, timeout: timeout}
+			how.Set, how.Extend = w.set, w.extend
+			own = append(own, w.pool.Close)
+		}
+		own = append(own, p.close)
 	case SetNX:
 	}
 	if cfg.Options.Naive {
-		how.FreeAnyway = script("release_naive")
+		how.Free = releaseNaive
 	}
-	var err error
-	if l.Locker, err = redlock.NewSingle(engine, how); err != nil {
-		return nil, errors.Join(err, l.closeOwn())
+	l.Locker, err = redlock.NewSingle(engine, how)
+	l.shut = sync.OnceValue(func() (err error) {
+		if l.Locker != nil {
+			err = l.Locker.Close()
+		}
+		for _, closeOne := range own {
+			err = errors.Join(err, closeOne())
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.shut())
 	}
 	return l, nil
 }
 
-// closeOwn closes what is not the machine's.
-func (l *Locker) closeOwn() (err error) {
-	if l.pool != nil {
-		if closed := l.pool.Close(); !errors.Is(closed, redis.ErrClosed) { // by an earlier Close
-			err = closed
-		}
-	}
-	if l.primary != nil {
-		err = errors.Join(err, l.primary.close())
-	}
-	return err
-}
+// MessagesSent counts the commands sent and the answers received.
+func (l *Locker) MessagesSent() uint64 { return l.Locker.MessagesSent() + l.sent.Load() }
 
 // Close ends all waits, gives up all leases (their Lost is closed) and releases them if
 // the server answers within Options.Timeout.
-func (l *Locker) Close() error { return errors.Join(l.Locker.Close(), l.closeOwn()) }
+func (l *Locker) Close() error { return l.shut() }

@@ -31,45 +31,26 @@ func (s setnxGetset) expired(value any) bool {
 	return err == nil && ms <= clock.Wall(s.clock).UnixMilli()
 }
 
-func (s setnxGetset) set(a redlock.Attempt) {
-	a.Do(func(value any, ran redlock.Answer) {
-		switch {
-		case ran != redlock.Yes:
-			a.Answer(ran)
-		case value == int64(1):
-			a.Answer(redlock.Yes)
-		default:
-			s.look(a)
-		}
-	}, "setnx", a.Key, a.Token)
-}
-
-func (s setnxGetset) look(a redlock.Attempt) {
-	a.Do(func(value any, ran redlock.Answer) {
-		switch {
-		case ran != redlock.Yes:
-			a.Answer(redlock.Unsent) // nothing that sets a key
-		case s.expired(value):
-			s.take(a)
-		default:
-			a.Answer(redlock.No)
-		}
-	}, "get", a.Key)
-}
-
-// take overwrites the value, and only then sees whether somebody else was faster. If so
-// the key carries the loser's token, and deleting it would free what the winner holds.
-func (s setnxGetset) take(a redlock.Attempt) {
-	a.Do(func(old any, ran redlock.Answer) {
-		switch {
-		case ran == redlock.Unsent:
-		case ran == redlock.Unknown:
-			a.Keep()
-		case old == nil || s.expired(old):
-		default:
-			a.Keep()
-			ran = redlock.No
-		}
-		a.Answer(ran)
-	}, "getset", a.Key, a.Token)
+func (s setnxGetset) set(do redlock.Do, key, token string) (answer redlock.Answer, keep bool, err error) {
+	value, err := do("setnx", key, token)
+	if ran := redlock.Ran(err); ran != redlock.Yes || value == int64(1) {
+		return ran, false, err
+	}
+	value, err = do("get", key)
+	switch {
+	case redlock.Ran(err) != redlock.Yes:
+		return redlock.Unsent, false, err // nothing that sets a key
+	case !s.expired(value):
+		return redlock.No, false, nil
+	}
+	// GETSET overwrites the value, and only then shows whether another client was faster. If so
+	// the key carries the loser's token, and deleting it would free what the winner holds.
+	value, err = do("getset", key, token)
+	switch ran := redlock.Ran(err); {
+	case ran != redlock.Yes:
+		return ran, ran == redlock.Unknown, err
+	case value != nil && !s.expired(value):
+		return redlock.No, true, nil
+	}
+	return redlock.Yes, false, nil
 }

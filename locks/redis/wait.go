@@ -3,7 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
-	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,76 +12,49 @@ import (
 )
 
 // waited takes keys by SET NX PX, and extends them, and then sends WAIT on the same
-// connection: only what so many replicas say they have counts. WAIT keeps a connection waiting, so that
-// each attempt has one of its own.
+// connection: only what so many replicas say they have counts. WAIT keeps a connection waiting, so
+// that each attempt has one of its own.
 type waited struct {
 	pool         *redis.Client
+	sent         *atomic.Uint64
 	replicas     int
 	ttl, timeout time.Duration
 }
 
-func (w waited) set(a redlock.Attempt) {
-	w.ask(a, func(ctx context.Context, p redis.Pipeliner) redis.Cmder {
-		return p.SetArgs(ctx, a.Key, a.Token, redis.SetArgs{Mode: "NX", TTL: w.ttl})
-	})
+func (w waited) set(_ redlock.Do, key, token string) (answer redlock.Answer, _ bool, err error) {
+	answer, err = w.ask("set", key, token, "nx", "px", w.ttl.Milliseconds())
+	return answer, false, err
 }
 
 // extend is waited for too: a replica whose key ends sooner than its holder believes would
 // let the next one in.
-func (w waited) extend(a redlock.Attempt) {
-	w.ask(a, func(ctx context.Context, p redis.Pipeliner) redis.Cmder {
-		return p.Eval(ctx, redlock.Extend, []string{a.Key}, a.Token, w.ttl.Milliseconds())
-	})
+func (w waited) extend(key, token string) (redlock.Answer, error) {
+	return w.ask("eval", redlock.Extend, 1, key, token, w.ttl.Milliseconds())
 }
 
-func (w waited) ask(a redlock.Attempt, what func(context.Context, redis.Pipeliner) redis.Cmder) {
-	a.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*w.timeout)
-		defer cancel()
-		var asked redis.Cmder
-		var copies *redis.Cmd
-		a.Sent(2)
-		_, _ = w.pool.Pipelined(ctx, func(p redis.Pipeliner) error { // each has an error of its own
-			asked = what(ctx, p)
-			copies = p.Do(ctx, "wait", w.replicas, (w.timeout / 2).Milliseconds()) // so that its answer is not late
-			return nil
-		})
-		answer := w.answer(asked, copies)
-		err := asked.Err()
-		if err == nil {
-			err = copies.Err()
-		}
-		a.Failed(err)
-		if answer == redlock.Yes || answer == redlock.No {
-			a.Sent(2)
-		}
-		a.Answer(answer)
-	})
-}
-
-// answer is unknown for what is done and not copied, and so may be lost: a key that was set
+// ask answers unknown for what is done and not copied, and so may be lost: a key that was set
 // is deleted then, an extension tried again.
-func (w waited) answer(asked redis.Cmder, copies *redis.Cmd) redlock.Answer {
-	var refused redis.Error
-	err := asked.Err()
-	if script, is := asked.(*redis.Cmd); is && err == nil && script.Val() != int64(1) {
-		err = redis.Nil
+func (w waited) ask(args ...any) (redlock.Answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*w.timeout)
+	defer cancel()
+	pipe := w.pool.Pipeline()
+	asked := pipe.Do(ctx, args...)
+	copies := pipe.Do(ctx, "wait", w.replicas, (w.timeout / 2).Milliseconds()) // so that its answer is not late
+	w.sent.Add(2)
+	_, _ = pipe.Exec(ctx) // each has an error of its own
+	answer := redlock.Verdict(asked.Result())
+	if answer == redlock.Yes || answer == redlock.No {
+		w.sent.Add(2)
 	}
-	switch {
-	case err == nil && w.copied(copies):
-		return redlock.Yes
-	case err == nil:
-		return redlock.Unknown
-	case errors.Is(err, redis.Nil):
-		return redlock.No
-	case errors.As(err, &refused), errors.Is(err, io.ErrClosedPipe), errors.Is(err, redis.ErrPoolTimeout):
-		return redlock.Unsent // refused, or there was no connection
-	default:
-		return redlock.Unknown
+	if answer != redlock.Yes {
+		return answer, asked.Err()
 	}
-}
-
-func (w waited) copied(wait *redis.Cmd) bool {
-	n, err := wait.Int()
-	return err == nil && n >= w.replicas
+	n, err := copies.Int()
+	if err == nil && n < w.replicas {
+		err = errors.New("too few replicas have the key")
+	}
+	if err != nil {
+		return redlock.Unknown, err
+	}
+	return redlock.Yes, nil
 }

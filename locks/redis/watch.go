@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,49 +15,41 @@ import (
 // so that each attempt has one of its own.
 type watch struct {
 	pool         *redis.Client
+	sent         *atomic.Uint64
 	ttl, timeout time.Duration
 }
 
-func (w watch) set(a redlock.Attempt) {
-	a.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
-		defer cancel()
-		answer, aborted := w.transact(ctx, a)
-		for aborted && ctx.Err() == nil {
-			answer, aborted = w.transact(ctx, a)
-		}
-		a.Answer(answer)
-	})
+// set begins anew when a transaction was aborted, which did nothing.
+func (w watch) set(_ redlock.Do, key, token string) (answer redlock.Answer, _ bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
+	defer cancel()
+	err = redis.TxFailedErr
+	for errors.Is(err, redis.TxFailedErr) && ctx.Err() == nil {
+		answer, err = w.transact(ctx, key, token)
+	}
+	return answer, false, err
 }
 
-// transact is one transaction. One that was aborted did nothing.
-func (w watch) transact(ctx context.Context, a redlock.Attempt) (answer redlock.Answer, aborted bool) {
+func (w watch) transact(ctx context.Context, key, token string) (redlock.Answer, error) {
 	writing, held := false, false
 	err := w.pool.Watch(ctx, func(tx *redis.Tx) error {
-		a.Sent(4)
-		_, err := tx.Get(ctx, a.Key).Result()
+		w.sent.Add(4)
+		_, err := tx.Get(ctx, key).Result()
 		if held = err == nil; !errors.Is(err, redis.Nil) {
 			return err
 		}
 		writing = true
 		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			return p.SetArgs(ctx, a.Key, a.Token, redis.SetArgs{TTL: w.ttl}).Err()
+			return p.SetArgs(ctx, key, token, redis.SetArgs{TTL: w.ttl}).Err()
 		})
-		a.Sent(2)
+		w.sent.Add(2)
 		return err
-	}, a.Key)
-	a.Failed(err)
-	var refused redis.Error
+	}, key)
 	switch {
-	case err == nil && held:
-		return redlock.No, false
-	case err == nil:
-		return redlock.Yes, false
-	case errors.Is(err, redis.TxFailedErr):
-		return redlock.No, true
-	case !writing || errors.As(err, &refused):
-		return redlock.Unsent, false
-	default:
-		return redlock.Unknown, false
+	case held, errors.Is(err, redis.TxFailedErr):
+		return redlock.No, err
+	case err != nil && !writing:
+		return redlock.Unsent, err
 	}
+	return redlock.Ran(err), err
 }

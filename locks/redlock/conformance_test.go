@@ -13,7 +13,6 @@ func TestConforms(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"redlock",
-		"redlock:wake=publish",
 		"redlock:order=sequential,retry=fixed,delay=7ms",
 	} {
 		t.Run(text, func(t *testing.T) {

@@ -28,31 +28,28 @@ const (
 	evExtended                  // an instance answered an extension
 	evDeleted                   // an instance answered a deletion
 	evTick                      // time passed; at the latest at the moment of the last effTimer
-	evGiveUp                    // the caller waits no longer
-	evRelease                   // the holder is done
+	evRelease                   // the holder is done, or the caller waits no longer
 	evClose                     // the client closes: a holder must not go on
 )
 
-// answer is what an instance said, or why it said nothing.
-type answer = Answer
-
-// Answer is the same for the locks on one instance, see Single.
+// Answer is what an instance said, or why it said nothing.
 type Answer uint8
 
+// The answers.
 const (
-	pending answer = iota // zero: no answer yet, or never asked
-	yes                   // it did what was asked; for a deletion: the key was ours
-	no                    // it refused; for a deletion: there was nothing of ours
-	unsent                // the command surely never left
-	unknown               // the command may have taken effect, or may still do
+	pending Answer = iota // no answer yet, or never asked
+	Yes                   // it did what was asked; for a deletion: the key was ours
+	No                    // it did not; for a deletion: there was nothing of ours
+	Unsent                // the command surely was not run: it never left, or the server refused it
+	Unknown               // the command may have taken effect, or may still do
 )
 
 // event is one input of the machine.
 type event struct {
 	kind     eventKind
 	instance int
-	answer   answer
-	repeated bool // of a deletion: one before it had no answer, so that it may have run
+	answer   Answer
+	repeated bool // of a deletion: one before it had no answer, and may have run
 	now      time.Duration
 }
 
@@ -106,32 +103,32 @@ const (
 // member is what is known of one instance.
 type member struct {
 	asked   bool          // SET was handed over
-	askedAt time.Duration // for the timeout when asking in sequence
+	askedAt time.Duration // for the timeout
 	late    bool          // SET was not answered in time: it no longer counts as open
-	set     answer        // to SET
+	set     Answer        // to SET
 
 	extending int    // extensions without an answer
-	extended  answer // to the extension of the current round
+	extended  Answer // to the extension of the current round
 
 	believed bool   // it may have carried the token when the release began
 	deleting bool   // a deletion is out
 	again    bool   // the key may have come while the deletion was out
-	deleted  answer // to the last deletion
+	deleted  Answer // to the last deletion
 	found    bool   // a deletion found the key
 	maybe    bool   // a deletion that had no answer may have found it
 }
 
 // mayCarry says whether the instance may carry the token, now or later.
 func (m *member) mayCarry() bool {
-	setOpen := m.asked && (m.set == pending || m.set == unknown)
+	setOpen := m.asked && (m.set == pending || m.set == Unknown)
 	switch {
 	case m.deleting:
-	case m.deleted == yes:
+	case m.deleted == Yes:
 		return false // SET ran before
-	case m.deleted == no:
+	case m.deleted == No:
 		return setOpen // the deletion may have overtaken SET
 	}
-	return setOpen || m.set == yes
+	return setOpen || m.set == Yes
 }
 
 // machine is one acquisition. The zero value is not usable; see newMachine.
@@ -140,14 +137,14 @@ type machine struct {
 	phase   phase
 	start   time.Duration // of the asking
 	until   time.Duration // validity end, when held
-	nextAsk int           // when asking in sequence
+	nextAsk int           // the instance that is asked next
 
 	extendAt    time.Duration // when held: start of the next extension
 	extendStart time.Duration // of the current round
 	extendOpen  bool
 
 	answerBy time.Duration // of the release
-	deleteAt time.Duration // what ran out is deleted then; 0 if nothing is to be
+	ranOut   bool          // the hold's time was over before its release
 	freed    bool          // effFreed was given
 	cleared  bool          // effCleared was given, or effLost
 
@@ -164,7 +161,7 @@ func newMachine(r rules) machine {
 func (m *machine) step(e event) []effect {
 	m.out = m.out[:0]
 	if m.phase == held && e.now >= m.until {
-		m.runOut(e.now)
+		m.runOut()
 	}
 	switch e.kind {
 	case evBegin:
@@ -177,19 +174,11 @@ func (m *machine) step(e event) []effect {
 		m.onDeleted(e)
 	case evTick:
 		m.onTick(e.now)
-	case evGiveUp:
-		if m.phase == asking {
-			m.deny()
-		}
 	case evRelease:
 		m.release(e.now)
 	case evClose:
-		switch m.phase {
-		case asking:
-			m.deny()
-		case held:
+		if m.phase == held {
 			m.lose()
-		default: // nothing is held or asked for
 		}
 	}
 	if m.phase == denied && !m.freed && m.carriers() < m.quorum() {
@@ -219,7 +208,7 @@ func (m *machine) emit(e effect) { m.out = append(m.out, e) }
 func (m *machine) answered() int {
 	n := 0
 	for i := range m.members {
-		if s := m.members[i].set; s == yes || s == no {
+		if s := m.members[i].set; s == Yes || s == No {
 			n++
 		}
 	}
@@ -242,22 +231,18 @@ func (m *machine) begin(now time.Duration) {
 		return
 	}
 	m.phase, m.start = asking, now
-	if m.sequential {
-		m.ask(0, now)
-	} else {
-		for i := range m.members {
-			m.members[i].asked = true
-			m.emit(effect{kind: effSet, instance: i})
-		}
-		m.nextAsk = m.n
+	m.ask(now)
+	for !m.sequential && m.nextAsk < m.n {
+		m.ask(now)
 	}
 	m.emit(effect{kind: effTimer, at: now + m.timeout})
 }
 
-func (m *machine) ask(i int, now time.Duration) {
-	m.members[i].asked, m.members[i].askedAt = true, now
-	m.nextAsk = i + 1
-	m.emit(effect{kind: effSet, instance: i})
+// ask asks the next instance.
+func (m *machine) ask(now time.Duration) {
+	m.members[m.nextAsk].asked, m.members[m.nextAsk].askedAt = true, now
+	m.emit(effect{kind: effSet, instance: m.nextAsk})
+	m.nextAsk++
 }
 
 func (m *machine) onSet(e event) {
@@ -270,20 +255,15 @@ func (m *machine) onSet(e event) {
 		// A late yes: the key came after the decision, so it goes at once. If a
 		// deletion is out already, its answer shows whether it came in time. Without
 		// an answer, the deletion may have run before SET did.
-		if m.deleteAt == 0 && (e.answer == yes || e.answer == unknown) {
-			m.deleteLate(e.instance)
+		switch {
+		case e.answer != Yes && e.answer != Unknown, m.ranOut: // what ran out is deleted at the release
+		case member.deleting:
+			member.again = true
+		default:
+			m.delete(e.instance)
 		}
 	default: // idle asked for nothing; a holder keeps what comes late
 	}
-}
-
-// deleteLate deletes a key that came, or may have come, after the decision.
-func (m *machine) deleteLate(i int) {
-	if m.members[i].deleting {
-		m.members[i].again = true
-		return
-	}
-	m.delete(i)
 }
 
 func (m *machine) delete(i int) {
@@ -299,7 +279,7 @@ func (m *machine) decide(now time.Duration) {
 	granted, open := 0, 0
 	for i := range m.members[:m.nextAsk] {
 		switch member := &m.members[i]; {
-		case member.set == yes:
+		case member.set == Yes:
 			granted++
 		case member.set == pending && !member.late:
 			open++
@@ -311,7 +291,7 @@ func (m *machine) decide(now time.Duration) {
 		m.deny()
 	case m.nextAsk < m.n:
 		if open == 0 {
-			m.ask(m.nextAsk, now)
+			m.ask(now)
 			m.emit(effect{kind: effTimer, at: now + m.timeout})
 		}
 	case granted+open < m.quorum():
@@ -336,7 +316,7 @@ func (m *machine) deleteAll() {
 	for i := range m.members {
 		member := &m.members[i]
 		member.believed = member.mayCarry()
-		if member.believed || (member.asked && member.set != unsent) {
+		if member.believed || (member.asked && member.set != Unsent) {
 			m.delete(i)
 		}
 	}
@@ -348,43 +328,25 @@ func (m *machine) lose() {
 	m.deleteAll()
 }
 
-// runOut ends a hold whose time is over. It is not deleted at once, as who held it has to notice
-// first: for that it gets as long as is allowed for clocks. By then the keys run out themselves,
-// but for those that a part of the instances extended. Close does not wait for it.
-func (m *machine) runOut(now time.Duration) {
-	m.phase, m.cleared = over, true
-	m.deleteAt = now + m.drift
+// runOut ends a hold whose time is over. Its holder has to notice first, so nothing is deleted
+// before the release. The keys end by themselves, at the earliest when the drift has passed too.
+func (m *machine) runOut() {
+	m.phase, m.cleared, m.ranOut = over, true, true
 	m.emit(effect{kind: effLost})
-	m.emit(effect{kind: effTimer, at: m.deleteAt})
-}
-
-// cleanUp deletes what ran out.
-func (m *machine) cleanUp() {
-	m.deleteAt = 0
-	m.deleteAll()
 }
 
 func (m *machine) onTick(now time.Duration) {
-	if m.deleteAt > 0 {
-		if now < m.deleteAt {
-			if len(m.out) == 0 { // woken early
-				m.emit(effect{kind: effTimer, at: m.deleteAt})
-			}
-			return
-		}
-		m.cleanUp()
-	}
 	switch m.phase {
 	case asking:
 		for i := range m.members[:m.nextAsk] {
 			member := &m.members[i]
-			if member.set == pending && now >= max(member.askedAt, m.start)+m.timeout {
+			if member.set == pending && now >= member.askedAt+m.timeout {
 				member.late = true
 			}
 		}
 		m.decide(now)
 		if m.phase == asking && len(m.out) == 0 { // woken early
-			m.emit(effect{kind: effTimer, at: m.lastAsked() + m.timeout})
+			m.emit(effect{kind: effTimer, at: m.members[m.nextAsk-1].askedAt + m.timeout})
 		}
 	case held:
 		if m.extendOpen && now >= m.extendStart+m.timeout {
@@ -404,9 +366,132 @@ func (m *machine) onTick(now time.Duration) {
 	}
 }
 
-func (m *machine) lastAsked() time.Duration {
-	if m.sequential {
-		return m.members[m.nextAsk-1].askedAt
+// armHeld sets the timer to whatever comes first while the lock is held.
+func (m *machine) armHeld() {
+	at := m.until
+	if m.extend {
+		if m.extendOpen {
+			at = min(at, m.extendStart+m.timeout)
+		} else {
+			at = min(at, m.extendAt)
+		}
 	}
-	return m.start
+	m.emit(effect{kind: effTimer, at: at})
+}
+
+func (m *machine) extendNow(now time.Duration) {
+	m.extendStart, m.extendOpen = now, true
+	for i := range m.members {
+		member := &m.members[i]
+		member.extending++
+		member.extended = pending
+		m.emit(effect{kind: effExtend, instance: i})
+	}
+}
+
+// extendFailed plans the next try, well before the lease ends.
+func (m *machine) extendFailed(now time.Duration) {
+	m.extendOpen = false
+	m.extendAt = now + m.timeout/2
+}
+
+func (m *machine) onExtended(e event) {
+	member := &m.members[e.instance]
+	member.extending--
+	if m.phase != held || member.extending > 0 || !m.extendOpen {
+		return // of a hold or a round that is over
+	}
+	member.extended = e.answer
+	granted, refused, open := 0, 0, 0
+	for i := range m.members {
+		switch m.members[i].extended {
+		case Yes:
+			granted++
+		case No:
+			refused++
+		case pending:
+			open++
+		default: // unsent and unknown decide nothing
+		}
+	}
+	switch {
+	case granted >= m.quorum():
+		m.extendOpen = false
+		m.until = m.extendStart + m.ttl - m.drift
+		m.extendAt = e.now + m.ttl/3
+		m.emit(effect{kind: effRenewed, at: m.until})
+		m.armHeld()
+	case m.n-refused < m.quorum():
+		m.lose() // a majority lost the key, and no extension sets it again
+	case granted+open < m.quorum():
+		m.extendFailed(e.now)
+		m.armHeld()
+	}
+}
+
+func (m *machine) release(now time.Duration) {
+	switch {
+	case m.phase == asking:
+		m.deny()
+	case m.phase == held:
+		m.phase, m.answerBy = releasing, now+m.timeout
+		m.deleteAll()
+		m.emit(effect{kind: effTimer, at: m.answerBy})
+	case m.ranOut:
+		m.ranOut = false
+		m.deleteAll()
+	}
+}
+
+func (m *machine) onDeleted(e event) {
+	member := &m.members[e.instance]
+	member.deleting, member.deleted = false, e.answer
+	member.found = member.found || e.answer == Yes
+	member.maybe = member.maybe || e.repeated || e.answer == Unknown
+	// A deletion that found the key ran after SET, which alone sets it.
+	if member.again && e.answer != Yes {
+		m.delete(e.instance)
+	}
+	member.again = false
+	if m.phase == releasing {
+		m.end(false)
+	}
+}
+
+// end gives the release its result: as soon as a quorum of instances confirmed,
+// all have answered, or the time is up. What one deletion found was held, whatever a
+// later one says.
+func (m *machine) end(timeUp bool) {
+	confirmed, stillBelieved, perhaps, open := 0, 0, 0, 0
+	for i := range m.members {
+		member := &m.members[i]
+		answered := !member.deleting && (member.deleted == Yes || member.deleted == No)
+		if answered {
+			confirmed++
+		}
+		if member.deleting {
+			open++
+		}
+		switch {
+		case !member.believed:
+		case !answered || member.found:
+			stillBelieved++
+		case member.maybe:
+			perhaps++
+		}
+	}
+	if confirmed < m.quorum() && open > 0 && !timeUp {
+		return
+	}
+	res := resultOK
+	switch {
+	case m.carriers() >= m.quorum():
+		res = resultUnknown
+	case stillBelieved+perhaps < m.quorum():
+		res = resultNotHeld
+	case stillBelieved < m.quorum():
+		res = resultGone
+	}
+	m.phase = over
+	m.emit(effect{kind: effEnded, result: res})
 }

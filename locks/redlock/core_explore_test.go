@@ -192,7 +192,7 @@ func (w *state) next() ([]state, error) {
 		case !w.begun[c]:
 			changes = append(changes, func(n *state) error { n.begun[c] = true; return n.take(c, event{kind: evBegin}) })
 		case m.phase == asking:
-			changes = append(changes, func(n *state) error { return n.take(c, event{kind: evGiveUp}) })
+			changes = append(changes, func(n *state) error { return n.take(c, event{kind: evRelease}) })
 			if w.clocks[c] == 0 {
 				changes = append(changes, func(n *state) error { n.clocks[c] = time.Second; return n.take(c, event{kind: evTick}) })
 			}
@@ -223,7 +223,7 @@ func (w *state) next() ([]state, error) {
 		if err := try(func(n *state) error {
 			n.losses--
 			n.packets = slices.Delete(n.packets, i, i+1)
-			p.answer = unknown
+			p.answer = Unknown
 			return n.check(p.client, n.hear(p))
 		}); err != nil {
 			return nil, err
@@ -233,7 +233,7 @@ func (w *state) next() ([]state, error) {
 				n.losses--
 				n.inDoubt = n.inDoubt || p.kind == effSet // an extension that is late finds nothing
 				n.packets[i].forgotten = true
-				p.answer = unknown
+				p.answer = Unknown
 				return n.check(p.client, n.hear(p))
 			}); err != nil {
 				return nil, err

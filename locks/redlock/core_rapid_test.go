@@ -61,7 +61,7 @@ func TestRandomLives(t *testing.T) {
 				if len(alive) == 0 || rapid.IntRange(0, 3).Draw(t, "not yet") > 0 {
 					t.Skip()
 				}
-				kind := rapid.SampledFrom([]eventKind{evRelease, evRelease, evGiveUp, evClose}).Draw(t, "how")
+				kind := rapid.SampledFrom([]eventKind{evRelease, evRelease, evRelease, evClose}).Draw(t, "how")
 				w.feed(rapid.SampledFrom(alive).Draw(t, "who"), event{kind: kind})
 			},
 		}
@@ -108,7 +108,7 @@ func (w *world) deliver(t *rapid.T) {
 	case p.kind == effDelete && rapid.Bool().Draw(t, "again"):
 		p.answer, p.repeated = pending, true
 	default:
-		p.reply, p.answer = true, unknown
+		p.reply, p.answer = true, Unknown
 	}
 	w.packets = append(w.packets, p)
 }

@@ -14,7 +14,7 @@ type packet struct {
 	client, instance int
 	kind             effectKind // effSet, effExtend or effDelete
 	reply            bool
-	answer           answer
+	answer           Answer
 	forgotten        bool // a command whose sender was told "unknown" already
 	repeated         bool // a deletion that is sent again, as it had no answer
 }
@@ -69,7 +69,7 @@ func (w *world) hear(p packet) []effect {
 }
 
 // serve has an instance do what it is told.
-func (w *world) serve(p packet) answer {
+func (w *world) serve(p packet) Answer {
 	k := &w.keys[p.instance]
 	free := k.until <= w.now
 	mine := !free && k.client == p.client+1
@@ -80,9 +80,9 @@ func (w *world) serve(p packet) answer {
 		*k = key{}
 		w.found[p.client] |= 1 << p.instance
 	default:
-		return no
+		return No
 	}
-	return yes
+	return Yes
 }
 
 // believers is how many clients believe that they hold.

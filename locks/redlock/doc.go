@@ -7,10 +7,9 @@
 // allowance for clocks. Otherwise it deletes what it may have set, everywhere, and
 // tries again.
 //
-//	Acquire, Release          callers
-//	   queue                  with wake=publish: one queue a resource and process
-//	   lease ── machine       one attempt, then the lease; the algorithm, pure (core.go)
-//	   instance ── lane       commands of all callers, pipelined on few connections
+//	Acquire, Release       callers
+//	   lease ── machine    one attempt, then the lease; the algorithm, pure (core.go)
+//	   lane                commands of all callers, pipelined on one connection
 //	   redis-server x N
 //
 // All N are asked in every attempt, also one after the other, and whoever waits tries
@@ -27,9 +26,6 @@
 // the instances lost its key: extended for long, it survives as many restarts without data as
 // a minority has. Then it is lost at the next extension, which is before the last of them
 // grants again if that stays away for a TTL (restart_delay), or keeps its data (persistence).
-//
-// The option wake=publish adds what the documents do not have: the waiters of a
-// process queue inside it, and a release wakes the next process by a message.
 //
 // What it is worth: a holder that stops longer than the validity, a quorum instance
 // that loses its memory within TTL, and clocks that run away at several instances

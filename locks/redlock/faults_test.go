@@ -3,7 +3,6 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -195,16 +194,15 @@ func TestALostAnswerIsNoLoss(t *testing.T) {
 func TestOneLostMemoryIsNotEnough(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Start(t, 5)
-	for _, order := range []redlock.Order{redlock.Parallel, redlock.Sequential} {
-		change := func(o *redlock.Options) { noExtension(o); o.Order = order }
+	for resource, sequential := range map[string]bool{"parallel": false, "sequential": true} {
+		change := func(o *redlock.Options) { noExtension(o); o.Sequential = sequential }
 		a, b := newClient(t, servers, change), newClient(t, servers, change)
-		resource := string(order)
 		lease := locktest.Acquire(t, a, resource)
 		locktest.Eventually(t, "all five carry the key", func() bool { return carriers(servers, resource) == 5 })
 		servers[0].Do("flushall")
 		_ = fails(t, b, resource, 100*time.Millisecond)
 		if err := lease.Release(locktest.Within(t)); err != nil {
-			t.Errorf("%s: release: %v", order, err)
+			t.Errorf("%s: release: %v", resource, err)
 		}
 	}
 }
@@ -334,105 +332,6 @@ func TestALateExtensionBringsNoKeyBack(t *testing.T) {
 	}
 }
 
-// TestAUserWithoutTheQueue releases with wake=publish although the server refuses it the
-// queue of waiters or the message to them. No other instance covers that up.
-func TestAUserWithoutTheQueue(t *testing.T) {
-	t.Parallel()
-	for name, rights := range map[string][]string{
-		"no channels":  {"~*", "resetchannels", "+@all"},
-		"no commands":  {"~*", "&*", "+@all", "-zcard", "-zrange"},
-		"no messaging": {"~*", "&*", "+@all", "-publish"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := redistest.StartGuarded(t, rights...)
-			o := redlock.DefaultOptions()
-			o.Wake, o.TTL, o.Timeout = redlock.Publish, time.Hour, time.Second
-			l := open(t, redlock.Config{Addrs: []string{server.Addr()}, Options: o})
-			lease := locktest.Acquire(t, l, "r")
-			server.Do("zadd", "wait:r", 1, "wake:of a process that waits")
-			if err := lease.Release(locktest.Within(t)); err != nil {
-				t.Errorf("release: %v", err)
-			}
-			locktest.Release(t, locktest.Acquire(t, l, "r"))
-		})
-	}
-}
-
-// dawdling is a context that keeps a caller busy between its commands and their answers.
-type dawdling struct {
-	context.Context //nolint:containedctx // it is one
-	busy            func()
-}
-
-func (d dawdling) Done() <-chan struct{} {
-	d.busy()
-	return d.Context.Done()
-}
-
-// TestLostBeforeItIsReturned lets a caller be so slow that the lease is over when it
-// looks at the grant. Whoever waits behind it must get the lock all the same.
-func TestLostBeforeItIsReturned(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Start(t, 3)
-	l := newClient(t, servers, func(o *redlock.Options) {
-		o.Wake, o.Extend = redlock.Publish, false
-		o.TTL, o.Timeout = 200*time.Millisecond, 100*time.Millisecond
-	})
-	var once sync.Once
-	ctx := dawdling{locktest.Within(t), func() {
-		once.Do(func() {
-			locktest.Eventually(t, "the lock is granted", func() bool { return carriers(servers, "slow") == 3 })
-			locktest.Eventually(t, "the lease is over", func() bool { return carriers(servers, "slow") == 0 })
-		})
-	}}
-	lease, err := l.Acquire(ctx, "slow")
-	if err != nil {
-		t.Fatal(err)
-	}
-	locktest.AwaitLost(t, lease) // a holder that is told so owes nothing any more
-	locktest.Release(t, locktest.Acquire(t, l, "slow"))
-}
-
-// TestNothingIsKeptWithoutHome uses many names while the instances are down that would
-// keep their waiting queues.
-func TestNothingIsKeptWithoutHome(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Start(t, 5)
-	l := newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish })
-	servers[1].Kill()
-	servers[3].Kill()
-	for i := range 50 {
-		locktest.Release(t, locktest.Acquire(t, l, fmt.Sprint("homeless-", i)))
-	}
-	servers[1].Start()
-	servers[3].Start()
-	locktest.Eventually(t, "all names are forgotten", func() bool { return l.Queues() == 0 })
-}
-
-// TestWaitersAreWoken uses pauses of an hour: only wake-ups can bring anybody on.
-func TestWaitersAreWoken(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Start(t, 5)
-	lease := locktest.Acquire(t, newClient(t, servers, func(o *redlock.Options) { o.Wake = redlock.Publish }), "woken")
-	var wg sync.WaitGroup
-	waiting := newClient(t, servers, func(o *redlock.Options) { o.Wake, o.Delay = redlock.Publish, time.Hour })
-	for range 8 {
-		wg.Go(func() {
-			locktest.Release(t, locktest.Acquire(t, waiting, "woken"))
-		})
-	}
-	locktest.Eventually(t, "the waiting process is in the queue at one instance", func() bool {
-		n := int64(0)
-		for _, s := range servers {
-			n += s.Do("zcard", "wait:woken").(int64)
-		}
-		return n == 1
-	})
-	locktest.Release(t, lease)
-	wg.Wait()
-}
-
 // TestTheDefaultIsTheTextbook watches waiters of the holder's process and of another
 // one: all of them ask the instances again and again, and nobody queues or subscribes.
 func TestTheDefaultIsTheTextbook(t *testing.T) {
@@ -462,22 +361,4 @@ func TestTheDefaultIsTheTextbook(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestNobodyPollsForItsOwn counts messages while the process itself holds the lock.
-func TestNobodyPollsForItsOwn(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Start(t, 3)
-	l := newClient(t, servers, func(o *redlock.Options) {
-		o.Wake, o.Delay, o.TTL, o.Timeout = redlock.Publish, time.Millisecond, time.Hour, time.Minute
-	})
-	lease := locktest.Acquire(t, l, "own")
-	locktest.Eventually(t, "all answers are in", func() bool { return l.MessagesSent() == 6 })
-	for range 10 {
-		_ = fails(t, l, "own", 5*time.Millisecond)
-	}
-	if n := l.MessagesSent(); n != 6 {
-		t.Errorf("%d messages, want the 6 of the one acquisition", n)
-	}
-	locktest.Release(t, lease)
 }

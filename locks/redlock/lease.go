@@ -2,9 +2,8 @@ package redlock
 
 import (
 	"context"
-	"crypto/rand"
+	_ "embed" // the scripts
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,27 +13,31 @@ import (
 	"locklab/locks/clock"
 )
 
-// Keys and channels, apart by prefix so that no resource's name can collide.
-const (
-	keyPrefix     = "lock:"
-	waitPrefix    = "wait:"
-	channelPrefix = "wake:"
-)
+// keyPrefix keeps the locks' keys apart from all others.
+const keyPrefix = "lock:"
 
 // deleteFor is how long a deletion is repeated for an instance that is away: a SET
 // that was on its way when the network broke may arrive as late as that.
 const deleteFor = time.Minute
 
+// Release is the Lua of a deletion, with the key in KEYS[1] and the token in ARGV[1].
+//
+//go:embed scripts/release.lua
+var Release string
+
+// Extend is the Lua of an extension, with the lease time in ms in ARGV[2] too.
+//
+//go:embed scripts/extend.lua
+var Extend string
+
 // lease is one attempt and, once granted, the lease: the shell around the machine.
 type lease struct {
-	locker *Locker
-	queue  *queue
-	lane   int
-	home   int // instance that keeps the queue of waiting processes; -1 if there is none
+	locker     *Locker
+	resource   string
+	key, token string
 
-	setArgs, deleteArgs, homeArgs []any
-
-	contended bool // it was denied before it was granted
+	began     time.Duration
+	contended bool // it was denied before
 
 	decided chan bool     // one value: granted or denied
 	cleared chan struct{} // closed when denied or released and all have answered, or lost
@@ -42,162 +45,152 @@ type lease struct {
 	lost    chan struct{}
 	ended   chan result // one value
 
-	mu       sync.Mutex
-	machine  machine
-	assist   bool    // this step's commands are sent by its caller
-	answered bool    // when denied: a quorum answered
-	toldHome bool    // home was sent a deletion
-	why      []error // by instance, why it did not answer; nil while all do
-	timer    clock.Timer
-	timerAt  time.Duration // 0 if it does not run
+	mu      sync.Mutex
+	machine machine
+	why     []error // by instance, why it did not answer; nil while all do
+	timer   clock.Timer
+	timerAt time.Duration // 0 if it does not run
 
+	keep    atomic.Bool  // see Single.Set
 	until   atomic.Int64 // validity end, as time.Duration since locker.origin
-	release sync.Once
-	result  error
+	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*lease)(nil)
 
-// newToken draws at least 128 bits, unless the lock makes its own.
-func (l *Locker) newToken() string {
-	if l.single != nil && l.single.Token != nil {
-		return l.single.Token()
+func (l *Locker) newLease(resource string) *lease {
+	return &lease{
+		locker:   l,
+		resource: resource,
+		began:    l.now(),
+		key:      keyPrefix + resource,
+		token:    l.how.Token(),
+		decided:  make(chan bool, 1),
+		cleared:  make(chan struct{}),
+		freed:    make(chan struct{}),
+		lost:     make(chan struct{}),
+		ended:    make(chan result, 1),
+		machine:  newMachine(l.rules),
 	}
-	return rand.Text()
 }
 
-func (l *Locker) newLease(q *queue) *lease {
-	var key, token any = keyPrefix + q.resource, l.newToken() // once for all arguments
-	le := &lease{
-		locker:     l,
-		queue:      q,
-		lane:       q.lane,
-		home:       -1,
-		setArgs:    []any{"set", key, token, "nx", "px", l.options.TTL.Milliseconds()},
-		deleteArgs: l.scripts.release.call(1, key, token),
-		decided:    make(chan bool, 1),
-		cleared:    make(chan struct{}),
-		freed:      make(chan struct{}),
-		lost:       make(chan struct{}),
-		ended:      make(chan result, 1),
-		machine:    newMachine(l.rules),
-	}
-	if l.options.Wake == Publish {
-		le.home = q.home
-		le.homeArgs = l.scripts.releaseHome.call(2, key, waitPrefix+q.resource, token, "1", q.resource)
-	}
-	return le
-}
-
-// step gives the machine an event and does what it says. With one instance the caller
-// sends its command itself.
+// step gives the machine an event and does what it says.
 func (le *lease) step(e event) {
-	assist := le.locker.single != nil && (e.kind == evBegin || e.kind == evRelease)
-	le.stepLocked(e, assist)
-	if assist {
-		le.locker.instances[0].lanes[le.lane].assist()
+	le.mu.Lock()
+	e.now = le.locker.now()
+	var commands []effect
+	for _, eff := range le.machine.step(e) {
+		switch eff.kind {
+		case effSet, effExtend, effDelete:
+			commands = append(commands, eff)
+		case effTimer:
+			le.arm(eff.at, e.now)
+		case effGranted:
+			le.until.Store(int64(eff.at))
+			le.decided <- true
+		case effRenewed:
+			le.until.Store(int64(eff.at))
+		case effDenied:
+			le.disarm()
+			le.decided <- false
+		case effCleared:
+			close(le.cleared)
+		case effFreed:
+			close(le.freed)
+		case effLost:
+			le.disarm()
+			close(le.lost)
+			close(le.cleared)
+			le.locker.drop(le)
+		case effEnded:
+			le.disarm()
+			le.ended <- eff.result
+		}
+	}
+	le.mu.Unlock()
+	for _, c := range commands { // which may be carried out right here
+		le.send(c, e.now)
 	}
 }
 
-func (le *lease) stepLocked(e event, assist bool) {
+// send has the instance do what the machine wants of it.
+func (le *lease) send(eff effect, now time.Duration) {
+	l, how := le.locker, le.locker.how
+	ttl := l.rules.ttl.Milliseconds()
+	c := &command{then: func(c *command, value any, err error) {
+		le.receive(eff, Verdict(value, err), c.repeated, err)
+	}}
+	switch {
+	case eff.kind == effDelete:
+		script, token := l.release, le.token
+		if le.until.Load() != 0 { // it was granted
+			script = l.free
+		} else if le.keep.Load() {
+			token = "" // no key carries that
+		}
+		c.args, c.until = []any{"evalsha", script, 1, le.key, token}, now+deleteFor
+	case eff.kind == effExtend && how.Extend != nil:
+		l.running.Go(func() {
+			answer, err := how.Extend(le.key, le.token)
+			le.receive(eff, answer, false, err)
+		})
+		return
+	case eff.kind == effExtend:
+		c.args = []any{"evalsha", l.extend, 1, le.key, le.token, ttl}
+	case how.Set != nil:
+		l.running.Go(func() {
+			answer, keep, err := how.Set(l.lanes[0].do, le.key, le.token)
+			le.keep.Store(keep)
+			le.receive(eff, answer, false, err)
+		})
+		return
+	default:
+		c.args = []any{"set", le.key, le.token, "nx", "px", ttl}
+	}
+	l.lanes[eff.instance].send(c)
+}
+
+// Verdict reads the answer to a command: OK of SET, 1 of a script.
+func Verdict(value any, err error) Answer {
+	switch ran := Ran(err); {
+	case ran != Yes:
+		return ran
+	case value == "OK", value == int64(1):
+		return Yes
+	}
+	return No
+}
+
+// receive takes an instance's answer, or why there is none.
+func (le *lease) receive(eff effect, a Answer, repeated bool, why error) {
+	kinds := [...]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}
+	if eff.kind != effDelete && a != Yes && a != No {
+		le.note(eff.instance, why)
+	}
+	le.step(event{kind: kinds[eff.kind], instance: eff.instance, answer: a, repeated: repeated})
+}
+
+// note keeps why an instance did not answer, for the error of Acquire.
+func (le *lease) note(instance int, why error) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	le.assist = assist
-	e.now = le.locker.now()
-	for _, eff := range le.machine.step(e) {
-		le.apply(eff, e.now)
+	if le.why == nil {
+		le.why = make([]error, le.machine.n)
 	}
+	le.why[instance] = why
 }
 
-func (le *lease) apply(eff effect, now time.Duration) {
-	switch eff.kind {
-	case effSet:
-		if how := le.locker.single; how != nil && how.Set != nil {
-			how.Set(le.attempt(evSet, now))
-			return
+// trouble says whether fewer than a quorum answered the asking, and what the others said, for
+// the end of an error.
+func (le *lease) trouble() (unavailable bool, text string) {
+	le.mu.Lock()
+	defer le.mu.Unlock()
+	for i, err := range le.why {
+		if err != nil {
+			text += fmt.Sprintf("; redis %s: %v", le.locker.lanes[i].addr, err)
 		}
-		le.send(eff, nil, le.setArgs, now+le.locker.timeout)
-	case effExtend:
-		if how := le.locker.single; how != nil && how.Prolong != nil {
-			how.Prolong(le.attempt(evExtended, now))
-			return
-		}
-		extend := le.locker.scripts.extend
-		le.send(eff, extend, extend.call(1, le.setArgs[1], le.setArgs[2], le.setArgs[5]), now+le.locker.timeout)
-	case effDelete:
-		switch {
-		case eff.instance == le.home:
-			le.toldHome = true
-			le.send(eff, le.locker.scripts.releaseHome, le.homeArgs, now+deleteFor)
-		case le.locker.scripts.free != le.locker.scripts.release && le.until.Load() != 0: // it was granted
-			args := slices.Clone(le.deleteArgs)
-			args[1] = le.locker.scripts.free.sha
-			le.send(eff, le.locker.scripts.free, args, now+deleteFor)
-		default:
-			le.send(eff, le.locker.scripts.release, le.deleteArgs, now+deleteFor)
-		}
-	case effTimer:
-		le.arm(eff.at, now)
-	case effGranted:
-		le.until.Store(int64(eff.at))
-		le.decided <- true
-	case effRenewed:
-		le.until.Store(int64(eff.at))
-	case effDenied:
-		le.answered = le.machine.answered() >= le.machine.quorum()
-		le.disarm()
-		le.decided <- false
-	case effCleared:
-		close(le.cleared)
-	case effFreed:
-		close(le.freed)
-	case effLost:
-		le.disarm()
-		close(le.lost)
-		close(le.cleared)
-		le.locker.drop(le)
-	case effEnded:
-		le.disarm()
-		le.ended <- eff.result
 	}
-}
-
-func (le *lease) attempt(kind eventKind, now time.Duration) Attempt {
-	return Attempt{Key: le.setArgs[1].(string), Token: le.setArgs[2].(string), lease: le, kind: kind, deadline: now + le.locker.timeout}
-}
-
-func (le *lease) send(eff effect, s *script, args []any, deadline time.Duration) {
-	le.locker.instances[eff.instance].send(le.lane, &command{
-		script:   s,
-		args:     args,
-		deadline: deadline,
-		repeat:   eff.kind == effDelete,
-		to:       le,
-		kind:     eff.kind,
-		instance: eff.instance,
-		assisted: le.assist,
-	})
-}
-
-// receive takes an instance's answer from its lane.
-func (le *lease) receive(c *command, value any, a answer) {
-	if c.kind != effDelete {
-		le.note(c.instance, c.why)
-	}
-	kinds := [...]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}
-	le.step(event{kind: kinds[c.kind], instance: c.instance, answer: a, repeated: c.repeated})
-	if c.kind != effDelete {
-		return
-	}
-	code, _ := value.(int64) // see release_home.lua
-	if code&4 != 0 {
-		le.locker.untold.Do(func() {
-			le.locker.log.Warn("redis refuses to tell waiters of a release: they try again when the lease would have ended", "addr", le.locker.instances[c.instance].lanes[0].addr)
-		})
-	}
-	if c.instance == le.home {
-		le.locker.homeAnswered(le, code&2 != 0)
-	}
+	return le.machine.answered() < le.machine.quorum(), text
 }
 
 // arm makes the timer fire at the time at the latest. A timer that fires earlier is
@@ -243,55 +236,6 @@ func (le *lease) settles(timeUp <-chan time.Time) bool {
 	}
 }
 
-// took is how long ago the asking began.
-func (le *lease) took() time.Duration {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	return le.locker.now() - le.machine.start
-}
-
-// note keeps why an instance did not answer.
-func (le *lease) note(instance int, why error) {
-	if why == nil {
-		return
-	}
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	if le.why == nil {
-		le.why = make([]error, le.machine.n)
-	}
-	le.why[instance] = why
-}
-
-// troubles names what kept instances from answering, for the end of an error.
-func (le *lease) troubles() (text string) {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	for i, err := range le.why {
-		if err != nil {
-			text += fmt.Sprintf("; redis %s: %v", le.locker.instances[i].lanes[0].addr, err)
-		}
-	}
-	return text
-}
-
-// heard says whether a quorum answered at all.
-func (le *lease) heard() bool {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	return le.machine.answered() >= le.machine.quorum()
-}
-
-// abandon gives up an attempt of which it is not known how far it got.
-func (le *lease) abandon() {
-	le.step(event{kind: evGiveUp})
-	le.step(event{kind: evRelease}) // if it had just been granted
-}
-
-func (le *lease) isFreed() bool {
-	return signals.Closed(le.freed)
-}
-
 // Token says that there is none: Redlock's tokens are random, so the resource could
 // not tell an old one from a new one.
 func (le *lease) Token() (locks.Token, bool) { return 0, false }
@@ -307,43 +251,39 @@ func (le *lease) Expires() (time.Time, bool) {
 func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the key on all instances and waits until a quorum confirmed it,
-// at most Options.Timeout (with one instance twice that); with Poll, if the lock had to be
-// asked for more than once, then for the others, at most as long again: who asks again at
-// once would else get ahead of all that pause. It goes on when ctx is done, which is the
+// at most Options.Timeout (with one instance twice that). If the lock had to be
+// asked for more than once, it then waits for the others, at most as long again: a client that asks
+// again at once would else get ahead of all that pause. It goes on when ctx is done, which is the
 // moment when a release is needed most. ErrUnknown says that a quorum may carry the key
 // until the lease time is over; the deletion is repeated in the background. It is also what
 // a release says that found the keys gone, of which an earlier deletion that had no answer may
 // have been the reason.
 func (le *lease) Release(ctx context.Context) error {
-	le.release.Do(func() { le.result = le.releaseOnce(ctx) })
-	return le.result
+	return le.release.Do(le.resource, func() error {
+		began := le.locker.now()
+		le.step(event{kind: evRelease})
+		le.locker.drop(le)
+		select {
+		case <-le.lost:
+			return fmt.Errorf("the lease had ended: %w", locks.ErrNotHeld)
+		case res := <-le.ended:
+			if res == resultOK && le.contended && !signals.Closed(le.cleared) {
+				_ = le.locker.await(ctx, le.locker.now()-began, le.cleared) // not longer than ctx
+			}
+			return res.err()
+		}
+	})
 }
 
-func (le *lease) releaseOnce(ctx context.Context) error {
-	l := le.locker
-	began := l.now()
-	l.beginRelease(le)
-	le.step(event{kind: evRelease})
-	if !le.hasToldHome() { // no answer will come
-		l.homeAnswered(le, false)
-	}
-	l.drop(le)
-	select {
-	case <-le.lost:
-		return fmt.Errorf("release %q: the lease had ended: %w", le.queue.resource, locks.ErrNotHeld)
-	case res := <-le.ended:
-		if res == resultOK && le.contended && l.options.Wake == Poll && l.single == nil && !signals.Closed(le.cleared) {
-			_, _, _ = await(ctx, l, l.now()-began, le.cleared)
-		}
-		switch res {
-		case resultNotHeld:
-			return fmt.Errorf("release %q: a quorum of the keys was gone: %w", le.queue.resource, locks.ErrNotHeld)
-		case resultGone:
-			return fmt.Errorf("release %q: a quorum of the keys is gone, perhaps only by a deletion that had no answer: %w", le.queue.resource, locks.ErrUnknown)
-		case resultUnknown:
-			return fmt.Errorf("release %q: %w: %w", le.queue.resource, locks.ErrUnknown, locks.ErrUnavailable)
-		case resultOK:
-		}
+func (r result) err() error {
+	switch r {
+	case resultNotHeld:
+		return fmt.Errorf("a quorum of the keys was gone: %w", locks.ErrNotHeld)
+	case resultGone:
+		return fmt.Errorf("a quorum of the keys is gone, perhaps only by a deletion that had no answer: %w", locks.ErrUnknown)
+	case resultUnknown:
+		return fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrUnavailable)
+	default:
 		return nil
 	}
 }

@@ -6,15 +6,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"log/slog"
+	"maps"
 	mrand "math/rand/v2"
-	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/internal/seed"
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -33,37 +35,30 @@ type Config struct {
 	// Seed of the random pauses. Clients need different ones, or they pause in step; zero
 	// draws one.
 	Seed seed.Seed
-	// Log takes what is worth knowing about the instances; nil discards it.
-	Log *slog.Logger
 }
 
 // Locker is one client of the lock. All its callers share its connections.
 type Locker struct {
-	link
-	options  Options
-	rules    rules
-	single   *Single // nil for Redlock
-	scripts  scripts
-	origin   time.Time
-	hashSeed maphash.Seed
-	channel  string        // on which this client is woken
-	count    atomic.Uint64 // messages
-	wakeups  atomic.Uint64
-	untold   sync.Once // a release of which a server refused to tell waiters
+	options Options
+	rules   rules
+	how     Single
+	clock   clock.Clock
+	origin  time.Time
+	lanes   []*lane // to the instances
 
-	instances     []*instance
-	subscriptions []*subscription
-	running       sync.WaitGroup // lanes and subscriptions
-	calls         sync.WaitGroup // of Acquire
-	stop          chan struct{}  // closed when Close begins
+	release, free, extend string // hashes of the scripts
 
-	mu        sync.Mutex
-	closing   bool
-	queues    map[string]*queue
-	held      map[*lease]struct{}
-	expecting map[string][]*queue // who hears of releases, with Single.Publishes
-	pauses    *mrand.Rand
-	over      chan struct{} // closed when Close is over
+	messages, wakeups atomic.Uint64
+
+	open    context.Context //nolint:containedctx // of no call: done when Close begins
+	shut    func() error    // is Close
+	calls   sync.WaitGroup  // of Acquire
+	running sync.WaitGroup  // what goes on in the background
+
+	mu      sync.Mutex
+	closing bool
+	held    map[*lease]struct{}
+	pauses  *mrand.Rand
 }
 
 var (
@@ -74,24 +69,20 @@ var (
 
 // New returns a client. It does not wait for the instances: one that is down counts
 // as one that does not answer. The error wraps locks.ErrInvalid.
-func New(cfg Config) (*Locker, error) { return open(cfg, nil) }
+func New(cfg Config) (*Locker, error) { return open(cfg, Single{Name: "redlock"}) }
 
-func open(cfg Config, how *Single) (*Locker, error) {
-	name := "redlock"
-	if how != nil {
-		name = how.Name
-	}
+func open(cfg Config, how Single) (*Locker, error) {
 	if cfg.Options == (Options{}) {
 		cfg.Options = DefaultOptions()
 	}
 	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", how.Name, err)
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = clock.System()
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+	if cfg.Seed == 0 {
+		cfg.Seed = cfg.Seed.Child(rand.Text())
 	}
 	l := &Locker{
 		options: cfg.Options,
@@ -100,337 +91,234 @@ func open(cfg Config, how *Single) (*Locker, error) {
 			ttl:        cfg.Options.TTL,
 			drift:      cfg.Options.drift(),
 			timeout:    cfg.Options.Timeout,
-			sequential: cfg.Options.Order == Sequential,
+			sequential: cfg.Options.Sequential,
 			extend:     cfg.Options.Extend,
 		},
-		single:    how,
-		scripts:   newScripts(how),
-		origin:    cfg.Clock.Now(),
-		hashSeed:  maphash.MakeSeed(),
-		stop:      make(chan struct{}),
-		queues:    map[string]*queue{},
-		held:      map[*lease]struct{}{},
-		expecting: map[string][]*queue{},
-		over:      make(chan struct{}),
-		channel:   channelPrefix + rand.Text(),
+		how:    how,
+		clock:  cfg.Clock,
+		origin: cfg.Clock.Now(),
+		held:   map[*lease]struct{}{},
+		pauses: cfg.Seed.Rand(),
 	}
-	if cfg.Seed == 0 {
-		cfg.Seed = cfg.Seed.Child(l.channel)
+	if how.Token == nil {
+		l.how.Token = rand.Text // at least 128 bits
 	}
-	l.pauses = cfg.Seed.Rand()
-	l.link = link{
-		log:      cfg.Log,
-		clock:    cfg.Clock,
-		now:      func() time.Duration { return cfg.Clock.Now().Sub(l.origin) },
-		timeout:  cfg.Options.Timeout,
-		dialer:   cfg.dialer(),
-		messages: &l.count,
-		closed:   make(chan struct{}),
+	if how.Waiter == nil {
+		l.how.Waiter = pausing
 	}
-	l.start(cfg.Addrs)
+	release := cmp.Or(how.Release, Release)
+	free := cmp.Or(how.Free, release)
+	l.release, l.free, l.extend = hash(release), hash(free), hash(Extend)
+	for _, addr := range cfg.Addrs {
+		ln := &lane{
+			locker: l, addr: addr, client: cfg.Client(addr, release, free, Extend),
+			inline: len(cfg.Addrs) == 1, turn: make(chan struct{}, 1),
+		}
+		l.lanes = append(l.lanes, ln)
+		l.running.Go(ln.run)
+	}
+	var begin context.CancelCauseFunc
+	l.open, begin = context.WithCancelCause(context.Background())
+	l.shut = sync.OnceValue(func() error { return l.close(begin) })
 	return l, nil
 }
 
-// Dialer connects to the instance at an address, within the timeout.
-type Dialer func(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error)
-
-func dialTCP(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
-	d := net.Dialer{Timeout: timeout}
-	return d.DialContext(ctx, "tcp", addr)
-}
-
-func (c Config) dialer() Dialer {
-	if c.Dial != nil {
-		return c.Dial
-	}
-	return dialTCP
-}
+func hash(script string) string { return redis.NewScript(script).Hash() }
 
 func (c Config) validate() error {
 	if len(c.Addrs) == 0 {
 		return fmt.Errorf("no instances: want at least one address: %w", locks.ErrInvalid)
 	}
-	seen := map[string]bool{}
 	for i, addr := range c.Addrs {
-		if addr == "" || seen[addr] {
+		if addr == "" || slices.Index(c.Addrs, addr) < i {
 			return fmt.Errorf("instance %d, %q: want an address of its own, host:port: %w", i, addr, locks.ErrInvalid)
 		}
-		seen[addr] = true
 	}
 	return c.Options.Validate()
 }
 
-func (l *Locker) start(addrs []string) {
-	for _, addr := range addrs {
-		in := &instance{}
-		for range lanesPerInstance {
-			ln := newLane(&l.link, addr)
-			in.lanes = append(in.lanes, ln)
-			l.running.Go(ln.run)
-		}
-		l.instances = append(l.instances, in)
-		l.subscriptions = append(l.subscriptions, &subscription{locker: l, addr: addr})
-	}
-}
-
 // MessagesSent counts the commands sent and the answers received.
-func (l *Locker) MessagesSent() uint64 { return l.count.Load() }
+func (l *Locker) MessagesSent() uint64 { return l.messages.Load() }
 
-// Wakeups counts the pauses, messages and turns in this process's own queue after which a
-// waiter tried again.
+// Wakeups counts the pauses and messages after which a waiter tried again.
 func (l *Locker) Wakeups() uint64 { return l.wakeups.Load() }
+
+func (l *Locker) now() time.Duration { return l.clock.Now().Sub(l.origin) }
 
 // Acquire blocks until the resource is held or ctx is done. While a quorum of the
 // instances is away it goes on trying; the error then wraps locks.ErrUnavailable
-// too, and names what each instance said last. When ctx ends, what was acquired in part is released first, which may take
-// up to Options.Timeout; only if that could not be confirmed, and a quorum may
-// carry this call's token, the error is locks.ErrUnknown: until TTL is over, the
+// too, and names what each instance said last. When ctx ends, what was acquired in part is
+// released first, which may take up to Options.Timeout; only if that could not be confirmed, and
+// a quorum may carry this call's token, the error is locks.ErrUnknown: until TTL is over, the
 // resource may be blocked.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	q, turn, ok := l.join(resource)
-	if !ok {
+	l.mu.Lock()
+	closing := l.closing
+	if !closing {
+		l.calls.Add(1)
+	}
+	l.mu.Unlock()
+	if closing {
 		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
 	}
 	defer l.calls.Done()
-	defer l.forget(q)
-	if turn != nil {
-		var err error
-		select {
-		case <-turn:
-			l.wakeups.Add(1)
-		case <-ctx.Done():
-			err = fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
-		case <-l.stop:
-			err = fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
-		}
-		if err != nil {
-			l.abandon(q, turn)
-			return nil, err
-		}
-	}
-	le, err := l.compete(ctx, q)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.open, func() { cancel(locks.ErrClosed) })() //nolint:contextcheck // two things end the wait
+	le, err := l.compete(ctx, resource)
 	if err != nil {
-		l.leave(q)
 		return nil, fmt.Errorf("acquire %q: %w", resource, err)
 	}
 	return le, nil
 }
 
-// compete is the part of Acquire that the first of a queue plays: attempt after
-// attempt, with a pause or a wait for a wake-up between them.
-func (l *Locker) compete(ctx context.Context, q *queue) (*lease, error) {
-	var doubtful []*lease // denied attempts that may still come to carry a quorum
-	enrolled, unavailable := false, false
-	troubles := "" // of the last attempt that had some
-	fail := func(why error) (*lease, error) {
-		if enrolled {
-			l.withdraw(q)
-		}
-		return nil, l.failure(why, doubtful, unavailable, troubles)
-	}
-	if l.mustYield(ctx, q) {
-		if _, err := l.enrol(ctx, q, &enrolled); err != nil {
-			return fail(err)
-		}
-	}
-	for attempt := 0; ; attempt++ {
-		le := l.newLease(q)
+// compete makes attempt after attempt, with a pause between them.
+func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
+	var doubtful []*lease // attempts that may still come to carry a quorum
+	wait, done := l.how.Waiter(l.lanes[0].do, resource)
+	defer done()
+	for contended := false; ; contended = true {
+		le := l.newLease(resource)
+		le.contended = contended
 		le.step(event{kind: evBegin})
-		var granted bool
 		var err error
 		select {
-		case granted = <-le.decided:
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-l.stop:
-			err = locks.ErrClosed
-		}
-		if granted {
-			le.contended = attempt > 0
-			err = l.adopt(le)
-		}
-		switch {
-		case granted && err == nil:
-			if enrolled {
-				l.withdraw(q)
+		case granted := <-le.decided:
+			if granted && l.adopt(le) {
+				return le, nil
 			}
-			return le, nil
-		case errors.Is(err, locks.ErrNotHeld): // over before we looked: it carries nothing that lasts
-			unavailable = false
-		case err != nil:
-			le.abandon()
-			doubtful = append(doubtful, le)
-			return fail(err)
-		default:
-			unavailable = !le.answered
-			doubtful = keepDoubtful(append(doubtful, le))
-			troubles = cmp.Or(le.troubles(), troubles)
+			err = l.rest(ctx, le, wait)
+		case <-ctx.Done():
+			err = context.Cause(ctx)
 		}
-		if err := l.rest(ctx, q, le, attempt, !unavailable, &enrolled); err != nil {
-			return fail(err)
+		doubtful = append(doubtful, le)
+		if err != nil {
+			le.step(event{kind: evRelease}) // if it is undecided, or was granted just now
+			return nil, l.failure(err, doubtful)
 		}
+		doubtful = slices.DeleteFunc(doubtful, func(le *lease) bool { return signals.Closed(le.freed) })
 		l.wakeups.Add(1)
 	}
 }
 
-// rest waits until the next attempt makes sense.
-func (l *Locker) rest(ctx context.Context, q *queue, le *lease, attempt int, answered bool, enrolled *bool) error {
-	if l.options.Wake == Poll {
-		if err := l.clear(ctx, le); err != nil {
-			return err
-		}
-	}
-	switch {
-	case answered && l.single != nil && l.single.Publishes:
-		return l.hear(ctx, q)
-	case l.options.Wake == Poll || !answered:
-		return l.pause(ctx, l.delay())
-	}
-	return l.restPublished(ctx, q, attempt, enrolled)
-}
-
-// clear waits until the instances are done with a denied attempt, so that the pause
-// before the next one is a pause for them too. Where instances or this machine are the
+// rest waits until another attempt makes sense. First the instances have to be done with the denied
+// one, so that the pause is a pause for them too. Where instances or this machine are the
 // bottleneck, clients that do not wait pile up attempts that delay the holder's release
 // behind them: with 16 of them and a pause of 1 ms that cost two thirds of all grants.
 // An instance that hangs is waited for twice as long as the attempt has taken, or for
 // Delay if that is more.
-func (l *Locker) clear(ctx context.Context, le *lease) error {
-	limit := min(max(2*le.took(), l.options.Delay), l.timeout)
-	_, _, err := await(ctx, l, limit, le.cleared)
-	return err
+func (l *Locker) rest(ctx context.Context, le *lease, wait wait) error {
+	limit := min(max(2*(l.now()-le.began), l.options.Delay), l.rules.timeout)
+	if err := l.await(ctx, limit, le.cleared); err != nil {
+		return err
+	}
+	atMost, woken := time.Duration(-1), (<-chan struct{})(nil)
+	if unavailable, _ := le.trouble(); !unavailable {
+		atMost, woken = wait()
+	}
+	if atMost < 0 {
+		atMost = l.delay()
+	}
+	return l.await(ctx, atMost, woken)
 }
 
-func keepDoubtful(holds []*lease) []*lease {
-	kept := holds[:0]
-	for _, le := range holds {
-		if !le.isFreed() {
-			kept = append(kept, le)
-		}
+// adopt registers a granted hold as a lease. It is false if the client closes, or if the hold was
+// lost since it was granted.
+func (l *Locker) adopt(le *lease) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing || signals.Closed(le.lost) {
+		return false
 	}
-	return kept
+	l.held[le] = struct{}{}
+	return true
 }
 
-// failure is the error of an Acquire that ended because of why. It waits for the
-// deletions that decide whether the lock is surely not held.
-func (l *Locker) failure(why error, doubtful []*lease, unavailable bool, troubles string) error {
-	outcome := locks.ErrNotAcquired
-	if len(doubtful) > 0 {
-		timer := l.clock.NewTimer(l.timeout)
-		defer timer.Stop()
-		for _, le := range doubtful {
-			if !le.settles(timer.C()) {
-				outcome = locks.ErrUnknown
-				break
-			}
-		}
-		last := doubtful[len(doubtful)-1]
-		unavailable = unavailable || !last.heard()
-		troubles = cmp.Or(last.troubles(), troubles)
-	}
-	if unavailable {
-		return fmt.Errorf("%w: %w: fewer than %d of %d redis instances answer: %w%s",
-			outcome, locks.ErrUnavailable, l.rules.quorum(), l.rules.n, why, troubles)
-	}
-	return fmt.Errorf("%w: %w", outcome, why)
-}
-
-// pause waits for d, the end of ctx or Close.
-func (l *Locker) pause(ctx context.Context, d time.Duration) error {
-	_, _, err := await[struct{}](ctx, l, d, nil)
-	return err
-}
-
-// await waits for a value, or the close, of the channel. It did not come within the limit
-// if came is false and err nil; otherwise err is why the wait ended: ctx or Close.
-func await[T any](ctx context.Context, l *Locker, limit time.Duration, channel <-chan T) (value T, came bool, err error) {
-	timer := l.clock.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case value = <-channel:
-		return value, true, nil
-	case <-timer.C():
-		return value, false, nil
-	case <-ctx.Done():
-		return value, false, ctx.Err()
-	case <-l.stop:
-		return value, false, locks.ErrClosed
-	}
+// drop ends a lease at this client.
+func (l *Locker) drop(le *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, le)
 }
 
 // delay is the pause before the next attempt.
 func (l *Locker) delay() time.Duration {
-	if l.options.Retry == Fixed {
-		return l.options.Delay
+	d := l.options.Delay
+	if l.options.FixedDelay {
+		return d
 	}
-	return l.draw(l.options.Delay/2, l.options.Delay+l.options.Delay/2)
-}
-
-// draw is a random duration between the bounds.
-func (l *Locker) draw(low, high time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return low + time.Duration(l.pauses.Int64N(int64(high-low)+1))
+	return d/2 + time.Duration(l.pauses.Int64N(int64(d)+1))
 }
 
-// Close ends all waits, gives up all leases (their Lost is closed) and releases
-// them at the instances that answer within Options.Timeout.
-func (l *Locker) Close() error {
-	l.mu.Lock()
-	if l.closing {
-		l.mu.Unlock()
-		<-l.over
-		return nil
-	}
-	l.closing = true
-	held := make([]*lease, 0, len(l.held))
-	for le := range l.held {
-		held = append(held, le)
-	}
-	l.mu.Unlock()
-
-	close(l.stop)
-	for _, le := range held {
-		le.step(event{kind: evClose})
-	}
-	l.calls.Wait()
-	l.flush()
-	close(l.closed)
-	var errs []error
-	for i, in := range l.instances {
-		for _, ln := range in.lanes {
-			errs = append(errs, ln.client.Close())
-		}
-		errs = append(errs, l.subscriptions[i].close())
-	}
-	l.running.Wait()
-	close(l.over)
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("close the clients of redis: %w", err)
+// await waits until the channel is closed, for d at most. The error is why ctx ended.
+func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan struct{}) error {
+	timer := l.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-channel:
+	case <-timer.C():
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// flush waits until the lanes have dealt with everything that they were given: a
-// last command goes through each of them.
-func (l *Locker) flush() {
-	done := make(chan struct{}, len(l.instances)*lanesPerInstance)
-	args := []any{"ping"}
-	for i, in := range l.instances {
-		for _, ln := range in.lanes {
-			ln.send(&command{args: args, deadline: l.now() + l.timeout, to: receiverFunc(func(any) { done <- struct{}{} }), instance: i})
-		}
-	}
-	timer := l.clock.NewTimer(l.timeout)
+// failure is the error of an Acquire that ended because of why. It waits for the
+// deletions that decide whether the lock is surely not held.
+func (l *Locker) failure(why error, doubtful []*lease) error {
+	outcome := locks.ErrNotAcquired
+	timer := l.clock.NewTimer(l.rules.timeout)
 	defer timer.Stop()
-	for range cap(done) {
-		select {
-		case <-done:
-		case <-timer.C():
-			return
+	for _, le := range doubtful {
+		if !le.settles(timer.C()) {
+			outcome = locks.ErrUnknown
+			break
 		}
 	}
+	if unavailable, text := doubtful[len(doubtful)-1].trouble(); unavailable {
+		return fmt.Errorf("%w: %w: fewer than %d of %d redis instances answer: %w%s",
+			outcome, locks.ErrUnavailable, l.rules.quorum(), l.rules.n, why, text)
+	}
+	return fmt.Errorf("%w: %w", outcome, why)
+}
+
+// Close ends all waits, gives up all leases (their Lost is closed) and releases
+// them at the instances that answer within Options.Timeout.
+func (l *Locker) Close() error { return l.shut() }
+
+func (l *Locker) close(begin context.CancelCauseFunc) error {
+	l.mu.Lock()
+	l.closing = true
+	held := slices.Collect(maps.Keys(l.held))
+	l.mu.Unlock()
+
+	begin(locks.ErrClosed)
+	for _, le := range held {
+		le.step(event{kind: evClose})
+	}
+	l.calls.Wait()
+	var flushed sync.WaitGroup // the last command of a lane is answered after all others
+	for _, ln := range l.lanes {
+		flushed.Go(func() { _, _ = ln.do("ping") }) // or it is away
+	}
+	done := make(chan struct{})
+	l.running.Go(func() {
+		flushed.Wait()
+		close(done)
+	})
+	_, _ = clock.Await(l.clock, l.rules.timeout, done)
+	var errs []error
+	for _, ln := range l.lanes {
+		errs = append(errs, ln.close())
+	}
+	l.running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close the clients of redis: %w", err)
+	}
+	return nil
 }

@@ -8,45 +8,6 @@ import (
 	"locklab/locks"
 )
 
-// Order is how the instances are asked.
-type Order string
-
-// The orders.
-const (
-	// Parallel asks all instances at once.
-	Parallel Order = "parallel"
-	// Sequential asks one after the other, as the first description of the
-	// algorithm does. An acquisition takes as long as a round trip to each.
-	Sequential Order = "sequential"
-)
-
-// Retry is how the pause before the next attempt is drawn.
-type Retry string
-
-// The ways to retry.
-const (
-	// Random draws from half to one and a half times the delay, so that clients
-	// that split the vote do not meet again.
-	Random Retry = "random"
-	// Fixed always pauses for the delay.
-	Fixed Retry = "fixed"
-)
-
-// Wake is how a waiter learns of a release.
-type Wake string
-
-// The ways to learn of a release.
-const (
-	// Poll is the algorithm as published: every waiter tries again after a delay,
-	// and knows nothing of others, not of those in its own process either.
-	Poll Wake = "poll"
-	// Publish is not in the documents. The waiters of a process queue inside it, and
-	// waiting processes at one of the instances, whose release script wakes the first
-	// of them by a message. A lost message costs time only: everybody also tries
-	// again after a few delays.
-	Publish Wake = "publish"
-)
-
 // Options is how the lock works. Take DefaultOptions and change what is needed.
 type Options struct {
 	// TTL is the lease time at the instances: how long a dead holder blocks.
@@ -54,11 +15,13 @@ type Options struct {
 	// Timeout is how long one instance may take to answer. It is far below TTL: an
 	// instance that is late counts as one that said nothing.
 	Timeout time.Duration
-	// Delay is the pause between two attempts, see Retry.
-	Delay time.Duration
-	Order Order
-	Retry Retry
-	Wake  Wake
+	// Sequential asks one instance after the other, as the first description of the
+	// algorithm does: an acquisition takes a round trip to each. Otherwise all are asked at once.
+	Sequential bool
+	// Delay is the pause between two attempts. It is drawn from half of it to one and a half
+	// times, so that clients that split the vote do not meet again; with FixedDelay it is not.
+	Delay      time.Duration
+	FixedDelay bool
 	// Extend renews leases in the background every third of TTL.
 	Extend bool
 
@@ -72,15 +35,9 @@ type Options struct {
 
 // DefaultOptions are those of a spec without options.
 func DefaultOptions() Options {
+	const ttl = 3 * time.Second
 	return Options{
-		TTL:         3 * time.Second,
-		Timeout:     300 * time.Millisecond,
-		Delay:       50 * time.Millisecond,
-		Order:       Parallel,
-		Retry:       Random,
-		Wake:        Poll,
-		Extend:      true,
-		Persistence: "none",
+		TTL: ttl, Timeout: timeoutOf(ttl), Delay: 50 * time.Millisecond, Extend: true, Persistence: "none",
 	}
 }
 
@@ -90,15 +47,16 @@ func timeoutOf(ttl time.Duration) time.Duration {
 	return min(max(ttl/10, 5*time.Millisecond), 500*time.Millisecond)
 }
 
-// ParseOptions reads a spec such as redlock:order=sequential,ttl=2s. Its options
-// are order, retry, wake, delay, ttl, persistence and restart_delay. The error wraps locks.ErrInvalid.
+// ParseOptions reads a spec such as redlock:order=sequential,retry=fixed. Its options are order
+// and retry, and those of ReadOptions. The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := ReadOptions(r, DefaultOptions().TTL)
-	o.Order = Order(r.Choice("order", "whether the servers are asked all at once or one after the other", string(Parallel), string(Sequential)))
-	o.Retry = Retry(r.Choice("retry", "random: a pause is drawn from half to one and a half times delay; fixed: it is delay", string(Random), string(Fixed)))
-	o.Wake = Wake(r.Choice("wake", "poll: a waiter tries again after a pause; publish: a release wakes the first of a queue by a message", string(Poll), string(Publish)))
+	o.Sequential = r.Choice("order",
+		"whether the servers are asked all at once or one after the other", "parallel", "sequential") == "sequential"
+	o.FixedDelay = r.Choice("retry",
+		"random: a pause is drawn from half to one and a half times delay; fixed: it is delay", "random", "fixed") == "fixed"
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}
@@ -114,8 +72,11 @@ func ReadServers(r *locks.Reader, ttl time.Duration) Options {
 	o := DefaultOptions()
 	o.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others", ttl)
 	o.Timeout = timeoutOf(o.TTL)
-	o.Persistence = r.Choice("persistence", "what the servers keep on disk: nothing, or a log that is synced every second or at every write", "none", "everysec", "always")
-	o.RestartDelay = r.Duration("restart_delay", "for how long a server that lost its data stays away; as long as the ttl if not given", o.RestartDelay)
+	o.Persistence = r.Choice("persistence",
+		"what the servers keep on disk: nothing, or a log that is synced every second or at every write",
+		"none", "everysec", "always")
+	o.RestartDelay = r.Duration("restart_delay",
+		"for how long a server that lost its data stays away; as long as the ttl if not given", o.RestartDelay)
 	return o
 }
 
@@ -128,21 +89,17 @@ func ReadOptions(r *locks.Reader, ttl time.Duration) Options {
 
 // Validate says what is wrong. The error wraps locks.ErrInvalid.
 func (o Options) Validate() error {
+	const most = locks.DurationMax
 	switch {
-	case o.TTL < 10*time.Millisecond || o.TTL > locks.DurationMax:
-		return fmt.Errorf("ttl %v: want from 10ms to %v: %w", o.TTL, locks.DurationMax, locks.ErrInvalid)
+	case o.TTL < 10*time.Millisecond || o.TTL > most:
+		return fmt.Errorf("ttl %v: want from 10ms to %v: %w", o.TTL, most, locks.ErrInvalid)
 	case o.Timeout <= 0 || o.Timeout > o.TTL/2:
-		return fmt.Errorf("timeout %v: want more than 0 and at most half of the ttl, %v: %w", o.Timeout, o.TTL/2, locks.ErrInvalid)
-	case o.Delay <= 0 || o.Delay > locks.DurationMax:
-		return fmt.Errorf("delay %v: want more than 0 and at most %v: %w", o.Delay, locks.DurationMax, locks.ErrInvalid)
-	case o.RestartDelay < 0 || o.RestartDelay > locks.DurationMax:
-		return fmt.Errorf("restart_delay %v: want from 0 to %v: %w", o.RestartDelay, locks.DurationMax, locks.ErrInvalid)
-	case o.Order != Parallel && o.Order != Sequential:
-		return fmt.Errorf("order %q: want parallel or sequential: %w", o.Order, locks.ErrInvalid)
-	case o.Retry != Random && o.Retry != Fixed:
-		return fmt.Errorf("retry %q: want random or fixed: %w", o.Retry, locks.ErrInvalid)
-	case o.Wake != Publish && o.Wake != Poll:
-		return fmt.Errorf("wake %q: want publish or poll: %w", o.Wake, locks.ErrInvalid)
+		return fmt.Errorf("timeout %v: want more than 0 and at most half of the ttl, %v: %w",
+			o.Timeout, o.TTL/2, locks.ErrInvalid)
+	case o.Delay <= 0 || o.Delay > most:
+		return fmt.Errorf("delay %v: want more than 0 and at most %v: %w", o.Delay, most, locks.ErrInvalid)
+	case o.RestartDelay < 0 || o.RestartDelay > most:
+		return fmt.Errorf("restart_delay %v: want from 0 to %v: %w", o.RestartDelay, most, locks.ErrInvalid)
 	}
 	return nil
 }

@@ -24,18 +24,18 @@ func TestParseOptions(t *testing.T) {
 	}{
 		{spec: "redlock", want: redlock.DefaultOptions()},
 		{spec: "redlock:order=sequential,retry=fixed,delay=7ms", want: with(func(o *redlock.Options) {
-			o.Order, o.Retry, o.Delay = redlock.Sequential, redlock.Fixed, 7*time.Millisecond
+			o.Sequential, o.FixedDelay, o.Delay = true, true, 7*time.Millisecond
 		})},
 		{spec: "redlock:ttl=1s", want: with(func(o *redlock.Options) { o.TTL, o.Timeout = time.Second, 100*time.Millisecond })},
-		{spec: "redlock:wake=publish,persistence=always,restart_delay=5s", want: with(func(o *redlock.Options) {
-			o.Wake, o.Persistence, o.RestartDelay = redlock.Publish, "always", 5*time.Second
+		{spec: "redlock:persistence=always,restart_delay=5s", want: with(func(o *redlock.Options) {
+			o.Persistence, o.RestartDelay = "always", 5*time.Second
 		})},
 		{spec: "redlock:ttl=5ms", bad: true},
 		{spec: "redlock:ttl=8761h", bad: true},
 		{spec: "redlock:ttl=-1s", bad: true},
 		{spec: "redlock:order=random", bad: true},
 		{spec: "redlock:persistence=sometimes", bad: true},
-		{spec: "redlock:quorum=2", bad: true},
+		{spec: "redlock:wake=publish", bad: true},
 		{spec: "redlock:fast", bad: true},
 	}
 	for _, tt := range tests {

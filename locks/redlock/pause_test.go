@@ -6,29 +6,22 @@ import (
 	"time"
 )
 
-// refused is a client with these options, and an attempt of it that was just refused.
-func refused(t *testing.T, options Options) (*Locker, *lease) {
+// rested is how long a client with these options waits before it asks again, when the instances are
+// done with a refused attempt after so long; never if negative.
+func rested(t *testing.T, options Options, done time.Duration) time.Duration {
 	t.Helper()
 	l, err := New(Config{Addrs: []string{"127.0.0.1:1"}, Options: options})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() })
-	le := l.newLease(&queue{resource: "r"})
-	le.machine.start = l.now()
-	return l, le
-}
-
-// rested is how long a refused client waits before it asks again, when the instances are
-// done with the attempt after so long; never if negative.
-func rested(t *testing.T, l *Locker, le *lease, done time.Duration) time.Duration {
-	t.Helper()
+	defer func() { _ = l.Close() }()
+	le := l.newLease("r")
 	if done >= 0 {
 		time.AfterFunc(done, func() { close(le.cleared) })
 	}
 	start := l.now()
-	enrolled := false
-	if err := l.rest(t.Context(), le.queue, le, 0, true, &enrolled); err != nil {
+	wait, _ := pausing(nil, "r")
+	if err := l.rest(t.Context(), le, wait); err != nil {
 		t.Fatal(err)
 	}
 	return l.now() - start
@@ -49,36 +42,26 @@ func TestARefusedClientAsksAgainAfterARandomDelay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				seen := map[time.Duration]bool{}
-				early, late := 0, 0
+				early := 0
 				for range clients {
-					l, le := refused(t, options)
-					waited := rested(t, l, le, c.done) - c.from
+					waited := rested(t, options, c.done) - c.from
 					if waited < delay/2 || waited > delay*3/2 {
 						t.Errorf("paused for %v after %v, want half of %v to one and a half", waited, c.from, delay)
 					}
 					if waited < delay {
 						early++
-					} else {
-						late++
 					}
 					seen[waited] = true
 				}
-				if len(seen) < clients*9/10 || min(early, late) < clients/8 {
+				if len(seen) < clients*9/10 || min(early, clients-early) < clients/8 {
 					t.Errorf("%d clients paused for %d different times, %d of them for less than %v: they are in step", clients, len(seen), early, delay)
+				}
+				options := options
+				options.FixedDelay = true
+				if waited := rested(t, options, c.done) - c.from; waited != delay {
+					t.Errorf("retry=fixed: paused for %v, want %v", waited, delay)
 				}
 			})
 		})
 	}
-}
-
-// TestFixedRetryPausesForTheDelay, as the option says.
-func TestFixedRetryPausesForTheDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		options := DefaultOptions()
-		options.Retry = Fixed
-		l, le := refused(t, options)
-		if waited := rested(t, l, le, 0); waited != options.Delay {
-			t.Errorf("paused for %v, want %v", waited, options.Delay)
-		}
-	})
 }

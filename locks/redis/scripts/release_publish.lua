@@ -1,13 +1,9 @@
 -- Delete the key, but only if it still carries our token, and tell who waits. A message that
 -- the server refuses does not undo the deletion.
--- KEYS: the lock's key. ARGV: our token. Returns 1 if it was deleted, plus 4 if the message
--- was refused.
+-- KEYS: the lock's key. ARGV: our token. Returns 1 if it was deleted.
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
 	return 0
 end
 redis.call('del', KEYS[1])
-local told = redis.pcall('publish', 'free:' .. string.sub(KEYS[1], #'lock:' + 1), ARGV[1])
-if type(told) == 'table' then
-	return 5
-end
+redis.pcall('publish', 'free:' .. string.sub(KEYS[1], #'lock:' + 1), ARGV[1])
 return 1

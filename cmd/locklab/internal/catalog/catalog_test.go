@@ -84,7 +84,7 @@ func TestWhatIsReadIsListed(t *testing.T) {
 		"2pc":     "delay=TIME, fair=on|off",
 		"lamport": "detect=on|off",
 		"redlock": "ttl=TIME, persistence=none|everysec|always, restart_delay=TIME, delay=TIME, " +
-			"order=parallel|sequential, retry=random|fixed, wake=poll|publish",
+			"order=parallel|sequential, retry=random|fixed",
 		"multiphase": "rule=flow|literal, fair=on|off, view=on|off, rounds=on|off; cohort: cohort=N, rule=flow|literal, fair=on|off, view=on|off, " +
 			"rounds=on|off; quorum: ttl=TIME, extend=on|off, view=on|off, store=disk|memory, cohort=N",
 	}

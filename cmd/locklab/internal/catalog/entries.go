@@ -104,7 +104,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			l := onRedis(locks.AgreeServers, o)
 			l.client = func(env Env) (locks.Locker, error) {
 				return redlock.New(redlock.Config{
-					Addrs: env.serverAddrs(), Options: o, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
+					Addrs: env.serverAddrs(), Options: o, Clock: env.Clock, Seed: env.seed(),
 				})
 			}
 			return l

@@ -1,0 +1,256 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"locklab/locks"
+)
+
+// keptMax bounds the deletions that wait for an instance that is away. The key of a deletion
+// beyond it ends with its lease time.
+const keptMax = 4096
+
+// command is one command for one instance.
+type command struct {
+	args []any
+	// until is how long a deletion is repeated that had no answer, on the Locker's clock: a lost
+	// one leaves the resource blocked. Other commands are sent once.
+	until    time.Duration
+	repeated bool // it was sent before, and had no answer
+	// then takes the answer, and what the error says of it: see Ran. It must not block.
+	then func(c *command, value any, err error)
+}
+
+// lane is the way to one instance: one connection, on which all commands that wait go out as one
+// pipeline. A command that finds the lane idle starts it, and the next pipeline takes those that
+// came while it was busy. The goroutine is always the same: the stack of a new one would have to grow
+// each time.
+type lane struct {
+	locker *Locker
+	addr   string
+	client *redis.Client
+	inline bool          // who finds the lane idle works in its place
+	turn   chan struct{} // has one value when the goroutine is to work
+
+	mu     sync.Mutex
+	queue  []*command
+	kept   []*command // deletions to be repeated
+	busy   bool
+	many   bool // the last pipeline had several commands
+	fails  int  // pipelines in a row of which a deletion is kept
+	closed bool
+}
+
+// send has the lane carry out the command.
+func (ln *lane) send(c *command) {
+	ln.mu.Lock()
+	if ln.closed {
+		ln.mu.Unlock()
+		c.then(c, nil, NotSent{locks.ErrClosed})
+		return
+	}
+	ln.queue = append(ln.queue, c)
+	idle := !ln.busy
+	ln.busy = true
+	ln.mu.Unlock()
+	switch {
+	case idle && ln.inline:
+		ln.work()
+	case idle:
+		ln.turn <- struct{}{}
+	}
+}
+
+// do waits for the answer.
+func (ln *lane) do(args ...any) (value any, err error) {
+	done := make(chan struct{})
+	ln.send(&command{args: args, then: func(_ *command, v any, failed error) {
+		value, err = v, failed
+		close(done)
+	}})
+	<-done
+	return value, err
+}
+
+func (ln *lane) run() {
+	for range ln.turn {
+		ln.work()
+	}
+}
+
+// work sends what waits as one pipeline, and hands out the answers.
+func (ln *lane) work() {
+	if ln.many {
+		runtime.Gosched() // callers that were answered together ask again together
+	}
+	ln.mu.Lock()
+	batch := ln.queue
+	ln.queue = nil
+	ln.mu.Unlock()
+
+	ctx := context.Background() // Close ends a pipeline by closing its connection
+	pipe := ln.client.Pipeline()
+	cmds := make([]*redis.Cmd, len(batch))
+	for i, c := range batch {
+		cmds[i] = pipe.Do(ctx, c.args...)
+	}
+	_, _ = pipe.Exec(ctx) // every command has its own error
+	for i, c := range batch {
+		value, err := cmds[i].Result()
+		ran := Ran(err)
+		ln.locker.messages.Add(messages(err))
+		if ran == Yes || !ln.keep(c, ran) {
+			c.then(c, value, err)
+		}
+	}
+
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.many = len(batch) > 1
+	if len(ln.kept) == 0 {
+		ln.fails = 0
+	}
+	ln.busy = len(ln.queue) > 0
+	switch {
+	case ln.busy:
+		ln.turn <- struct{}{}
+	case ln.closed:
+		close(ln.turn)
+	}
+}
+
+// keep keeps a deletion that was not carried out, to send it again after a while.
+func (ln *lane) keep(c *command, ran Answer) bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if ln.closed || ln.locker.now() >= c.until || len(ln.kept) >= keptMax {
+		return false
+	}
+	c.repeated = c.repeated || ran == Unknown
+	ln.kept = append(ln.kept, c)
+	if len(ln.kept) == 1 { // soon at first: a server that restarted has closed its old connections
+		ln.locker.clock.AfterFunc(min(5*time.Millisecond<<ln.fails, 200*time.Millisecond), ln.repeat)
+		ln.fails = min(ln.fails+1, 6)
+	}
+	return true
+}
+
+func (ln *lane) repeat() {
+	ln.mu.Lock()
+	again := ln.kept
+	ln.kept = nil
+	ln.mu.Unlock()
+	for _, c := range again {
+		ln.send(c)
+	}
+}
+
+// close fails all commands from now on.
+func (ln *lane) close() error {
+	ln.mu.Lock()
+	ln.closed = true
+	if !ln.busy {
+		close(ln.turn)
+	}
+	ln.mu.Unlock()
+	ln.repeat()
+	return ln.client.Close()
+}
+
+// Dialer connects to the instance at an address, within the timeout.
+type Dialer func(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error)
+
+func dialTCP(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: timeout}
+	return d.DialContext(ctx, "tcp", addr)
+}
+
+// Client is a client of the instance at an address, with up to 64 connections, over which the
+// instance learns the scripts. It does nothing twice: a SET that is sent again could be refused for
+// the key that it had set.
+func (c Config) Client(addr string, scripts ...string) *redis.Client {
+	dial, timeout := c.Dial, c.Options.Timeout
+	if dial == nil {
+		dial = dialTCP
+	}
+	return redis.NewClient(&redis.Options{
+		Addr: addr,
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dial(ctx, addr, timeout)
+			if err != nil {
+				return failedDial(err), nil
+			}
+			return conn, nil
+		},
+		OnConnect: func(ctx context.Context, conn *redis.Conn) error {
+			for _, text := range scripts {
+				if err := conn.ScriptLoad(ctx, text).Err(); err != nil {
+					return NotSent{err}
+				}
+			}
+			return nil
+		},
+		Protocol:                 2,
+		DisableIdentity:          true,
+		MaxRetries:               -1,
+		DialerRetries:            1,
+		DialTimeout:              timeout,
+		ReadTimeout:              2 * timeout, // an answer that is late is still of use: it tells what to delete
+		WriteTimeout:             2 * timeout,
+		PoolSize:                 64,
+		PoolTimeout:              timeout,
+		PipelinePoolSize:         -1,
+		ConnMaxIdleTime:          -1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+}
+
+// NotSent is why a command surely did not leave.
+type NotSent struct{ Err error }
+
+func (e NotSent) Error() string { return e.Err.Error() }
+
+// unconnected is a connection on which everything fails. It takes the place of a dial's error, after
+// which go-redis's pool would go on dialing, and logging, on its own while an instance is down.
+type unconnected struct {
+	net.Conn
+	why error
+}
+
+func failedDial(err error) net.Conn {
+	here, _ := net.Pipe()
+	return unconnected{here, NotSent{err}}
+}
+
+func (c unconnected) Write([]byte) (int, error) { return 0, c.why }
+
+// Ran tells from go-redis's error for a command whether it ran: Yes, also if the answer is that
+// there is nothing; Unsent, which includes what the server refused to run; or Unknown.
+func Ran(err error) Answer {
+	switch {
+	case err == nil || err == redis.Nil: //nolint:errorlint // go-redis returns it bare; this is the hot path
+		return Yes
+	case errors.As(err, new(redis.Error)), errors.As(err, new(NotSent)), errors.Is(err, redis.ErrPoolTimeout):
+		return Unsent
+	}
+	return Unknown
+}
+
+// messages counts a command and its answer.
+func messages(err error) uint64 {
+	switch {
+	case err == nil, errors.As(err, new(redis.Error)):
+		return 2
+	case Ran(err) == Unknown:
+		return 1
+	}
+	return 0
+}
