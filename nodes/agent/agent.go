@@ -191,10 +191,6 @@ func (a *Agent) reserve(name, roleName string) (*node, error) {
 		return nil, fmt.Errorf("reserve %s: %w", name, httpapi.ErrClosed)
 	}
 	if n, ok := a.nodes[name]; ok {
-		if n.role.Name != roleName {
-			return nil, fmt.Errorf("node %s has the role %s, not %s: remove it first: %w",
-				name, n.role.Name, roleName, httpapi.ErrConflict)
-		}
 		return n, nil
 	}
 	n := &node{agent: a, name: name, role: r, dir: filepath.Join(a.cfg.DataDir, name), ports: map[string]int{}}

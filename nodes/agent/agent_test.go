@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"locklab/internal/httpapi"
 	"locklab/internal/must"
 	"locklab/internal/posix"
+	"locklab/internal/seed"
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 )
@@ -76,14 +79,21 @@ func TestLifeOfAnOwnNode(t *testing.T) {
 	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
 	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true, Delay: time.Millisecond}))
 	dial(t, addrs["http"])
+	must.Do(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Stop(ctx, "own-1")) // a paused one stops too
 	must.Do(t, c.Stop(ctx, "own-1"))
-	must.Do(t, c.Stop(ctx, "own-1"))
+	if log, err := c.Log(ctx, "own-1"); err != nil || strings.Count(log, `"msg":"born"`) != 3 {
+		t.Errorf("its log of three lives: %s, %v", log, err)
+	}
+	if version, err := c.Version(ctx, "plain"); err != nil || version != "plain 7.0" {
+		t.Errorf("version = %q, %v", version, err)
+	}
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: 1})}))
 	must.Do(t, c.Kill(ctx, "own-1"))
 
 	want := "own-1:started own-1:found-nothing-first own-1:ready own-1:paused own-1:resumed own-1:killed(signal-killed) " +
 		"own-1:started own-1:found-memory own-1:ready own-1:killed(signal-killed) " +
-		"own-1:started own-1:found-nothing own-1:ready own-1:stopped " +
+		"own-1:started own-1:found-nothing own-1:ready own-1:paused own-1:stopped " +
 		"own-1:started own-1:found-nothing own-1:ready own-1: own-1:killed(signal-killed)"
 	all := events.drained()
 	if got := story(all); got != want {
@@ -93,34 +103,6 @@ func TestLifeOfAnOwnNode(t *testing.T) {
 		if e.Host != "host-a-1" || e.AtNS == 0 || e.FromNS > e.AtNS {
 			t.Errorf("event %d: %+v", i, e)
 		}
-	}
-}
-
-func TestLifeOfAForeignNode(t *testing.T) {
-	_, c := newAgent(t, nil)
-	ctx := t.Context()
-	events := collect(t, c)
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
-	addr := state(t, c, "foreign-1").Addrs["tcp"]
-	dial(t, addr)
-	must.Do(t, c.Restart(ctx, "foreign-1", RestartOptions{}))
-	dial(t, addr)
-	must.Do(t, c.Pause(ctx, "foreign-1"))
-	must.Do(t, c.Stop(ctx, "foreign-1")) // a paused one stops too
-	log, err := c.Log(ctx, "foreign-1")
-	must.Do(t, err)
-	if want := "listening on " + addr; strings.Count(log, want) != 2 {
-		t.Errorf("log = %q, want %q twice", log, want)
-	}
-	version, err := c.Version(ctx, "foreign")
-	must.Do(t, err)
-	if version != "foreign 7.0" {
-		t.Errorf("version = %q", version)
-	}
-	want := "foreign-1:started foreign-1:ready foreign-1:killed(signal-killed) " +
-		"foreign-1:started foreign-1:ready foreign-1:paused foreign-1:stopped"
-	if got := story(events.drained()); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
@@ -224,21 +206,6 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 	}
 }
 
-func TestRestartCanBeGivenUpWhileItWaits(t *testing.T) {
-	_, c := newAgent(t, nil)
-	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	ctx, cancel := context.WithCancel(t.Context())
-	failed := make(chan error, 1)
-	go func() { failed <- c.Restart(ctx, "own-1", RestartOptions{Delay: 5 * time.Minute}) }()
-	locktest.Eventually(t, "down", func() bool { return state(t, c, "own-1").State == "ended" })
-	// Meanwhile it can be started by somebody else, on the same address.
-	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
 func TestStopKillsWhatIgnoresSIGTERM(t *testing.T) {
 	_, c := newAgent(t, func(cfg *Config) { cfg.StopGrace = 50 * time.Millisecond })
 	events := collect(t, c)
@@ -264,9 +231,8 @@ func TestRefusals(t *testing.T) {
 		is   error
 		want string
 	}{
-		"unknown role":     {func() error { _, err := c.Reserve(ctx, "n", "wroker"); return err }, httpapi.ErrNotFound, "this agent runs own, foreign"},
+		"unknown role":     {func() error { _, err := c.Reserve(ctx, "n", "wroker"); return err }, httpapi.ErrNotFound, "this agent runs own, plain"},
 		"unknown node":     {func() error { return c.Kill(ctx, "nobody") }, httpapi.ErrNotFound, "host host-a-1 has no such node"},
-		"other role":       {func() error { _, err := c.Reserve(ctx, "own-1", "foreign"); return err }, httpapi.ErrConflict, "has the role own, not foreign"},
 		"not started":      {func() error { return c.Restart(ctx, "own-1", RestartOptions{}) }, httpapi.ErrConflict, "never started"},
 		"pause of none":    {func() error { return c.Pause(ctx, "own-1") }, httpapi.ErrConflict, "does not run"},
 		"name with path":   {func() error { _, err := c.Reserve(ctx, "../etc", "own"); return err }, httpapi.ErrInvalid, "want 1 to 63"},
@@ -390,8 +356,8 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 
 func TestNoOrphanSurvivesTheAgent(t *testing.T) {
 	pids, kill := startHost(t)
-	if len(pids) != 3 {
-		t.Fatalf("%d nodes run, want 3", len(pids))
+	if len(pids) != 2 {
+		t.Fatalf("%d nodes run, want 2", len(pids))
 	}
 	for _, pid := range pids {
 		if !alive(pid) {
@@ -439,4 +405,61 @@ func TestTheEndOfALogIsShown(t *testing.T) {
 	if lines := lastLines(path); len(lines) != 20 || lines[19] != "the end" {
 		t.Errorf("%d lines: %q", len(lines), lines)
 	}
+}
+
+// TestManyControllersAtOnce lets operations meet in every order: none may hang,
+// leave a process or break the numbers of the events.
+func TestManyControllersAtOnce(t *testing.T) {
+	a, c := newAgent(t, func(cfg *Config) { cfg.StopGrace = 20 * time.Millisecond })
+	events := collect(t, c)
+	pids := sync.Map{}
+	var wg sync.WaitGroup
+	for worker := range 6 {
+		random := seed.Seed(worker).Rand()
+		wg.Go(func() {
+			for range 25 {
+				name, role := fmt.Sprintf("own-%d", random.IntN(2)), "own"
+				if random.IntN(2) == 0 {
+					name, role = "plain-1", "plain"
+				}
+				var err error
+				switch random.IntN(7) {
+				case 0, 1:
+					err = c.Start(t.Context(), NodeSpec{Name: name, Role: role})
+				case 2:
+					err = c.Kill(t.Context(), name)
+				case 3:
+					err = c.Stop(t.Context(), name)
+				case 4:
+					err = c.Pause(t.Context(), name)
+				case 5:
+					err = c.Resume(t.Context(), name)
+				case 6:
+					err = c.Restart(t.Context(), name, RestartOptions{Wipe: random.IntN(2) == 0})
+				}
+				for _, n := range a.Nodes() {
+					pids.Store(n.PID, true)
+				}
+				_, refused := errors.AsType[*httpapi.Error](err)
+				switch {
+				case err == nil, errors.Is(err, httpapi.ErrConflict), errors.Is(err, httpapi.ErrNotFound):
+				case refused && errors.Is(err, ErrStart): // somebody ended it meanwhile
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	all := events.drained()
+	if len(all) == 0 {
+		t.Error("nothing has happened")
+	}
+	must.Do(t, a.Close())
+	pids.Range(func(pid, _ any) bool {
+		if pid != 0 && alive(pid.(int)) {
+			t.Errorf("process %d is left", pid)
+		}
+		return true
+	})
 }

@@ -54,12 +54,12 @@ type child struct {
 	exit  string        // how it ended, in one word; valid once gone
 }
 
-// files are the ends of a process's pipes, and what else the agent opens for it.
+// files are what the agent opens for a process: the process's own, and the other ends of its pipes. A server
+// that the process runs has its pipes too: they end when all processes of the node have.
 type files struct {
-	// given are the process's: standard input, output, those of process.EventsFD and AnswersFD, and a socket
-	// where its calls are stopped.
-	given                                     []*os.File
-	stdin, output, events, answers, disk, log *os.File // the agent's
+	log                          *os.File   // standard output and error
+	given                        []*os.File // standard input, process.EventsFD and AnswersFD, and a socket where calls are stopped
+	stdin, events, answers, disk *os.File   // the agent's
 }
 
 func (n *node) openFiles() (f *files, err error) {
@@ -69,7 +69,10 @@ func (n *node) openFiles() (f *files, err error) {
 			f.close()
 		}
 	}()
-	for _, kept := range []**os.File{&f.stdin, &f.output, &f.events, &f.answers} {
+	if f.log, err = os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return nil, fmt.Errorf("open node log: %w", err)
+	}
+	for _, kept := range []**os.File{&f.stdin, &f.events, &f.answers} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return nil, fmt.Errorf("open pipe: %w", err)
@@ -78,9 +81,6 @@ func (n *node) openFiles() (f *files, err error) {
 			r, w = w, r
 		}
 		*kept, f.given = r, append(f.given, w)
-	}
-	if f.log, err = os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
-		return nil, fmt.Errorf("open node log: %w", err)
 	}
 	if n.spec.Disk == "" {
 		return f, nil
@@ -95,7 +95,7 @@ func (n *node) openFiles() (f *files, err error) {
 
 func (f *files) close() {
 	closeAll(f.given...)
-	closeAll(f.stdin, f.output, f.events, f.answers, f.disk, f.log)
+	closeAll(f.log, f.stdin, f.events, f.answers, f.disk)
 }
 
 // closeAll passes over files that are nil.
@@ -114,12 +114,12 @@ func (n *node) startChild(config string, command role.Command) (*child, error) {
 	}
 	args := []string{"node", n.role.Name, "--config", config}
 	if f.disk != nil { // the executable starts itself, with its calls stopped
-		fd := len(f.given) // in the process, where standard error comes before the others
+		fd := 1 + len(f.given) // in the process, where standard output and error come before the others
 		args = append([]string{"node", "disk", "--"}, diskfault.Command(fd, n.spec.Disk, a.cfg.Executable, args)...)
 	}
 	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // its life is the node's, not a request's
 	cmd.Dir, cmd.Env = n.dataDir(), append(a.env, command.Env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.given[1], f.given[1], f.given[2:]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.log, f.log, f.given[1:]
 	apart(cmd)
 	c := &child{
 		host: a.cfg.Host, name: n.name, cmd: cmd, spreads: command.Spreads, points: n.role.Points,
@@ -149,7 +149,7 @@ func (n *node) startChild(config string, command role.Command) (*child, error) {
 		f.close()
 		return nil, fmt.Errorf("start %s: %w: %w", cmd.Path, err, ErrStart)
 	}
-	closeAll(f.given...)
+	closeAll(append(f.given, f.log)...)
 	if f.disk != nil {
 		n.serveDisk(f.disk, c.gone)
 	}
@@ -168,18 +168,14 @@ func (a *Agent) adopt(run func()) error {
 	return nil
 }
 
-// outputGrace is how long output may outlast its process: a grandchild outside its group may hold it open.
-const outputGrace = 2 * time.Second
+// pipeGrace is how long pipes may outlast the process: a grandchild outside its group may hold them open.
+const pipeGrace = 2 * time.Second
 
 // supervise takes what the process writes and sees it to its end.
 func (c *child) supervise(f *files) {
 	defer close(c.gone)
-	defer closeAll(f.stdin, f.output, f.events, f.answers, f.log)
+	defer closeAll(f.stdin, f.events, f.answers)
 	var readers sync.WaitGroup
-	readers.Go(func() {
-		_, _ = io.Copy(f.log, f.output)      // ends with the pipe
-		_, _ = io.Copy(io.Discard, f.output) // or, on a full disk, a node would hang in a write
-	})
 	readers.Go(func() { c.readEvents(f.events) })
 	readers.Go(func() { c.orders.read(f.answers) })
 
@@ -193,10 +189,9 @@ func (c *child) supervise(f *files) {
 	state, asked := c.intent, c.intentNS
 	c.mu.Unlock()
 
-	deadline := clock.System().Now().Add(outputGrace)
-	for _, pipe := range []*os.File{f.output, f.events, f.answers} {
-		_ = pipe.SetReadDeadline(deadline) // pipes have deadlines
-	}
+	deadline := clock.System().Now().Add(pipeGrace)
+	_ = f.events.SetReadDeadline(deadline) // pipes have deadlines
+	_ = f.answers.SetReadDeadline(deadline)
 	readers.Wait()
 	c.exit = exitWord(c.cmd.ProcessState)
 	event := c.event(state, asked, ended, c.exit)

@@ -59,9 +59,17 @@ func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
 	return c.Within(0).Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), spec, nil)
 }
 
-// Restart kills a node if it runs, starts it again after the delay and returns when it is ready.
+// Restart kills a node if it runs, starts it again and returns when it is ready.
 func (c *Client) Restart(ctx context.Context, node string, options RestartOptions) error {
-	return c.Within(options.Delay+2*callTimeout).Call(ctx, http.MethodPost, nodePath(node, "restart"), options, nil)
+	if options.Delay > 0 {
+		if err := c.Kill(ctx, node); err != nil {
+			return err
+		}
+		if err := clock.Sleep(ctx, options.Delay); err != nil {
+			return fmt.Errorf("restart %s: it stays down: %w", node, err)
+		}
+	}
+	return c.Within(2*callTimeout).Call(ctx, http.MethodPost, nodePath(node, "restart"), options, nil)
 }
 
 // Kill ends a node with SIGKILL and returns once it is gone.

@@ -27,22 +27,5 @@
 //   - Only the given roles run; names are checked; nothing from the wire is a path,
 //     a program or a shell command.
 //
-// # The API
-//
-//	GET  /v1/health                  {host, instance, next_event}
-//	GET  /v1/clock                   its monotonic clock, in ns
-//	GET  /v1/roles/{role}/version    a string
-//	GET  /v1/nodes                   [{name, role, state, addrs, pid}]
-//	POST /v1/nodes/{name}/reserve    {role} -> addresses by port name
-//	POST /v1/nodes/{name}/start      {role, settings, fake_clock, disk}
-//	POST /v1/nodes/{name}/pause      {point, within_ns}; at once without a point
-//	POST /v1/nodes/{name}/restart    {wipe, delay_ns}
-//	POST /v1/nodes/{name}/kill       (also resume, stop)
-//	GET  /v1/nodes/{name}/clock      {offset_ns, rate}; to set it POST the same
-//	GET  /v1/nodes/{name}/disk       {delay_ns, full, hit, done, least_ns}; to set it POST {delay_ns, full}
-//	GET  /v1/nodes/{name}/log        a string
-//	GET  /v1/events?from=N           JSON lines from event N on, after 1 s at most. With &instance=I the agent forgets those before
-//	POST /v1/reset                   removes every node and forgets the events
-//
-// Errors are {error, kind}; see [Error]. Everything needs the token.
+// api.go has the API. Errors are {error, kind}; see [httpapi.Error]. Everything needs the token.
 package agent

@@ -30,7 +30,8 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	from, err := strconv.ParseUint(query.Get("from"), 10, 64)
 	if err != nil {
-		return fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w", query.Get("from"), httpapi.ErrInvalid)
+		return fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w",
+			query.Get("from"), httpapi.ErrInvalid)
 	}
 	a.mu.Lock()
 	log, instance := a.log, a.instance
@@ -120,7 +121,8 @@ func (l *eventLog) read(from uint64, forget bool) (lines []byte, changed <-chan 
 	defer l.mu.Unlock()
 	switch {
 	case from > l.next:
-		return nil, nil, fmt.Errorf("events from %d: the next one will be %d: want at most that: %w", from, l.next, httpapi.ErrInvalid)
+		return nil, nil, fmt.Errorf("events from %d: the next one will be %d: want at most that: %w",
+			from, l.next, httpapi.ErrInvalid)
 	case from < l.first:
 		return nil, nil, fmt.Errorf("event %d: the follower has it, and it is gone: %w", from, ErrEventsLost)
 	}

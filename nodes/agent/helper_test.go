@@ -30,14 +30,12 @@ import (
 )
 
 // TestMain lets the test binary play all parts: it is its own locklab (node ROLE),
-// a foreign server and a controller that hosts an agent.
+// and a controller that hosts an agent.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "node":
 			exit(playNode(os.Args[2:]))
-		case "foreign":
-			exit(playForeign(os.Args[2:]))
 		case "host":
 			exit(playHost(os.Args[2:]))
 		}
@@ -83,9 +81,6 @@ func playNode(args []string) error {
 	}
 	if os.Getenv("LOCKLAB_TOKEN") != "" {
 		return fmt.Errorf("the token was inherited")
-	}
-	if args[0] == "foreign" {
-		return process.Run(context.Background(), args[2], runForeign)
 	}
 	return process.Run(context.Background(), args[2], func(ctx context.Context, node *process.Node) error {
 		var s ownSettings
@@ -137,41 +132,7 @@ func playNode(args []string) error {
 	})
 }
 
-// runForeign is a node that runs a server.
-func runForeign(ctx context.Context, node *process.Node) error {
-	executable, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	addr := node.Addrs["tcp"]
-	return node.Serve(ctx, exec.Command(executable, "foreign", addr), syscall.SIGTERM, func(ctx context.Context) error {
-		return role.Await(ctx, "foreign", func() error {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-			if err == nil {
-				err = conn.Close()
-			}
-			return err
-		})
-	})
-}
-
-// playForeign is a server that knows nothing of agents: it listens and prints.
-func playForeign(args []string) error {
-	fmt.Println("listening on", args[0])
-	listener, err := net.Listen("tcp", args[0])
-	if err != nil {
-		return err
-	}
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return err
-		}
-		_ = conn.Close()
-	}
-}
-
-// playHost hosts an agent with two own and one foreign node, prints their numbers, and stays.
+// playHost hosts an agent with two nodes, prints their numbers, and stays.
 func playHost(args []string) error {
 	cfg, err := testConfig(args[0])
 	if err != nil {
@@ -184,7 +145,7 @@ func playHost(args []string) error {
 	ctx := context.Background()
 	c := NewClient(a.URL(), cfg.Token)
 	defer c.Close()
-	for _, spec := range []NodeSpec{{Name: "own-1", Role: "own"}, {Name: "foreign-1", Role: "foreign"}, {Name: "own-2", Role: "own"}} {
+	for _, spec := range []NodeSpec{{Name: "own-1", Role: "own"}, {Name: "own-2", Role: "own"}} {
 		if err := c.Start(ctx, spec); err != nil {
 			return err
 		}
@@ -205,25 +166,15 @@ func testConfig(dir string) (Config, error) {
 	executable, err := os.Executable()
 	cfg := DefaultConfig()
 	cfg.Host, cfg.Zone, cfg.DataDir, cfg.Executable = "host-a-1", "a", dir, executable
-	cfg.Roles = []role.Role{ownRole(), foreignRole()}
-	cfg.Token = testToken
-	return cfg, err
-}
-
-func ownRole() role.Role {
-	return role.Role{
+	own := role.Role{
 		Name: "own", Ports: []string{"http"}, OwnClock: true, Points: true,
 		Command: func(settings []byte) (role.Command, error) {
 			return role.Command{}, process.DecodeSettings(settings, &ownSettings{})
 		},
 	}
-}
-
-func foreignRole() role.Role {
-	return role.Role{
-		Name: "foreign", Ports: []string{"tcp"},
-		Version: func(context.Context) (string, error) { return "foreign 7.0", nil },
-	}
+	plain := role.Role{Name: "plain", Ports: []string{"http"}, Version: func(context.Context) (string, error) { return "plain 7.0", nil }}
+	cfg.Roles, cfg.Token = []role.Role{own, plain}, testToken
+	return cfg, err
 }
 
 func newAgent(t *testing.T, change func(*Config)) (*Agent, *Client) {

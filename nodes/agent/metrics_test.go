@@ -31,7 +31,7 @@ func TestMetrics(t *testing.T) {
 		cfg.Collectors = []prometheus.Collector{kit.Build("v1", "abc")}
 	})
 	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "plain-1", Role: "plain"}))
 	read := func() string {
 		t.Helper()
 		text, err := page(t, a, a.cfg.Token)
@@ -43,7 +43,7 @@ func TestMetrics(t *testing.T) {
 	all := read()
 	metricstest.Has(t, all,
 		`locklab_node_ready{node="own-1",role="own",`+of+`} 1`,
-		`locklab_node_ready{node="foreign-1",role="foreign",`+of+`} 1`,
+		`locklab_node_ready{node="plain-1",role="plain",`+of+`} 1`,
 		`locklab_node_starts_total{role="own",`+of+`} 1`,
 	)
 	for _, series := range []string{`process_start_time_seconds{node="own-1",role="own",` + of, `process_start_time_seconds{` + of, `locklab_build_info{commit="abc",`} {

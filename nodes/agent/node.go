@@ -38,8 +38,8 @@ type NodeSpec struct {
 
 // RestartOptions say how a node comes back.
 type RestartOptions struct {
-	Wipe  bool          `json:"wipe,omitzero"`                 // with an empty data directory
-	Delay time.Duration `json:"delay_ns,omitzero,format:nano"` // how long it stays down
+	Wipe  bool          `json:"wipe,omitzero"` // with an empty data directory
+	Delay time.Duration `json:"-"`             // how long it stays down
 }
 
 // NodeStatus is what an agent knows of a node.
@@ -148,48 +148,36 @@ func (n *node) lock() error {
 // Only a node's first start since it was reserved founds a service of servers (process.Config.First):
 // after a stop of all raft servers, reset the agents before they start anew, or the service is never founded.
 func (n *node) start(ctx context.Context, spec NodeSpec) error {
-	err := n.lock()
-	if err != nil {
-		return err
-	}
-	var c *child
-	if n.running() == nil {
+	return n.begin(ctx, true, func() error {
+		if n.running() != nil {
+			return fmt.Errorf("node %s runs: stop it first: %w", n.name, httpapi.ErrConflict)
+		}
 		n.spec = spec
-		c, err = n.spawn(true)
-	} else {
-		err = fmt.Errorf("node %s runs: stop it first: %w", n.name, httpapi.ErrConflict)
-	}
-	n.op.Unlock()
-	if err != nil {
-		return err
-	}
-	return n.awaitReady(ctx, c)
+		return nil
+	})
 }
 
-// restart kills a node if it runs, and after the delay starts it again on the same
-// addresses with the same settings; it returns when the node is ready.
+// restart kills a node if it runs, and starts it again on the same addresses with the same settings; it returns
+// when the node is ready.
 func (n *node) restart(ctx context.Context, options RestartOptions) error {
+	return n.begin(ctx, options.Wipe, func() error {
+		if n.current() == nil {
+			return fmt.Errorf("restart %s: it was never started: %w", n.name, httpapi.ErrConflict)
+		}
+		n.kill()
+		return nil
+	})
+}
+
+// begin has the next incarnation start once the node is prepared.
+func (n *node) begin(ctx context.Context, wipe bool, prepare func() error) error {
 	err := n.lock()
 	if err != nil {
 		return err
 	}
-	last := n.current()
-	n.kill()
-	n.op.Unlock()
-	if last == nil {
-		return fmt.Errorf("restart %s: it was never started: %w", n.name, httpapi.ErrConflict)
-	}
-	if err := clock.Sleep(ctx, options.Delay); err != nil {
-		return fmt.Errorf("restart %s: it stays down: %w", n.name, err)
-	}
-	if err := n.lock(); err != nil {
-		return err
-	}
 	var c *child
-	if n.current() == last {
-		c, err = n.spawn(options.Wipe)
-	} else {
-		err = fmt.Errorf("restart %s: another request started it during the delay: %w", n.name, httpapi.ErrConflict)
+	if err = prepare(); err == nil {
+		c, err = n.spawn(wipe)
 	}
 	n.op.Unlock()
 	if err != nil {
@@ -241,7 +229,8 @@ func (n *node) writeConfig() (path string, err error) {
 	cfg := n.agent.cfg
 	data, err := json.Marshal(process.Config{
 		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone, First: n.current() == nil, Dir: n.dataDir(),
-		Addrs: n.addrs(cfg.Bind), FakeClock: n.spec.FakeClock && n.role.FakeClock, Skew: n.skewNow(), Settings: n.spec.Settings,
+		Addrs: n.addrs(cfg.Bind), Settings: n.spec.Settings,
+		FakeClock: n.spec.FakeClock && n.role.FakeClock, Skew: n.skewNow(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("settings are not JSON: %w: %w", err, httpapi.ErrInvalid)
@@ -381,14 +370,8 @@ func (n *node) askClock(ctx context.Context, order process.Order) (answer proces
 	return answer, err
 }
 
-// maxDiskDelay bounds how slow a disk can be made.
-const maxDiskDelay = time.Minute
-
 // setDisk makes the node's disk slow or full, or neither.
 func (n *node) setDisk(ctx context.Context, fault diskfault.Fault) error {
-	if fault.Delay < 0 || fault.Delay > maxDiskDelay {
-		return fmt.Errorf("disk: delay_ns %d is out of range: want 0 to %d: %w", fault.Delay, maxDiskDelay, httpapi.ErrInvalid)
-	}
 	if _, err := n.diskSeen(ctx); err != nil {
 		return err
 	}
@@ -401,7 +384,8 @@ func (n *node) diskSeen(context.Context) (seen diskfault.Seen, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.disk == nil {
-		return seen, fmt.Errorf("node %s was not started with a disk that can get slow or full: %w", n.name, httpapi.ErrConflict)
+		return seen, fmt.Errorf("node %s was not started with a disk that can get slow or full: %w",
+			n.name, httpapi.ErrConflict)
 	}
 	return n.disk.Seen(), nil
 }
@@ -410,7 +394,7 @@ func (n *node) diskSeen(context.Context) (seen diskfault.Seen, err error) {
 func (n *node) serveDisk(socket *os.File, gone <-chan struct{}) {
 	n.mu.Lock()
 	if n.disk == nil {
-		n.disk = diskfault.New(n.dir)
+		n.disk = diskfault.New(n.dataDir())
 	}
 	n.mu.Unlock()
 	n.agent.children.Go(func() {

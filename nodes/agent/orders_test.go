@@ -97,9 +97,9 @@ func TestAPauseEndsWithItsRequest(t *testing.T) {
 func TestPauseAtNoPoint(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "plain-1", Role: "plain"}))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
-	for _, bad := range []struct{ node, point string }{{"foreign-1", history.PointGranted}, {"own-1", "writing"}} {
+	for _, bad := range []struct{ node, point string }{{"plain-1", history.PointGranted}, {"own-1", "writing"}} {
 		if err := c.PauseAt(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "comes to no such point: want a master, and one of [acquiring granted releasing]") {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -146,8 +146,8 @@ func TestClockOfAnOwnNode(t *testing.T) {
 	if off := off(); (off - time.Hour).Abs() > near {
 		t.Errorf("an hour ahead through a restart, it is off by %v", off)
 	}
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "foreign-1", Role: "foreign"}))
-	err := c.SetClock(ctx, "foreign-1", process.Skew{Rate: 1})
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "plain-1", Role: "plain"}))
+	err := c.SetClock(ctx, "plain-1", process.Skew{Rate: 1})
 	if !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "was not started with a clock that can be set") {
 		t.Errorf("the clock of a server that was not started with one: %v", err)
 	}
