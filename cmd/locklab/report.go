@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -128,19 +129,18 @@ func (s show) report(ctx context.Context, dirs []string, out string, thresholds 
 
 // twice finds a directory that is named a second time, and what is none.
 func twice(dirs []string) error {
-	for i, dir := range dirs {
+	var seen []os.FileInfo
+	for _, dir := range dirs {
 		info, err := os.Stat(dir)
-		if err != nil {
-			continue // reading it says so
-		}
-		if !info.IsDir() {
+		switch {
+		case err != nil: // reading it says so
+			continue
+		case !info.IsDir():
 			return fmt.Errorf("report %s: it is a file: want the directory of a run, such as %s", dir, filepath.Dir(dir))
+		case slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(info, other) }):
+			return fmt.Errorf("report %s: it is the same directory twice: want those of different runs", dir)
 		}
-		for _, earlier := range dirs[:i] {
-			if other, err := os.Stat(earlier); err == nil && os.SameFile(info, other) {
-				return fmt.Errorf("report %s %s: it is the same directory: want those of different runs", earlier, dir)
-			}
-		}
+		seen = append(seen, info)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func TestNothingInCommon(t *testing.T) {
 	if code, said := call(t, "report", path); code != exitCannotRun || !strings.Contains(said, "it is a file: want the directory of a run, such as "+dirs[0]) {
 		t.Errorf("a file instead of a directory: code %d, said %s", code, said)
 	}
-	if code, said := call(t, "report", dirs[0], "./"+dirs[0]); code != exitCannotRun || !strings.Contains(said, "it is the same directory") {
+	if code, said := call(t, "report", dirs[0], "./"+dirs[0]); code != exitCannotRun || !strings.Contains(said, "it is the same directory twice") {
 		t.Errorf("a run beside itself: exit code %d: %s", code, said)
 	}
 }

@@ -74,7 +74,7 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	if err := f.set.Parse(run.Args); err != nil {
 		return nil, fmt.Errorf("--resume %s: the flags of then: %w", dir, err)
 	}
-	f.seed = strconv.FormatUint(run.Seed, 10)
+	err = f.set.Set("seed", strconv.FormatUint(run.Seed, 10))
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		value, then := now[name], f.set.Lookup(name).Value.String()
 		switch {

@@ -11,7 +11,6 @@ import (
 
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/nearest"
-	"locklab/internal/posix"
 	"locklab/reports/lang"
 )
 
@@ -45,7 +44,6 @@ without a grant. It ends with a report to decide from.`,
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(),
 		newConform(), newAgent(), newNode(), newVersion())
 	addCompletion(root)
-	refuse(root, posix.Missing())
 	for _, cmd := range root.Commands() {
 		completions(cmd, map[string]cobra.CompletionFunc{"lang": words(lang.Tags)}) // of those that have it
 		if check := cmd.Args; check != nil && cmd.Example != "" {
@@ -63,22 +61,6 @@ without a grant. It ends with a report to decide from.`,
 		}
 	}
 	return root
-}
-
-// refuse ends the commands that start nodes before they begin, if the system lacks what
-// they need.
-func refuse(root *cobra.Command, missing error) {
-	for _, cmd := range root.Commands() {
-		switch cmd.Name() {
-		case "run", "play", "agent", "node":
-			cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-				if missing == nil {
-					return nil
-				}
-				return fmt.Errorf("%s: %w; list, report, check, why, explore, sim and conform work here", cmd.Name(), missing)
-			}
-		}
-	}
 }
 
 // flagError says what would be right.
@@ -101,7 +83,9 @@ func flagError(cmd *cobra.Command, err error) string {
 				example = text + "s"
 			}
 			return fmt.Sprintf("--%s %s: want a time with its unit, such as %s", name, text, example)
-		case "int":
+		case "float64":
+			return fmt.Sprintf("--%s %.80s: want a number", name, text)
+		case "int", "uint64":
 			return fmt.Sprintf("--%s %.80s: want a whole number", name, text)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +40,6 @@ type runFlags struct {
 	quick, full        bool
 	locks, scenarios   []string
 	workload, topology string
-	rate, seed         string
 	out, junit, lang   string
 	tokenFile, agents  string
 	baseline           string
@@ -113,9 +111,9 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of a run")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it: only violations count")
 	fl.DurationVar(&f.Patience, "patience", 0, "how long clients wait (default 2.5s, or 25 round trips)")
-	fl.StringVar(&f.rate, "rate", "", "operations per second (default 300 matches)")
+	fl.Float64Var(&f.Rate, "rate", 0, "operations per second (default 300 matches)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
-	fl.StringVar(&f.seed, "seed", "", "seed of every random choice (default: drawn)")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of every random choice (default: drawn)")
 	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults")
 	fl.StringVar(&f.capacity, "capacity", "on", "on, off, or matches: matches per second too")
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
@@ -276,7 +274,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 		func() error {
 			switch f.scenarios = trimmed(f.scenarios); {
 			case typed("scenarios") && len(f.scenarios) == 0:
-				return errors.New("--scenarios: want a name or a file, such as baseline; without --scenarios the usual ones are run")
+				return errors.New("--scenarios: want a name or a file, such as baseline; without it the usual ones are run")
 			case f.quick && len(f.scenarios) == 0:
 				f.scenarios = lab.QuickScenarios()
 			case slices.Equal(f.scenarios, []string{"all"}):
@@ -310,6 +308,8 @@ func inOrder(steps ...func() error) error {
 
 // setUp checks what every lab is made of: the load, the topology and the locks.
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
+	f.drawSeed()
+	c.Seed = f.Seed
 	if !slices.Contains(capacities(), f.capacity) {
 		return fmt.Errorf("--capacity %s: want on, off or matches", f.capacity)
 	}
@@ -328,8 +328,12 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 			}
 			return catalog.Within("--wait", c.Wait, 0, time.Hour)
 		},
-		func() (err error) { c.Rate, err = parseRate(f.rate); return err },
-		func() (err error) { c.Seed, err = parseSeed(f.seed); return err },
+		func() error {
+			if f.set.Changed("rate") && !(c.Rate > 0 && c.Rate <= 1e6) {
+				return fmt.Errorf("--rate %v: want operations per second, a number above 0 and at most 1000000", c.Rate)
+			}
+			return nil
+		},
 		func() error { return c.UseTopology(f.topology, f.agents) },
 		func() error {
 			own, err := f.bring(ctx, c, stderr)
@@ -403,28 +407,13 @@ func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 	return errors.Join(err, c.Load.Check())
 }
 
-func parseRate(text string) (float64, error) {
-	if text == "" {
-		return 0, nil
+// drawSeed draws a seed that is short enough to be typed again, unless the user has set one.
+func (f *runFlags) drawSeed() {
+	if !f.set.Changed("seed") {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // never fails
+		f.Seed = uint64(binary.LittleEndian.Uint32(b[:]))
 	}
-	rate, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(rate > 0) || rate > 1e6 {
-		return 0, fmt.Errorf("--rate %q: want operations per second, a number above 0 and at most 1000000", text)
-	}
-	return rate, nil
-}
-
-func parseSeed(text string) (uint64, error) {
-	if text == "" {
-		var b [4]byte // short enough to be typed again
-		_, _ = rand.Read(b[:])
-		return uint64(binary.LittleEndian.Uint32(b[:])), nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("--seed %q: want a whole number from 0 to 18446744073709551615", text)
-	}
-	return n, nil
 }
 
 // onOff are the values of --fencing, and capacities those of --capacity, which names the measurement that

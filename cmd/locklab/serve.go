@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -79,11 +78,12 @@ func listPage(tag, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := page.Section{Title: say.Text("Reports"), Table: table.Table{Columns: []table.Column{
-		{Title: say.Text("report"), Key: true}, {Title: say.Text("started")}, {Title: say.Text("compared")}, {Title: say.Text("lab")},
-	}}}
+	list := page.Section{Title: say.Text("Reports")}
+	list.Table.Columns = table.Heads("="+say.Text("report"), say.Text("started"), say.Text("compared"), say.Text("lab"))
 	for _, f := range finishedReports(say, dir) {
-		list.Table.Rows = append(list.Table.Rows, []table.Cell{{Text: f.Name, Link: path.Join(f.Name, f.page)}, {Text: f.started()}, {Text: f.title}, {Text: f.lab}})
+		row := table.Row(f.Name, f.started(), f.title, f.lab)
+		row[0].Link = path.Join(f.Name, f.page)
+		list.Table.Rows = append(list.Table.Rows, row)
 	}
 	if len(list.Table.Rows) == 0 {
 		list.Notes = []string{say.Text("None is finished yet.")}
@@ -106,34 +106,33 @@ func (f finished) started() string { return f.at.UTC().Format("2006-01-02 15:04:
 
 // finishedReports are the directories with a page, newest first.
 func finishedReports(say *lang.Lang, dir string) []finished {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // there is none yet
-	}
+	pages, _ := filepath.Glob(filepath.Join(dir, "*", page.File)) // there may be none yet
 	var found []finished
-	for _, e := range entries {
-		info, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), page.File))
-		if err != nil || !e.IsDir() || hidden(e.Name()) {
+	for _, path := range pages {
+		of := filepath.Dir(path)
+		info, err := os.Stat(path)
+		if err != nil || hidden(filepath.Base(of)) {
 			continue
 		}
-		f := finished{Name: e.Name(), page: page.File, at: info.ModTime()}
-		if own := page.FileIn(say, page.File); own != page.File {
-			if _, err := fs.Stat(os.DirFS(dir), path.Join(e.Name(), own)); err == nil {
-				f.page = own
-			}
+		f := finished{Name: filepath.Base(of), page: page.FileIn(say, page.File), at: info.ModTime()}
+		if _, err := os.Stat(filepath.Join(of, f.page)); err != nil {
+			f.page = page.File
 		}
-		if r, err := result.Read(filepath.Join(dir, e.Name(), result.FileName)); err == nil {
+		if r, err := result.Read(filepath.Join(of, result.FileName)); err == nil {
 			v := view.Of(say, r, view.Options{})
 			f.title, f.lab = v.Head, v.Lab
 			if !r.Run.Started.IsZero() { // its page may have been rebuilt since
 				f.at = r.Run.Started
 			}
-		} else if c, is := compare.Read(filepath.Join(dir, e.Name())); is {
-			f.title, f.lab = say.Sprintf("%s against %s", strings.Join(c.Runs[1:], ", "), c.Runs[0]), strings.Join(c.Said[say.Tag], " ")
+		} else if c, is := compare.Read(of); is {
+			f.title = say.Sprintf("%s against %s", strings.Join(c.Runs[1:], ", "), c.Runs[0])
+			f.lab = strings.Join(c.Said[say.Tag], " ")
 		}
 		found = append(found, f)
 	}
-	slices.SortFunc(found, func(a, b finished) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Name, a.Name)) })
+	slices.SortFunc(found, func(a, b finished) int {
+		return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Name, a.Name))
+	})
 	return found
 }
 
@@ -141,7 +140,7 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 func printReports(w io.Writer, dir string, found []finished) {
 	for _, f := range found {
 		fmt.Fprintln(w, filepath.Join(dir, f.Name))
-		for _, line := range []string{strings.TrimSpace(f.started() + "  " + f.title), f.lab} {
+		for _, line := range []string{f.started() + "  " + f.title, f.lab} {
 			if line != "" {
 				fmt.Fprintln(w, "  "+progress.Wrap(line, widthOf(w)-2, 4))
 			}

@@ -44,14 +44,11 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 	if err := f.checkSuiteFlags(); err != nil {
 		return plan{}, err
 	}
-	seed, err := parseSeed(f.seed)
-	if err != nil {
-		return plan{}, err
-	}
+	f.drawSeed()
 	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, progress.Plural(len(s.Claims), "claim"))}
 	rows, programs := map[result.Key]bool{}, map[string]string{}
 	for i, part := range s.Parts {
-		one, line, err := f.part(part, seed)
+		one, line, err := f.part(part)
 		var c lab.Config
 		if err == nil {
 			locks := slices.Clone(one.locks)
@@ -120,7 +117,7 @@ func (f *runFlags) checkSuiteFlags() (err error) {
 }
 
 // part are the flags of a part, with what the user set besides. line is where it, or its wrong flag, stands.
-func (f *runFlags) part(part suite.Part, seed uint64) (one *runFlags, line int, err error) {
+func (f *runFlags) part(part suite.Part) (one *runFlags, line int, err error) {
 	one = &runFlags{args: f.args}
 	one.register(pflag.NewFlagSet("part", pflag.ContinueOnError))
 	one.Suite = true
@@ -146,5 +143,5 @@ func (f *runFlags) part(part suite.Part, seed uint64) (one *runFlags, line int, 
 			err = errors.Join(err, one.set.Set(flag.Name, v))
 		}
 	})
-	return one, part.Line, errors.Join(err, one.set.Set("seed", strconv.FormatUint(seed, 10)))
+	return one, part.Line, errors.Join(err, one.set.Set("seed", strconv.FormatUint(f.Seed, 10)))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -51,30 +50,25 @@ repeats it takes the worst.`,
 	cmd.Flags().StringVar(&workload, "workload", "", "of a report with several: which")
 	langFlag(cmd.Flags(), &tag, "what is printed")
 	completions(cmd, map[string]cobra.CompletionFunc{"report": files(nothing), "workload": words(catalog.WorkloadNames)})
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		names := catalog.Names
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
-			names = scenario.Names
+			return scenario.Names(), cobra.ShellCompDirectiveNoFileComp
 		}
-		return words(names)(cmd, args, typed)
+		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 	}
 	return cmd
 }
 
 // latestReport is the directory whose run began last. A report that cannot be read gets a warning.
 func latestReport(parent string, stderr io.Writer) (latest string, err error) {
-	entries, err := os.ReadDir(parent)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
+	paths, _ := filepath.Glob(filepath.Join(parent, "*", result.FileName)) // there may be none
 	var at time.Time
-	for _, e := range entries {
-		dir := filepath.Join(parent, e.Name())
-		switch f, err := result.Read(filepath.Join(dir, result.FileName)); {
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
+	for _, path := range paths {
+		f, err := result.Read(path)
+		if err != nil {
 			fmt.Fprintf(stderr, "locklab: skipped: %v\n", err)
-		case err == nil && (latest == "" || f.Run.Started.After(at)):
-			latest, at = dir, f.Run.Started
+		} else if latest == "" || f.Run.Started.After(at) {
+			latest, at = filepath.Dir(path), f.Run.Started
 		}
 	}
 	if latest == "" {

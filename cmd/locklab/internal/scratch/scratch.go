@@ -31,8 +31,8 @@ type Dir struct {
 // New makes a directory in the system's place for temporary files, and removes those
 // that processes of the same user left there when they were killed.
 func New() (*Dir, error) {
-	if err := posix.Missing(); err != nil { // nor are there nodes then
-		return nil, err
+	if err := posix.Missing(); err != nil {
+		return nil, fmt.Errorf("no node can run here: %w; list, report, check, why, explore and sim do", err)
 	}
 	removeOrphans(os.TempDir())
 	const tries = 3 // another process may take a directory for an orphan before it is locked
