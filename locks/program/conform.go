@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -111,19 +111,15 @@ func (t *trial) run(ctx context.Context, r rule) error {
 		if err != nil { // perhaps because of a death that is not known yet
 			clock.Await(clock.System(), brief, p.dead)
 		}
-		if why := p.reason(); errors.Is(why, errEnded) {
-			return died(why, t.said[p])
-		}
-	}
-	for _, p := range t.programs { // what it said last is looked at, too
-		if why := p.reason(); err == nil && errors.Is(why, errProtocol) {
-			return why
+		switch why := p.reason(); {
+		case errors.Is(why, errEnded):
+			return fmt.Errorf("%w: %w; %s", errDied, why, t.said[p])
+		case err == nil && errors.Is(why, errProtocol): // what it said last is looked at, too
+			err = why
 		}
 	}
 	return err
 }
-
-func died(why error, said *tail) error { return fmt.Errorf("%w: %w; %s", errDied, why, said) }
 
 func (t *trial) look(ctx context.Context, r rule) (err error) {
 	defer func() {
@@ -144,12 +140,12 @@ func (t *trial) fail(format string, args ...any) { panic(wrong{fmt.Errorf(format
 // program starts one more, with a name that no other one has.
 func (t *trial) program(ctx context.Context) *process {
 	name := fmt.Sprintf("conform-%s-%d", t.rule, len(t.programs)+1)
-	said := &tail{to: t.Stderr}
+	said := &tail{to: cmp.Or[io.Writer](t.Stderr, io.Discard)}
 	p, err := start(ctx, t.Command, Ask{Client: name, Servers: t.Servers}, said, clock.System())
-	switch {
-	case errors.Is(err, errEnded):
-		t.fail("%w", died(err, said))
-	case err != nil:
+	if errors.Is(err, errEnded) {
+		err = fmt.Errorf("%w: %w; %s", errDied, err, said)
+	}
+	if err != nil {
 		t.fail("%w", err)
 	}
 	t.programs = append(t.programs, p)
@@ -159,7 +155,7 @@ func (t *trial) program(ctx context.Context) *process {
 
 // tail keeps the end of what a program writes to its standard error, and passes all of it on.
 type tail struct {
-	to   io.Writer // nil is nowhere
+	to   io.Writer
 	mu   sync.Mutex
 	text []byte
 }
@@ -171,23 +167,18 @@ func (t *tail) Write(text []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.text = append(t.text, text...)
 	t.text = t.text[max(len(t.text)-most, 0):]
-	if t.to == nil {
-		return len(text), nil
-	}
 	return t.to.Write(text) //nolint:wrapcheck // it stands for that writer
 }
 
 // String tells the last lines.
 func (t *tail) String() string {
-	const most = 12
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?"))
 	if text == "" {
 		return "it wrote nothing to its standard error"
 	}
-	lines := strings.Split(text, "\n")
-	return "its standard error ends with\n" + strings.Join(lines[max(len(lines)-most, 0):], "\n")
+	return "its standard error ends with\n" + text
 }
 
 // resource is a name that nobody has used before.
@@ -207,22 +198,11 @@ func (t *trial) ask(p *process, resource string, deadline time.Duration) *call {
 
 // answer waits for the answer to an acquisition or a release.
 func (t *trial) answer(ctx context.Context, p *process, what string, c <-chan Said, deadline time.Duration) Said {
-	patience := clock.System().NewTimer(deadline + late)
-	defer patience.Stop()
-	select {
-	case s := <-c:
-		return s
-	case <-p.dead:
-		if s, has := lastWord(c); has {
-			return s
-		}
-		t.fail("%s: %w", what, p.reason())
-	case <-patience.C():
-		t.fail("%s has no answer %v behind its deadline of %v", what, late, deadline)
-	case <-ctx.Done():
-		t.fail("%w", ctx.Err())
+	s, err := p.answer(ctx, c, deadline+late)
+	if err != nil {
+		t.fail("%s with a deadline of %v: %w", what, deadline, err)
 	}
-	return Said{}
+	return s
 }
 
 // take acquires what is free.
@@ -269,21 +249,12 @@ func (t *trial) mustWait(ctx context.Context, p *process, resource string, holde
 	s := t.answer(ctx, p, "acquire of what another one holds", c.acquired, brief)
 	took := time.Duration(clock.Mono() - began)
 	if s.Outcome == locks.OutcomeOK {
-		if !holder.over() {
+		if !holder.lease.isOver() {
 			t.fail("acquire of what another one holds: granted")
 		}
 		t.back(ctx, p, c) // this took longer than the lease: nothing can be said
 	}
 	return took
-}
-
-// over says whether the holder may not believe any more that it holds.
-func (c *call) over() bool {
-	if signals.Closed(c.lease.lost) {
-		return true
-	}
-	until, ends := c.lease.Expires()
-	return ends && !c.lease.process.clock.Now().Before(until)
 }
 
 // giveBack releases and gives the answer.
@@ -296,8 +267,8 @@ func (t *trial) giveBack(ctx context.Context, p *process, c *call) Said {
 
 // back releases what may have ended by now.
 func (t *trial) back(ctx context.Context, p *process, c *call) {
-	over := c.over()
-	if s := t.giveBack(ctx, p, c); s.Outcome != locks.OutcomeOK && !over && !c.over() {
+	over := c.lease.isOver()
+	if s := t.giveBack(ctx, p, c); s.Outcome != locks.OutcomeOK && !over && !c.lease.isOver() {
 		t.fail("release of what is held: %s: %s", s.Outcome, s.Error)
 	}
 }

@@ -54,7 +54,7 @@ func TestBrokenClientsAreRejected(t *testing.T) {
 	for manner, want := range map[string][2]string{ // the rule that must miss it, and what it says, late or not at all
 		everybody:    {"exclusive", "granted"},
 		keeps:        {"handover", "only when the lease of the one before had ended"},
-		noDeadline:   {"deadline", "behind it"},
+		noDeadline:   {"deadline", "no answer within"},
 		oneByOne:     {"parallel", "nothing else is granted before a waiter has its answer"},
 		noGivingUp:   {"give-up", "acquire of a waiter that was released"},
 		losesAll:     {"kept", "after it was asked for, 3 times of 3"},

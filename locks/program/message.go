@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -102,78 +103,50 @@ func ParseSaid(line []byte) (Said, error) {
 }
 
 func (s Said) check(line []byte) error {
+	const untilMax = 1000 * 3600 * 1000 // days: a lease that is extended has been held for long
 	wrong := func(format string, args ...any) error {
 		return broken("the line %s: "+format, append([]any{shown(line)}, args...)...)
 	}
-	rest := s // what its op does not want must not be there
-	rest.Op = ""
+	fits := Said{Op: s.Op, ID: s.ID} // what its op has a place for
 	switch s.Op {
 	case OpHello:
-		if s.Version != Version {
-			return wrong("version is %d: want %d", s.Version, Version)
-		}
-		if s.LeaseMS < 0 || s.LeaseMS > LeaseMax.Milliseconds() {
-			return wrong("lease_ms is %d: want 0 to %d", s.LeaseMS, LeaseMax.Milliseconds())
-		}
-		rest.Version, rest.Tokens, rest.LeaseMS, rest.Servers = 0, false, 0, nil
+		fits = Said{Op: s.Op, Version: s.Version, Tokens: s.Tokens, LeaseMS: s.LeaseMS, Servers: s.Servers}
 	case OpAcquire, OpRelease:
-		switch s.Outcome {
-		case locks.OutcomeOK:
-		case locks.OutcomeFailed, locks.OutcomeUnknown:
-			if s.Error == "" {
-				return wrong("error is missing: want the reason for the outcome %s", s.Outcome)
-			}
-			rest.Error = ""
-		default:
-			return wrong("outcome is %q: want ok, failed or unknown", s.Outcome)
+		fits.Outcome = s.Outcome
+		if s.Outcome != locks.OutcomeOK {
+			fits.Error = s.Error
+		} else if s.Op == OpAcquire {
+			fits.Token, fits.UntilMS = s.Token, s.UntilMS
 		}
-		if s.Op == OpAcquire && s.Outcome == locks.OutcomeOK {
-			if err := checkUntil(s.UntilMS, wrong); err != nil {
-				return err
-			}
-			rest.Token, rest.UntilMS = 0, 0
-		}
-		rest.ID, rest.Outcome = 0, ""
 	case OpLost:
-		rest.ID, rest.Error = 0, ""
+		fits.Error = s.Error
 	case OpExtended:
-		if s.UntilMS == 0 {
-			return wrong("until_ms is missing")
-		}
-		if err := checkUntil(s.UntilMS, wrong); err != nil {
-			return err
-		}
-		rest.ID, rest.UntilMS = 0, 0
+		fits.UntilMS = s.UntilMS
 	default:
 		return wrong("op is %q: want hello, acquire, release, lost or extended", s.Op)
 	}
-	if s.Op != OpHello && s.ID == 0 {
+	answers := s.Op == OpAcquire || s.Op == OpRelease
+	switch said, fits := reflect.ValueOf(s), reflect.ValueOf(fits); {
+	case s.Op == OpHello && s.Version != Version:
+		return wrong("version is %d: want %d", s.Version, Version)
+	case s.LeaseMS < 0 || s.LeaseMS > LeaseMax.Milliseconds():
+		return wrong("lease_ms is %d: want 0 to %d", s.LeaseMS, LeaseMax.Milliseconds())
+	case answers && !slices.Contains([]locks.Outcome{locks.OutcomeOK, locks.OutcomeFailed, locks.OutcomeUnknown}, s.Outcome):
+		return wrong("outcome is %q: want ok, failed or unknown", s.Outcome)
+	case answers && s.Outcome != locks.OutcomeOK && s.Error == "":
+		return wrong("error is missing: want the reason for the outcome %s", s.Outcome)
+	case s.Op == OpExtended && s.UntilMS == 0 || s.UntilMS < 0 || s.UntilMS > untilMax:
+		return wrong("until_ms is %d: want 1 to %d", s.UntilMS, untilMax)
+	case s.Op != OpHello && s.ID == 0:
 		return wrong("id is missing: want that of the acquisition")
-	}
-	if field := rest.first(); field != "" {
-		return wrong("%s has no place in it", field)
-	}
-	return nil
-}
-
-// checkUntil wants no more than days: a lease that is extended has been held for long.
-func checkUntil(ms int64, wrong func(string, ...any) error) error {
-	const most = 1000 * 3600 * 1000
-	if ms < 0 || ms > most {
-		return wrong("until_ms is %d: want 1 to %d", ms, most)
-	}
-	return nil
-}
-
-// first names a field that is set.
-func (s Said) first() string {
-	v := reflect.ValueOf(s)
-	for i := range v.NumField() {
-		if !v.Field(i).IsZero() {
-			return v.Type().Field(i).Tag.Get("json")
+	default:
+		for i := range said.NumField() {
+			if fits.Field(i).IsZero() && !said.Field(i).IsZero() {
+				return wrong("%s has no place in it", said.Type().Field(i).Tag.Get("json"))
+			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // hello is what the line says of the lock.
@@ -196,9 +169,11 @@ func (s Said) hello() (Hello, error) {
 func (h Hello) grants(s Said) error {
 	switch {
 	case h.Tokens != (s.Token != 0):
-		return broken("acquire %d: token is %d, and hello said tokens: %t: want a token above 0 exactly if it has them", s.ID, s.Token, h.Tokens)
+		return broken("acquire %d: token is %d, and hello said tokens: %t: want a token above 0 exactly if it has them",
+			s.ID, s.Token, h.Tokens)
 	case (h.Lease > 0) != (s.UntilMS > 0):
-		return broken("acquire %d: until_ms is %d, and hello said lease_ms: %d: want an end exactly if leases have one", s.ID, s.UntilMS, h.Lease.Milliseconds())
+		return broken("acquire %d: until_ms is %d, and hello said lease_ms: %d: want an end exactly if leases have one",
+			s.ID, s.UntilMS, h.Lease.Milliseconds())
 	}
 	return nil
 }
@@ -220,4 +195,16 @@ func shown(line []byte) string {
 		return fmt.Sprintf("%q... (%d bytes)", line[:most], len(line))
 	}
 	return fmt.Sprintf("%q", line)
+}
+
+// err is the outcome of an answer as an error; failed is what it is if it failed.
+func (s Said) err(what string, failed error) error {
+	switch s.Outcome {
+	case locks.OutcomeOK:
+		return nil
+	case locks.OutcomeFailed:
+		return fmt.Errorf("%s: %w: %.200s", what, failed, s.Error)
+	default:
+		return fmt.Errorf("%s: %w: %.200s", what, locks.ErrUnknown, s.Error)
+	}
 }

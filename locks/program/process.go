@@ -8,11 +8,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -58,21 +61,15 @@ type process struct {
 // start starts a program and asks it for hello, with the servers that it may dial. What it
 // writes to its standard error goes to stderr.
 func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.Clock) (_ *process, err error) {
-	if len(c.Args) == 0 {
-		return nil, fmt.Errorf("start lock program: no command: %w", locks.ErrInvalid)
-	}
 	childIn, in, err := os.Pipe()
-	if err != nil {
+	out, childOut, err2 := os.Pipe()
+	if err := errors.Join(err, err2); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c, err)
-	}
-	out, childOut, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", c, err), childIn.Close(), in.Close())
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // it outlives the acquisition that needs it first
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, childIn, childOut, stderr
-	cmd.Env = environment()
-	cmd.WaitDelay = EndTime / 2 // a child of its own may keep stderr: its own end is heard of in time
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_") }) // among them a secret
+	cmd.WaitDelay = EndTime / 2                                                                                // a child of its own may keep stderr: its own end is heard of in time
 	p := &process{
 		cmd: cmd, input: in, clock: clk,
 		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan struct{}), calls: map[uint64]*call{},
@@ -106,14 +103,23 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	return nil, fmt.Errorf("ask %s for hello: %w", c, err)
 }
 
-// environment is this process's without the secret of the lab.
-func environment() (env []string) {
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "LOCKLAB_") {
-			env = append(env, v)
+// spawn starts the program such that it dies with this process: a lock that
+// outlived its master would go on extending what its holder has lost. The kernel means the thread,
+// so the goroutine keeps it until the program has ended.
+func spawn(cmd *exec.Cmd) (ended <-chan error, started error) {
+	dieWithParent(cmd)
+	begun, end := make(chan error), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		begun <- err
+		if err == nil {
+			end <- cmd.Wait()
 		}
-	}
-	return env
+	}()
+	started = <-begun
+	return end, started
 }
 
 // send writes one line. A program that reads nothing for long is killed: what it has read
@@ -149,31 +155,24 @@ func (p *process) write(line []byte) (err error) {
 // listen reads what the program says until it has said its last word, or a wrong one.
 func (p *process) listen(out *os.File, ended <-chan error) {
 	defer close(p.gone)
-	how := make(chan error, 1)
+	var status error // once exited is closed
+	exited := make(chan struct{})
 	go func() {
-		err := <-ended
+		defer close(exited)
+		status = <-ended
 		_ = out.SetReadDeadline(p.clock.Now().Add(EndTime)) // a child of its own may keep the pipe
-		how <- err
 	}()
-	lines := bufio.NewReaderSize(out, LineBytesMax)
-	err := p.read(lines)
+	err := p.read(bufio.NewReaderSize(out, LineBytesMax))
 	if errors.Is(err, errEnded) { // most likely it has ended, too: it is said how
-		patience := p.clock.NewTimer(EndTime)
-		defer patience.Stop()
-		select {
-		case status := <-how:
-			if how = nil; status != nil {
-				err = fmt.Errorf("%w: %w", err, status)
-			}
-		case <-patience.C():
+		clock.Await(p.clock, EndTime, exited)
+		if !signals.Closed(exited) {
 			err = broken("its output has ended, and it did not within %v", EndTime)
-		case <-p.dead:
+		} else if status != nil {
+			err = fmt.Errorf("%w: %w", err, status)
 		}
 	}
 	p.fail(err)
-	if how != nil {
-		<-how //nolint:errcheck // it says no more than why it was killed
-	}
+	<-exited
 	_, _ = out.Close(), p.input.Close() // closed before, if all went well
 }
 
@@ -326,4 +325,63 @@ func (p *process) end(within time.Duration) (byItself bool) {
 	p.fail(broken("it did not end within %v of the end of its input", within))
 	<-p.gone
 	return false
+}
+
+// answer waits for an answer, for a time at most. A program that is dead may have given it before.
+func (p *process) answer(ctx context.Context, c <-chan Said, limit time.Duration) (s Said, err error) {
+	patience := p.clock.NewTimer(limit)
+	defer patience.Stop()
+	select {
+	case s = <-c:
+		return s, nil
+	case <-p.dead:
+		err = fmt.Errorf("%w: %w", locks.ErrUnavailable, p.reason())
+	case <-patience.C():
+		err = fmt.Errorf("no answer within %v", limit)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	select {
+	case s = <-c:
+		return s, nil
+	default:
+		return s, err
+	}
+}
+
+// giveBack releases what a call was granted and waits for the answer.
+func (p *process) giveBack(ctx context.Context, c *call) error {
+	limit := releaseTime
+	if end, has := ctx.Deadline(); has {
+		limit = max(end.Sub(p.clock.Now()), time.Millisecond)
+	}
+	if err := p.release(c, limit); err != nil {
+		return fmt.Errorf("release: %w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
+	}
+	s, err := p.answer(ctx, c.released, limit)
+	if err != nil {
+		return fmt.Errorf("release: %w: %w", locks.ErrUnknown, err)
+	}
+	return s.err("release", locks.ErrNotHeld)
+}
+
+// quit has everything given back that is held or asked for, and ends the program.
+func (p *process) quit() {
+	p.mu.Lock()
+	var left []*call
+	for _, c := range p.calls {
+		if !c.releasing {
+			left = append(left, c)
+		}
+		if c.lease != nil {
+			c.lease.lose()
+		}
+	}
+	p.mu.Unlock()
+	for _, c := range left {
+		if p.release(c, EndTime) != nil {
+			break
+		}
+	}
+	p.end(EndTime)
 }

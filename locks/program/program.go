@@ -1,3 +1,17 @@
+// Package program makes a lock of a program: a client in any language that speaks lines
+// of JSON on its standard input and output. README.md beside this file is the protocol.
+//
+//	lock, err := program.New(program.Config{Command: program.Command{Args: []string{"./client"}}, ...})
+//	lease, err := lock.Acquire(ctx, "group-7")
+//
+// One program is one client of the lock service, and what it does harms no other: one
+// that ends, hangs, or says what the protocol does not allow is killed and started anew,
+// what it held counts as lost at once, and what it was asked for as unknown.
+//
+// The lab counts a lease from the moment at which it sent the request, which is never
+// later than the moment at which the program read it: so no clocks need to be compared,
+// and however long either process stands still, a holder believes for too short a time
+// rather than for too long a one.
 package program
 
 import (
@@ -10,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -17,13 +32,15 @@ import (
 const (
 	// restartTime is the least time between two starts of a program.
 	restartTime = 500 * time.Millisecond
-	// slack is what a program gets beyond the caller's deadline: who gives up says so, and
+	// slack is what a program gets beyond the caller's deadline: a caller that gives up says so, and
 	// the program's own deadline is for the case that this is not heard.
 	slack = 100 * time.Millisecond
-	// grace is how long a caller who has given up waits to hear what became of it.
+	// grace is how long a caller that has given up waits to hear what became of it.
 	grace = 250 * time.Millisecond
-	// acquireTime bounds one request for a caller who sets no bound; it is repeated.
+	// acquireTime bounds one request for a caller that sets no bound; it is repeated.
 	acquireTime = 30 * time.Second
+	// releaseTime bounds a release whose caller sets no bound.
+	releaseTime = 5 * time.Second
 )
 
 // Config is what a Locker is made of. Only Command is required.
@@ -42,13 +59,13 @@ type Locker struct {
 	cfg     Config
 	closing context.Context //nolint:containedctx // ends with Close
 	close   context.CancelFunc
+	first   sync.Once
+	keeping sync.WaitGroup
 
 	mu      sync.Mutex
-	current *process
-	next    time.Time // before which none is started again
-	since   chan struct{}
-	failed  error // of the last start
-	stopped sync.WaitGroup
+	current *process      // nil while none can be used
+	failed  error         // of the last start
+	changed chan struct{} // closed when one of both changes
 }
 
 var _ locks.Locker = (*Locker)(nil)
@@ -65,7 +82,7 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Locker{cfg: cfg}
+	l := &Locker{cfg: cfg, changed: make(chan struct{})}
 	l.closing, l.close = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -92,68 +109,67 @@ func (l *Locker) Ready(ctx context.Context) error {
 	return nil
 }
 
-// process is the program that runs. It is started if there is none, by one caller for all.
+// process is the program that runs.
 func (l *Locker) process(ctx context.Context) (*process, error) {
+	l.first.Do(func() { l.keeping.Go(l.keep) })
 	for {
 		l.mu.Lock()
+		p, failed, changed := l.current, l.failed, l.changed
+		l.mu.Unlock()
 		switch {
 		case l.closing.Err() != nil:
-			l.mu.Unlock()
 			return nil, locks.ErrClosed
-		case l.current != nil && l.current.alive():
-			defer l.mu.Unlock()
-			return l.current, nil
-		case l.since == nil:
-			l.begin()
+		case p != nil && !signals.Closed(p.dead):
+			return p, nil
 		}
-		started := l.since
-		l.mu.Unlock()
 		select {
-		case <-started:
+		case <-changed:
+		case <-l.closing.Done():
 		case <-ctx.Done():
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return nil, fmt.Errorf("wait for the program: %w: %w", ctx.Err(), cmp.Or(l.failed, errStarting))
+			return nil, fmt.Errorf("wait for the program: %w: %w", ctx.Err(), cmp.Or(failed, errStarting))
 		}
 	}
 }
 
 var errStarting = errors.New("it has just been started")
 
-// begin starts the program in the background, not too soon after the last time. The caller
-// holds mu.
-func (l *Locker) begin() {
-	if l.current != nil {
-		l.failed = l.current.reason()
-		l.cfg.Log.Warn("lock program is dead and started again", "program", l.cfg.Command.String(), "error", l.failed)
-	}
-	done := make(chan struct{})
-	l.since = done
-	wait := l.next.Sub(l.cfg.Clock.Now())
-	l.stopped.Go(func() {
-		p, err := l.startAfter(wait)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.next = l.cfg.Clock.Now().Add(restartTime)
-		l.since = nil
-		if l.current = p; err != nil {
-			l.failed = err
+// keep has a program run until the Locker is closed: one that is dead is started again, not too soon.
+func (l *Locker) keep() {
+	for l.closing.Err() == nil {
+		p, err := l.start()
+		l.set(p, err)
+		if err != nil {
 			l.cfg.Log.Warn("lock program cannot be used", "error", err)
+		} else {
+			select {
+			case <-p.gone:
+				l.cfg.Log.Warn("lock program is dead and started again", "program", l.cfg.Command.String(), "error", p.reason())
+				l.set(nil, p.reason())
+			case <-l.closing.Done():
+				p.quit()
+			}
 		}
-		close(done)
-	})
+		clock.Await(l.cfg.Clock, restartTime, l.closing.Done())
+	}
 }
 
-func (l *Locker) startAfter(wait time.Duration) (*process, error) {
-	if _, closing := clock.Await(l.cfg.Clock, max(wait, 0), l.closing.Done()); closing {
-		return nil, locks.ErrClosed
-	}
-	p, err := start(l.closing, l.cfg.Command, Ask{Client: l.cfg.Client, Servers: l.cfg.Servers}, l.cfg.Stderr, l.cfg.Clock)
+func (l *Locker) set(p *process, failed error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current, l.failed = p, failed
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *Locker) start() (*process, error) {
+	ask := Ask{Client: l.cfg.Client, Servers: l.cfg.Servers}
+	p, err := start(l.closing, l.cfg.Command, ask, l.cfg.Stderr, l.cfg.Clock)
 	if err != nil {
 		return nil, err
 	}
 	if w := l.cfg.Want; w != nil && (w.Tokens != p.hello.Tokens || w.Lease != p.hello.Lease) {
-		p.fail(broken("hello says tokens: %t, lease %v, and when it was asked first it said tokens: %t, lease %v", p.hello.Tokens, p.hello.Lease, w.Tokens, w.Lease))
+		p.fail(broken("hello says tokens: %t, lease %v, and when it was asked first it said tokens: %t, lease %v",
+			p.hello.Tokens, p.hello.Lease, w.Tokens, w.Lease))
 		<-p.gone
 		return nil, p.reason()
 	}
@@ -195,75 +211,38 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
 	}
-	patience := l.cfg.Clock.NewTimer(limit + grace)
-	defer patience.Stop()
-	answered := func(s Said) (locks.Lease, bool, error) {
-		if s.Outcome == locks.OutcomeOK && c.lease.isOver() { // as after a pause of this process
-			_ = p.release(c, releaseTime) // nobody waits for what it says
-			return nil, false, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
-		}
-		if s.Outcome == locks.OutcomeOK {
-			return c.lease, false, nil
-		}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.closing, cancel)() //nolint:contextcheck // the Locker's end ends the wait too
+	s, err := p.answer(ctx, c.acquired, limit+grace)
+	switch {
+	case err != nil && l.closing.Err() != nil:
+		return nil, false, p.giveUp(c, locks.ErrClosed)
+	case err != nil:
+		return nil, false, p.giveUp(c, err)
+	case s.Outcome != locks.OutcomeOK:
 		late := !bounded && l.cfg.Clock.Now().Sub(c.askedAt) >= limit
 		return nil, late && s.Outcome == locks.OutcomeFailed, s.err("the program says", locks.ErrNotAcquired)
+	case c.lease.isOver(): // as after a pause of this process
+		_ = p.release(c, releaseTime) // its answer is not waited for
+		return nil, false, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
 	}
-	select {
-	case s := <-c.acquired:
-		return answered(s)
-	case <-p.dead:
-		if s, has := lastWord(c.acquired); has {
-			return answered(s)
-		}
-		why := fmt.Errorf("%w: %w", locks.ErrUnavailable, p.reason())
-		if l.closing.Err() != nil {
-			why = locks.ErrClosed
-		}
-		return nil, false, fmt.Errorf("%w: %w", locks.ErrUnknown, why)
-	case <-patience.C():
-		_ = p.release(c, releaseTime) // nobody waits for what it says
-		return nil, false, fmt.Errorf("%w: no answer within %v", locks.ErrUnknown, limit+grace)
-	case <-ctx.Done():
-		return nil, false, p.giveUp(c, ctx.Err())
-	case <-l.closing.Done():
-		return nil, false, p.giveUp(c, locks.ErrClosed)
-	}
+	return c.lease, false, nil
 }
 
-// lastWord is the answer of a program that is dead, if it gave one before: none comes later.
-func lastWord(c <-chan Said) (s Said, has bool) {
-	select {
-	case s = <-c:
-		return s, true
-	default:
-		return s, false
-	}
-}
-
-// giveUp tells the program that nobody waits any more, and says what became of the wait.
+// giveUp tells the program that an acquisition is not waited for any more, and says what became of it.
 func (p *process) giveUp(c *call, why error) error {
 	outcome := locks.ErrUnknown
 	if p.release(c, releaseTime) == nil {
-		patience := p.clock.NewTimer(grace)
-		defer patience.Stop()
-		select {
-		case s := <-c.acquired:
-			if s.Outcome == locks.OutcomeFailed {
-				outcome = locks.ErrNotAcquired
+		s, _ := p.answer(context.Background(), c.acquired, grace)
+		if s.Outcome == locks.OutcomeOK { // it came too late: is it given back?
+			s, _ = p.answer(context.Background(), c.released, grace)
+			if s.Outcome == locks.OutcomeOK {
+				s.Outcome = locks.OutcomeFailed
 			}
-			if s.Outcome != locks.OutcomeOK {
-				break
-			}
-			select { // it came too late: is it given back?
-			case s := <-c.released:
-				if s.Outcome != locks.OutcomeUnknown {
-					outcome = locks.ErrNotAcquired
-				}
-			case <-p.dead:
-			case <-patience.C():
-			}
-		case <-p.dead:
-		case <-patience.C():
+		}
+		if s.Outcome == locks.OutcomeFailed {
+			outcome = locks.ErrNotAcquired
 		}
 	}
 	return fmt.Errorf("%w: %w", outcome, why)
@@ -271,37 +250,98 @@ func (p *process) giveUp(c *call, why error) error {
 
 // Close gives back everything, ends the program's input, and returns when it has ended.
 func (l *Locker) Close() error {
-	l.mu.Lock()
 	l.close()
-	l.mu.Unlock()
-	l.stopped.Wait()
-	l.mu.Lock()
-	p := l.current
-	l.current = nil
-	l.mu.Unlock()
-	if p != nil {
-		p.quit()
-	}
+	l.keeping.Wait()
 	return nil
 }
 
-// quit has everything given back that is held or asked for, and ends the program.
-func (p *process) quit() {
-	p.mu.Lock()
-	var left []*call
-	for _, c := range p.calls {
-		if !c.releasing {
-			left = append(left, c)
-		}
-		if c.lease != nil {
-			c.lease.lose()
-		}
+// lease is one grant of a program.
+type lease struct {
+	process *process
+	call    *call
+	token   uint64
+	lost    chan struct{}
+
+	mu     sync.Mutex
+	until  time.Time // zero if it has no end
+	timer  clock.Timer
+	over   bool // lost or released
+	once   sync.Once
+	result error
+}
+
+var _ locks.Lease = (*lease)(nil)
+
+// newLease is what the program has granted: until so long after it was asked.
+func newLease(p *process, c *call, s Said) *lease {
+	l := &lease{process: p, call: c, token: s.Token, lost: make(chan struct{})}
+	if s.UntilMS > 0 {
+		l.mu.Lock() // the timer may fire at once
+		defer l.mu.Unlock()
+		l.until = c.askedAt.Add(time.Duration(s.UntilMS) * time.Millisecond)
+		l.timer = p.clock.AfterFunc(l.until.Sub(p.clock.Now()), func() { l.isOver() })
 	}
-	p.mu.Unlock()
-	for _, c := range left {
-		if p.release(c, EndTime) != nil {
-			break
-		}
+	return l
+}
+
+// extend moves the end, if it has not come yet.
+func (l *lease) extend(untilMS int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || !l.process.clock.Now().Before(l.until) {
+		return
 	}
-	p.end(EndTime)
+	l.until = l.call.askedAt.Add(time.Duration(untilMS) * time.Millisecond)
+	l.timer.Reset(l.until.Sub(l.process.clock.Now()))
+}
+
+// isOver says that the lease has ended, and ends it if its time is over.
+func (l *lease) isOver() bool {
+	if until, ends := l.Expires(); ends && !l.process.clock.Now().Before(until) {
+		l.lose()
+	}
+	return signals.Closed(l.lost)
+}
+
+// lose ends the lease.
+func (l *lease) lose() {
+	if l.finish() {
+		close(l.lost)
+	}
+}
+
+// finish says whether nothing had ended the lease before.
+func (l *lease) finish() (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first, l.over = !l.over, true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	return first
+}
+
+// Token is the program's, if its lock has them.
+func (l *lease) Token() (locks.Token, bool) { return locks.Token(l.token), l.token > 0 }
+
+// Expires is what the program last said, counted from when it was asked.
+func (l *lease) Expires() (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until, !l.until.IsZero()
+}
+
+// Lost is closed when the program says so, when it is dead, and when the lease is over.
+func (l *lease) Lost() <-chan struct{} { return l.lost }
+
+// Release asks the program to give it back, also what was lost: there may be something left.
+func (l *lease) Release(ctx context.Context) error {
+	l.once.Do(func() {
+		held := l.finish()
+		l.result = l.process.giveBack(ctx, l.call)
+		if !held && !signals.Closed(l.process.dead) {
+			l.result = fmt.Errorf("release: it was lost before: %w", locks.ErrNotHeld)
+		}
+	})
+	return l.result
 }

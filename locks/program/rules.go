@@ -56,7 +56,7 @@ func keepGrants(ctx context.Context, t *trial) {
 	t.again(func() error {
 		held := t.take(ctx, p, t.resource())
 		pause(ctx, p.moment())
-		lost, had := held.over(), clock.System().Now().Sub(held.askedAt)
+		lost, had := held.lease.isOver(), clock.System().Now().Sub(held.askedAt)
 		t.back(ctx, p, held)
 		if !lost || p.hello.Lease > 0 && had >= p.hello.Lease/2 { // the machine took its time
 			return nil
@@ -159,7 +159,7 @@ func giveUpWaiting(ctx context.Context, t *trial) {
 	refused := t.take(ctx, a, r)
 	other := t.ask(b, r, brief)
 	if s := t.answer(ctx, b, "acquire of what another one holds", other.acquired, brief); s.Outcome != locks.OutcomeOK {
-		if s := t.giveBack(ctx, b, other); s.Outcome == locks.OutcomeOK && !refused.over() {
+		if s := t.giveBack(ctx, b, other); s.Outcome == locks.OutcomeOK && !refused.lease.isOver() {
 			t.fail("release of what was not granted: ok: want failed or unknown")
 		}
 	} else {
@@ -223,7 +223,7 @@ func (t *trial) queue(ctx context.Context, programs []*process, resource string)
 	defer patience.Stop()
 	kept = true
 	for i := range cap(answered) + 1 {
-		kept = kept && !holder.over()
+		kept = kept && !holder.lease.isOver()
 		tokens = append(tokens, holder.lease.token)
 		t.back(ctx, holder.process, holder.call)
 		if i == cap(answered) {
@@ -255,7 +255,7 @@ func endLeases(ctx context.Context, t *trial) {
 	deadline := a.hello.Lease + a.hello.Lease/2
 	waiter := t.ask(b, r, deadline)
 	s := t.answer(ctx, b, "acquire of what another one holds", waiter.acquired, deadline)
-	over := held.over()
+	over := held.lease.isOver()
 	if s.Outcome == locks.OutcomeOK && !over {
 		until, _ := held.lease.Expires()
 		t.fail("granted %v before the end of which its holder was told", until.Sub(clock.System().Now()).Round(time.Millisecond))
