@@ -10,7 +10,7 @@ import (
 )
 
 // contention measures how each resource went from one client to the next.
-func (m *measures) contention() {
+func (m *measures) contention(wakeups float64) {
 	var took dist
 	peers := map[string]*peer{}
 	for own := range m.ByResource() {
@@ -23,10 +23,8 @@ func (m *measures) contention() {
 		m.peers(own, grants, peers)
 	}
 	took.into(m, map[string]float64{"handoff_p50_ms": 0.5, "handoff_p99_ms": 0.99})
-	if took.h != nil {
-		if n, _, known := m.counted(func(a *record.Acquire) uint64 { return a.Wakeups }); known {
-			m.set("wakeups_per_handoff", n, float64(took.h.TotalCount()))
-		}
+	if took.h != nil && wakeups >= 0 {
+		m.set("wakeups_per_handoff", wakeups, float64(took.h.TotalCount()))
 	}
 	for _, p := range peers {
 		p.WaitP50MS, p.WaitP99MS, p.WaitMaxMS = p.waits.ms(0.5), p.waits.ms(0.99), p.waits.ms(1)

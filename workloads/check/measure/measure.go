@@ -22,12 +22,12 @@ func Of(r *record.Run) result.Row {
 	m := measures{Run: r, row: result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}}
 	m.requests()
 	m.acquires()
-	// Canaries send messages as well, so they count on both sides.
-	if n, ended, known := m.counted(func(a *record.Acquire) uint64 { return a.Messages }); known {
-		m.set("messages_per_acquire", n, ended)
+	messages, wakeups, ended := m.counted()
+	if messages >= 0 { // canaries send messages as well, so they count on both sides
+		m.set("messages_per_acquire", messages, ended)
 	}
 	if r.Head.Workload != history.Matchmaking {
-		m.contention()
+		m.contention(wakeups)
 	}
 	m.fairness()
 	m.capacity()
@@ -48,22 +48,30 @@ func (m *measures) set(name string, over, under float64) {
 	}
 }
 
+// tally counts operations.
+type tally struct {
+	took, late dist
+	due, ok    int64
+}
+
+func (t *tally) add(o *record.Op) {
+	if t.due += int64(o.Count); o.Sent > 0 && o.Outcome != record.Unsent {
+		t.late.add(o.Sent - o.From)
+	}
+	if o.Outcome == record.OK {
+		t.ok += int64(o.Count)
+		t.took.add(o.At - o.From)
+	}
+}
+
 // requests measures the requests of players; in raw workloads, the acquisitions.
 func (m *measures) requests() {
-	var took, late dist
-	due, ok := int64(0), 0
+	var t tally
 	players := m.Head.Workload == history.Matchmaking
 	for o := range m.Due(players) {
-		due += int64(o.Count)
-		if o.Sent > 0 && o.Outcome != record.Unsent {
-			late.add(o.Sent - o.From)
+		if t.add(o); o.Outcome != record.OK {
+			m.row.Errors[cmp.Or(o.ErrorKind, "other")] += int64(o.Count)
 		}
-		if o.Outcome == record.OK {
-			ok++
-			took.add(o.At - o.From)
-			continue
-		}
-		m.row.Errors[cmp.Or(o.ErrorKind, "other")] += int64(o.Count)
 	}
 	if players {
 		m.row.Figures["rooms"] = 0
@@ -73,11 +81,11 @@ func (m *measures) requests() {
 			m.row.Figures["rooms"]++
 		}
 	}
-	took.into(m, map[string]float64{"request_p50_ms": 0.5, "request_p99_ms": 0.99, "request_max_ms": 1})
-	late.into(m, map[string]float64{"late_p99_ms": 0.99})
-	m.row.Figures["requests"] = float64(due)
+	t.took.into(m, map[string]float64{"request_p50_ms": 0.5, "request_p99_ms": 0.99, "request_max_ms": 1})
+	t.late.into(m, map[string]float64{"late_p99_ms": 0.99})
+	m.row.Figures["requests"] = float64(t.due)
 	seconds := time.Duration(m.Drain - m.Measure).Seconds()
-	m.set("achieved_per_s", float64(ok), seconds)
+	m.set("achieved_per_s", float64(t.ok), seconds)
 	if n := m.Offered(m.Measure); n > 0 {
 		m.set("offered_per_s", n, seconds)
 	}
@@ -134,15 +142,14 @@ func (d *dist) ms(q float64) float64 {
 	return record.MS(d.h.ValueAtQuantile(100 * math.Ceil(q*n-1e-6) / n))
 }
 
-// counted is by how much the running totals of all masters grew in the measured part, and how
-// many acquisitions ended in it: each life of a process counts from 0. The totals are not known of
-// locks that count nothing.
-func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float64, known bool) {
+// counted is by how much the running totals of all masters grew in the measured part, and how many
+// acquisitions ended in it: each life of a process counts from 0. Totals of what a lock never counts are -1.
+func (m *measures) counted() (messages, wakeups, ended float64) {
 	type life struct {
 		node string
 		n    int
 	}
-	totals := map[life]*[2]uint64{} // the highest before the measured part, and by its end
+	totals := map[life]*[2][2]uint64{} // the highest before the measured part, and by its end
 	for _, list := range [][]*record.Acquire{m.Acquires, m.Canaries} {
 		for _, a := range list {
 			if a.At >= m.Drain {
@@ -152,21 +159,28 @@ func (m *measures) counted(total func(*record.Acquire) uint64) (sum, ended float
 				ended++
 			}
 			of := life{a.Node, before(m.Kills(a.Node), a.At)}
-			seen := totals[of]
-			if seen == nil {
-				seen = &[2]uint64{}
-				totals[of] = seen
+			if totals[of] == nil {
+				totals[of] = &[2][2]uint64{}
 			}
-			seen[1] = max(seen[1], total(a))
-			if a.At < m.Measure {
-				seen[0] = max(seen[0], total(a))
+			seen := totals[of]
+			for i, total := range [2]uint64{a.Messages, a.Wakeups} {
+				if seen[i][1] = max(seen[i][1], total); a.At < m.Measure {
+					seen[i][0] = max(seen[i][0], total)
+				}
 			}
 		}
 	}
-	for _, seen := range totals {
-		sum, known = sum+float64(seen[1]-seen[0]), known || seen[1] > 0
+	var sums [2]float64
+	for i := range sums {
+		known := false
+		for _, seen := range totals {
+			sums[i], known = sums[i]+float64(seen[i][1]-seen[i][0]), known || seen[i][1] > 0
+		}
+		if !known {
+			sums[i] = -1
+		}
 	}
-	return sum, ended, known
+	return sums[0], sums[1], ended
 }
 
 // capacity is how many grants full loads of clients got. CPU time is that of all nodes, of the
@@ -260,24 +274,15 @@ func (m *measures) throughput() {
 		if c.State != history.CapacityMatches {
 			continue
 		}
-		var took, late dist
-		due, ok := uint32(0), uint32(0)
+		var t tally
 		for i := range m.Requests {
-			q := &m.Requests[i]
-			if q.From < c.SentNS || q.From >= c.AtNS {
-				continue
-			}
-			if due += q.Count; q.Sent > 0 {
-				late.add(q.Sent - q.From)
-			}
-			if q.Outcome == record.OK {
-				ok += q.Count
-				took.add(q.At - q.From)
+			if q := &m.Requests[i].Op; q.From >= c.SentNS && q.From < c.AtNS {
+				t.add(q)
 			}
 		}
-		if due > 0 && ok == due && took.ms(0.99) < record.MS(int64(history.MatchesP99)) &&
-			late.ms(0.99) < record.MS(int64(history.MatchesLate)) {
-			rate := float64(due) / time.Duration(c.AtNS-c.SentNS).Seconds()
+		served := t.due > 0 && t.ok == t.due && t.took.ms(0.99) < record.MS(int64(history.MatchesP99))
+		if served && t.late.ms(0.99) < record.MS(int64(history.MatchesLate)) {
+			rate := float64(t.due) / time.Duration(c.AtNS-c.SentNS).Seconds()
 			m.row.Figures["matches_per_s"] = max(m.row.Figures["matches_per_s"], rate)
 		}
 	}

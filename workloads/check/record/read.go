@@ -75,17 +75,24 @@ type scribe struct {
 	phases      map[string]int64
 	faults      map[string]*Fault
 	points      []history.Event
-	rooms       map[string]int      // the place of each
-	numbers     map[string][]uint64 // that the events of each node bear; of no node, the file's own lines
-	first, last int64               // operation; time of all
+	lists       map[history.Kind]*[]history.Event // of the kinds that are kept as they are
+	rooms       map[string]int                    // the place of each
+	numbers     map[string][]uint64               // that the events of each node bear; of no node, the file's own lines
+	first, last int64                             // operation; time of all
 }
 
 func newScribe() *scribe {
-	return &scribe{
+	s := &scribe{
 		Run:  &Run{Nodes: map[string]*Node{}, ErrNS: map[string]int64{}, holds: map[string]*Acquire{}},
 		held: map[string]*Acquire{}, phases: map[string]int64{}, numbers: map[string][]uint64{},
 		rooms: map[string]int{}, faults: map[string]*Fault{}, first: Never, last: math.MinInt64,
 	}
+	s.lists = map[history.Kind]*[]history.Event{
+		history.KindOrder: &s.Orders, history.KindRead: &s.Accesses, history.KindWrite: &s.Accesses,
+		history.KindGrant: &s.Grants, history.KindPoint: &s.points, history.KindMachine: &s.Machines,
+		history.KindUsage: &s.Usage, history.KindRate: &s.Rates, history.KindCapacity: &s.Capacities,
+	}
+	return s
 }
 
 // add takes one event. It keeps nothing of e but strings and lists.
@@ -122,52 +129,28 @@ func (s *scribe) add(e *history.Event) error {
 		}
 	case history.KindMatch:
 		s.Requests = append(s.Requests, Request{s.op(e), e.Room, e.Worker})
-	case history.KindOrder:
-		s.Orders = append(s.Orders, *e)
 	case history.KindRoom:
 		s.addRoom(e)
-	case history.KindRead, history.KindWrite:
-		s.Accesses = append(s.Accesses, *e)
-	case history.KindGrant:
-		s.Grants = append(s.Grants, *e)
 	case history.KindFault:
 		s.addFault(e)
-	default:
-		s.addRare(e)
-	}
-	return nil
-}
-
-// addRare takes the events of which a history has few.
-func (s *scribe) addRare(e *history.Event) {
-	switch e.Kind { //nolint:exhaustive // add has taken the others
 	case history.KindPhase:
 		s.phases[e.State] = e.AtNS
 	case history.KindNode:
 		n := s.node(e.Node)
 		n.Host = cmp.Or(n.Host, e.Host)
 		n.Events = append(n.Events, *e)
-	case history.KindPoint:
-		s.points = append(s.points, *e)
 	case history.KindClock:
 		s.ErrNS[e.Host] = max(s.ErrNS[e.Host], e.ErrNS)
 	case history.KindGivenUp:
 		s.GivenUp = append(s.GivenUp, e.Error)
-	case history.KindMachine:
-		if e.Machine != nil && e.FromNS < e.AtNS {
-			s.Machines = append(s.Machines, *e)
-		}
-	case history.KindUsage:
-		if e.FromNS < e.AtNS {
-			s.Usage = append(s.Usage, *e)
-		}
-	case history.KindRate:
-		s.Rates = append(s.Rates, *e)
-	case history.KindCapacity:
-		if e.SentNS < e.AtNS {
-			s.Capacities = append(s.Capacities, *e)
+	default:
+		empty := e.Kind == history.KindMachine && (e.Machine == nil || e.FromNS >= e.AtNS) ||
+			e.Kind == history.KindUsage && e.FromNS >= e.AtNS || e.Kind == history.KindCapacity && e.SentNS >= e.AtNS
+		if list := s.lists[e.Kind]; list != nil && !empty {
+			*list = append(*list, *e)
 		}
 	}
+	return nil
 }
 
 func (s *scribe) addRoom(e *history.Event) {
@@ -175,12 +158,9 @@ func (s *scribe) addRoom(e *history.Event) {
 	if !known {
 		n = len(s.Rooms)
 		s.rooms[e.Room] = n
-		s.Rooms = append(s.Rooms, Room{
-			ID: e.Room, Order: e.Order, Worker: e.Node, Resource: e.Resource, Master: e.Client, At: [4]int64{
-				Never, Never, Never,
-				Never,
-			},
-		})
+		room := Room{ID: e.Room, Order: e.Order, Worker: e.Node, Resource: e.Resource, Master: e.Client}
+		room.At = [...]int64{Never, Never, Never, Never}
+		s.Rooms = append(s.Rooms, room)
 	}
 	room := &s.Rooms[n]
 	room.Err = max(room.Err, e.ErrNS)
@@ -269,8 +249,10 @@ func (s *scribe) addFault(e *history.Event) {
 	if at := times[e.State]; at != nil {
 		*at = min(*at, e.AtNS)
 	}
-	f.Away = f.Away || e.State == "away"
-	if e.State == "unproven" {
+	switch e.State {
+	case "away":
+		f.Away = true
+	case "unproven":
 		f.Proven, f.Why = false, cmp.Or(f.Why, e.Error)
 	}
 }

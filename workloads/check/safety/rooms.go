@@ -74,7 +74,10 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 		j.row.Figures["in_doubt"]++
 	case excused != nil:
 		j.row.Figures["unreachable"]++
-		j.found = append(j.found, found{result.Duplicates, r.start, r.Resource, true, j.ordered(excused), j.ordered(r)})
+		j.found = append(j.found, result.Violation{
+			Code: result.Duplicates, AtMS: j.MS(r.start), Resource: r.Resource,
+			First: j.ordered(excused), Second: j.ordered(r), Excused: true,
+		})
 	}
 	return append(earlier[:0], earlier[keep:]...)
 }
@@ -102,12 +105,10 @@ func (j *judge) apart(r, o *room) bool {
 }
 
 // ordered is a room as results have it.
-func (j *judge) ordered(r *room) party {
-	return func() result.Party {
-		p := result.Party{Node: r.Master, Room: r.ID, Worker: r.Worker, FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
-		if r.order != nil {
-			p.Hold = r.order.Hold
-		}
-		return p
+func (j *judge) ordered(r *room) result.Party {
+	p := result.Party{Node: r.Master, Room: r.ID, Worker: r.Worker, FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
+	if r.order != nil {
+		p.Hold = r.order.Hold
 	}
+	return p
 }

@@ -34,19 +34,8 @@ type judge struct {
 	*record.Run
 	row     *result.Row
 	checked bool // a writer showed a token; else stale writes and lost updates violate nothing
-	found   []found
+	found   []result.Violation
 }
-
-// found is a violation. Its parties are told only if it is one of the first.
-type found struct {
-	code      result.Code
-	at        int64
-	resource  string
-	excused   bool
-	was, came party
-}
-
-type party func() result.Party
 
 func look(r *record.Run, row *result.Row, most int) {
 	j := judge{Run: r, row: row}
@@ -86,39 +75,34 @@ func (j *judge) statement() result.Statement {
 }
 
 // violation counts one.
-func (j *judge) violation(code result.Code, at int64, resource string, was, came party) {
+func (j *judge) violation(code result.Code, at int64, resource string, was, came result.Party) {
 	j.row.Figures[figure(code)]++
-	j.found = append(j.found, found{code, at, resource, false, was, came})
+	j.found = append(j.found, result.Violation{Code: code, AtMS: j.MS(at), Resource: resource, First: was, Second: came})
 }
 
 // first tells the first violations of each code in order of time, then as many excused ones as fit.
 func (j *judge) first(most int) {
-	slices.SortStableFunc(j.found, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(j.found, func(a, b result.Violation) int { return cmp.Compare(a.AtMS, b.AtMS) })
 	told := map[result.Code]int{}
-	for _, f := range j.found {
-		if !f.excused {
-			told[f.code] = 0
+	for _, v := range j.found {
+		if !v.Excused {
+			told[v.Code] = 0
 		}
 	}
 	share, list := most/max(len(told), 1), &j.row.Violations
 	for _, excused := range []bool{false, true} {
-		for _, f := range j.found {
-			if f.excused != excused || !excused && told[f.code] == share || len(*list) == most {
-				continue
+		for _, v := range j.found {
+			if v.Excused == excused && (excused || told[v.Code] < share) && len(*list) < most {
+				told[v.Code]++
+				*list = append(*list, v)
 			}
-			told[f.code]++
-			*list = append(*list, result.Violation{
-				Code: f.code, AtMS: j.MS(f.at), Resource: f.resource, First: f.was(), Second: f.came(), Excused: excused,
-			})
 		}
 	}
 }
 
 // holder is a hold as results have it.
-func (j *judge) holder(a *record.Acquire) party {
-	return func() result.Party {
-		return result.Party{Node: a.Node, Hold: a.Hold, Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.Until)}
-	}
+func (j *judge) holder(a *record.Acquire) result.Party {
+	return result.Party{Node: a.Node, Hold: a.Hold, Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.Until)}
 }
 
 // holds looks at the holds of each resource.

@@ -100,11 +100,9 @@ func (j *judge) late(code result.Code, was, came access) {
 	}
 }
 
-func (j *judge) writer(a access) party {
+func (j *judge) writer(a access) result.Party {
 	if a.hold != nil {
 		return j.holder(a.hold)
 	}
-	return func() result.Party {
-		return result.Party{Node: a.Client, Hold: a.Hold, Token: a.Token, FromMS: j.MS(a.AtNS), ToMS: j.MS(a.AtNS)}
-	}
+	return result.Party{Node: a.Client, Hold: a.Hold, Token: a.Token, FromMS: j.MS(a.AtNS), ToMS: j.MS(a.AtNS)}
 }
