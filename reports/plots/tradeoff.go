@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"locklab/reports/lang"
 )
@@ -21,17 +21,13 @@ type Point struct {
 	Href, Words    string
 }
 
-// rect is taken by a mark or a label.
-type rect struct{ left, top, right, bottom float64 }
-
-func (r rect) hits(o rect) bool {
-	return r.left < o.right && o.left < r.right && r.top < o.bottom && o.top < r.bottom
-}
+// hits says that two boxes, of marks or names, overlap.
+func (b box) hits(o box) bool { return b.x < o.x+o.w && o.x < b.x+b.w && b.y < o.y+o.h && o.y < b.y+b.h }
 
 // Tradeoff draws the points as links, each with a shape of its lock, as large as its p99
 // is long, and with its name.
 func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
-	const height, letter = 250.0, 6.4 // of a name, in units of the drawing
+	const height, letter = 250.0, 6.8 // of a name, in units of the drawing
 	highX, highY, slowest := 1.0, 1.0, 1.0
 	for _, p := range points {
 		highX, highY, slowest = max(highX, p.X), max(highY, p.Y), max(slowest, p.P99MS)
@@ -55,16 +51,16 @@ func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {
 	radius := func(p Point) float64 { return 4 + 7*math.Sqrt(max(p.P99MS, 0)/slowest) }
 	// small ones stay on top
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(radius(b), radius(a)) })
-	taken := []rect{{0, 0, f.right, topMargin + 15}}
+	taken := []box{{0, 0, f.right, topMargin + 15}}
 	for _, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
-		taken = append(taken, rect{at.x - r, at.y - r, at.x + r, at.y + r})
+		taken = append(taken, box{at.x - r, at.y - r, 2 * r, 2 * r})
 	}
 	places := make([]point, len(points))
 	for i, p := range points {
 		at, r := point{x(p.X), y(p.Y)}, radius(p)
-		var name rect
-		places[i], name = place(taken, at, r, letter*letters(nameOf(p)), f.right, f.bottom+2)
+		var name box
+		places[i], name = place(taken, at, r, letter*float64(utf8.RuneCountInString(nameOf(p))), f.right, f.bottom+2)
 		taken = append(taken, name)
 		// below all names, which stay legible where one has to be crossed
 		if math.Abs(places[i].y-at.y) > 1 || places[i].x > at.x+r+5 {
@@ -94,34 +90,19 @@ func nameOf(p Point) string {
 	return name
 }
 
-// letters is how many of a middling width a text is as long as.
-func letters(text string) (n float64) {
-	for _, r := range text {
-		switch {
-		case strings.ContainsRune("mw=+…✗", r):
-			n += 1.6
-		case strings.ContainsRune("fijlt.,:-", r):
-			n += 0.7
-		default:
-			n += 1.05
-		}
-	}
-	return n
-}
-
 // place is where the middle of the left edge of a name is: to the right of its mark, or as little
 // above or below that as leaves it on no mark and on no other name.
-func place(taken []rect, at point, r, width, right, bottom float64) (point, rect) {
+func place(taken []box, at point, r, width, right, bottom float64) (point, box) {
 	const rows, step = 40, 13
 	best := point{min(at.x+r+4, right-width), at.y}
-	around := func(p point) rect { return rect{p.x, p.y - 7, p.x + width, p.y + 5} }
+	around := func(p point) box { return box{p.x, p.y - 7, width, 12} }
 	for i := range rows {
 		down := step * float64((i+1)/2)
 		if i%2 == 1 {
 			down = -down
 		}
 		p := point{min(at.x+r+4+math.Abs(down)/2, right-width), at.y + down}
-		if box := around(p); box.top > topMargin && box.bottom < bottom && !slices.ContainsFunc(taken, box.hits) {
+		if name := around(p); name.y > topMargin && name.y+name.h < bottom && !slices.ContainsFunc(taken, name.hits) {
 			best = p
 			break
 		}

@@ -141,13 +141,7 @@ func layOut(z Zone, at point, width float64) (box, []placed) {
 		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == inRow) {
 			y, column, tall = y+tall+mapGap, 0, 0
 		}
-		h := 42.0
-		switch n.Role {
-		case "worker":
-			h = 72
-		case "master":
-			h = 56
-		}
+		h := cmp.Or(map[string]float64{"worker": 72, "master": 56}[n.Role], 42)
 		tall = max(tall, h)
 		cards = append(cards, placed{n, box{at.x + mapPad + float64(column)*(card+mapGap), y, card, h}})
 		column++
@@ -257,25 +251,16 @@ func (s *svg) way(w Way, from, to point) {
 func edge(b box, to point) point {
 	m := b.middle()
 	dx, dy := to.x-m.x, to.y-m.y
-	scale := 1.0
-	for _, one := range [][2]float64{{dx, b.w / 2}, {dy, b.h / 2}} {
-		if d := max(one[0], -one[0]); d > one[1] {
-			scale = min(scale, one[1]/d)
-		}
-	}
-	return point{m.x + dx*scale, m.y + dy*scale}
+	scale := max(1, math.Abs(dx)/(b.w/2), math.Abs(dy)/(b.h/2))
+	return point{m.x + dx/scale, m.y + dy/scale}
 }
 
 // label is the map in words: nodes that are up, and ways that are cut.
 func (m Map) label(say *lang.Lang) string {
 	up, all := 0, 0
 	for _, z := range m.Zones {
-		for _, n := range z.Nodes {
-			all++
-			if n.Class == "up" {
-				up++
-			}
-		}
+		all += len(z.Nodes)
+		up += len(slices.DeleteFunc(slices.Clone(z.Nodes), func(n Node) bool { return n.Class != "up" }))
 	}
 	var cut []string
 	for _, w := range slices.Concat(m.Between, m.Links) {
