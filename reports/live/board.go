@@ -124,7 +124,7 @@ func (b *Board) End(file result.File, row result.Row) {
 // Kept takes the rows of a comparison that is resumed: their runs are over.
 func (b *Board) Kept(file result.File) {
 	b.post(func(m *model) {
-		m.keep(file)
+		m.file = file
 		for _, row := range file.Rows {
 			if !row.Partial {
 				m.number++

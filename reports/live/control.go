@@ -39,25 +39,16 @@ type ControlFault struct {
 	Healing          bool // its end is asked for
 }
 
-// brokenView is a fault that can be healed.
-type brokenView struct {
-	ControlFault
-	Text string
-}
-
-func brokenOf(say *lang.Lang, s ControlState) (all []brokenView) {
-	for _, f := range s.Faults {
-		name := say.Tell(history.FaultText(f.Kind, f.Target))
-		v := brokenView{f, say.Sprintf("%s: not proven yet", name)}
-		switch {
-		case f.Healing:
-			v.Text = say.Sprintf("%s: is being healed", name)
-		case f.Proven:
-			v.Text = beganText(say, name, f.Target)
-		}
-		all = append(all, v)
+// brokenText is a fault that can be healed.
+func brokenText(say *lang.Lang, f ControlFault) string {
+	name := say.Tell(history.FaultText(f.Kind, f.Target))
+	switch {
+	case f.Healing:
+		return say.Sprintf("%s: is being healed", name)
+	case f.Proven:
+		return beganText(say, name, f.Target)
 	}
-	return all
+	return say.Sprintf("%s: not proven yet", name)
 }
 
 // controlParts are the parts of the page with buttons; none if nothing can be controlled.
@@ -71,6 +62,6 @@ func controlParts(say *lang.Lang, m *model, text func(name string, data any) par
 	}{m.state, m.over}
 	return []part{
 		text("tour", tourOf(say, m)), text("choices", choices), text("targets", m.state),
-		text("broken", brokenOf(say, m.state)),
+		text("broken", m.state.Faults),
 	}
 }

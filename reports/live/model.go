@@ -18,9 +18,8 @@ import (
 
 // model is the data of the page. The Board's mutex guards it.
 type model struct {
-	info  Info
-	file  result.File       // with the rows of the runs that are over
-	grids map[string]string // of the file, by language, once rendered
+	info Info
+	file result.File // with the rows of the runs that are over
 
 	number int // of the current run, from 1
 	run    *Run
@@ -75,7 +74,7 @@ type line struct {
 const keptLines = 40
 
 func newModel(info Info) *model {
-	m := &model{info: info, grids: map[string]string{}}
+	m := &model{info: info}
 	if info.Control != nil {
 		m.state = info.Control.State()
 		m.tour = newTour(m.state.Locks)
@@ -108,13 +107,11 @@ func (m *model) begin(r Run) {
 }
 
 func (m *model) end(file result.File, row result.Row) {
-	m.keep(file)
+	m.file = file
 	m.say(clock.Mono(), "none", "·", func(say *lang.Lang) string {
 		return say.Sprintf("%s under %s", row.Lock, row.Scenario) + ": " + say.Term(string(row.Verdict.As))
 	})
 }
-
-func (m *model) keep(file result.File) { m.file, m.grids = file, map[string]string{} }
 
 func (m *model) note(text string) {
 	m.say(clock.Mono(), "none", "·", func(*lang.Lang) string { return text })

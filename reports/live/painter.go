@@ -29,6 +29,7 @@ func newPainter() *painter {
 	for _, say := range lang.All() {
 		funcs := template.FuncMap{
 			"t": say.Text, "tf": say.Sprintf, "langs": lang.All, "lang": func() string { return say.Tag },
+			"broken": func(f ControlFault) string { return brokenText(say, f) },
 			"delays": func() []string { return []string{"50ms", "20ms", "200ms", "1s"} }, // as faults have them
 		}
 		p.langs[say.Tag] = say
@@ -62,37 +63,29 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 		}
 		return part{name, out.String()}
 	}
-	parts := append(controlParts(say, m, text), text("now", nowOf(say, m, nowNS)), text("log", linesOf(say, m)),
-		part{"verdicts", m.grid(say)})
+	parts := append(controlParts(say, m, text), text("now", nowOf(say, m, nowNS)), text("log", linesOf(say, m)))
+	if charts && m.info.Grids != nil { // the report's, of the rows so far
+		grids := part{ID: "verdicts"}
+		for _, grid := range m.info.Grids(say, m.file) {
+			grids.HTML += string(table.HTML(grid))
+		}
+		parts = append(parts, grids)
+	}
 	if m.run == nil {
 		return parts
 	}
 	chart := m.chart(nowNS)
 	parts = append(
 		parts, text("figures", figuresOf(say, m, chart.Bins)), text("locks", locksOf(m, nowNS)),
-		text("schedule", scheduleOf(say, m, nowNS)),
-		part{"map", string(m.drawing(say).Draw(say, v.narrow))},
+		text("schedule", scheduleOf(say, m, nowNS)), part{"map", string(m.drawing(say).Draw(say, v.narrow))},
 	)
 	if !charts {
 		return parts
 	}
 	line := []plots.Line{{Name: m.run.Lock, Ink: plots.LockInk(1), Offered: m.offered, Series: chart}}
 	scale := plots.ScaleOf(line)
-	return append(
-		parts,
-		part{"rate", string(plots.Rate(say, m.run.Scenario, line, scale))},
-		part{"latency", string(plots.Latency(say, m.run.Scenario, line, scale))},
-	)
-}
-
-// grid is the report's, of the rows so far.
-func (m *model) grid(say *lang.Lang) string {
-	if m.grids[say.Tag] == "" && m.info.Grids != nil {
-		for _, grid := range m.info.Grids(say, m.file) {
-			m.grids[say.Tag] += string(table.HTML(grid))
-		}
-	}
-	return m.grids[say.Tag]
+	return append(parts, part{"rate", string(plots.Rate(say, m.run.Scenario, line, scale))},
+		part{"latency", string(plots.Latency(say, m.run.Scenario, line, scale))})
 }
 
 // nowMS is since the measured part began; 0 before.
