@@ -216,9 +216,7 @@ func (all texts) ofLists(t *testing.T) {
 	for _, f := range result.Figures() {
 		add("figures.go", f.Means)
 	}
-	for _, c := range result.Codes() {
-		add("codes.go", c.Title)
-	}
+	add("codes.go", slices.Collect(maps.Values(result.Titles()))...)
 	add("result.go", result.Safe, result.Unsafe, result.Live, result.Stalls, result.Down, result.Dead, result.NotJudged,
 		string(result.OK), string(result.Failed), string(result.Unknown),
 		string(result.AsExpected), string(result.NotAsExpected), string(result.Silent), string(result.Unsound),

@@ -126,15 +126,13 @@ type File struct {
 
 // Claimed is a difference that is claimed.
 type Claimed struct {
-	Run      string  `json:"run"`
-	Lock     string  `json:"lock"`
-	Scenario string  `json:"scenario"`
-	Workload string  `json:"workload"`
-	Figure   string  `json:"figure"`
-	Before   Sample  `json:"before"`
-	After    Sample  `json:"after"`
-	Chance   float64 `json:"chance"`
-	Outcome  Outcome `json:"outcome"`
+	Run string `json:"run"`
+	result.Key
+	Figure  string  `json:"figure"`
+	Before  Sample  `json:"before"`
+	After   Sample  `json:"after"`
+	Chance  float64 `json:"chance"`
+	Outcome Outcome `json:"outcome"`
 }
 
 // Write writes the page, the Markdown, the CSV and the JSON of a comparison of runs into a
@@ -146,7 +144,7 @@ func Write(dir string, files []result.File, names []string) error {
 		if o := ds[i].Outcome(); o != SideBySide {
 			d := &ds[i]
 			f.Differences = append(f.Differences,
-				Claimed{names[d.Run], d.Lock, d.Scenario, d.Workload, d.Figure.Name, d.Before, d.After, d.Chance, o})
+				Claimed{names[d.Run], d.Key, d.Figure.Name, d.Before, d.After, d.Chance, o})
 			if f.Outcome == SideBySide || o == Worse || o == Better && f.Outcome == Other {
 				f.Outcome = o
 			}

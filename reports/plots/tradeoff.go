@@ -22,7 +22,9 @@ type Point struct {
 }
 
 // hits says that two boxes, of marks or names, overlap.
-func (b box) hits(o box) bool { return b.x < o.x+o.w && o.x < b.x+b.w && b.y < o.y+o.h && o.y < b.y+b.h }
+func (b box) hits(o box) bool {
+	return b.x < o.x+o.w && o.x < b.x+b.w && b.y < o.y+o.h && o.y < b.y+b.h
+}
 
 // Tradeoff draws the points as links, each with a shape of its lock, as large as its p99
 // is long, and with its name.

@@ -1,6 +1,6 @@
 package result
 
-import "slices"
+import "cmp"
 
 // Code names why a statement is as it is. There are at most 25.
 type Code string
@@ -41,47 +41,35 @@ const (
 	ControlSilent   Code = "control-silent"
 )
 
-// CodeInfo is how a code is told: a title of a few words.
-type CodeInfo struct {
-	Code  Code
-	Title string
-}
-
-// Codes are all of them, in order.
-func Codes() []CodeInfo {
-	return []CodeInfo{
-		{NodeLost, "a node ended or stood still unasked"},
-		{Standstill, "the lab itself stood still"},
-		{ByHand, "broken by hand"},
-		{Unproven, "a fault was not proven"},
-		{Saturated, "the machine was saturated"},
-		{LateLoad, "the load came late, or ended early"},
-		{GivenUp, "the run was given up"},
-		{Missing, "records are missing"},
-		{Contradiction, "records contradict each other"},
-		{NothingToJudge, "nothing was measured"},
-		{LinksUnused, "the lock did not use what was broken"},
-		{Duplicates, "duplicates"},
-		{Overlaps, "overlapping holds"},
-		{TokensBack, "tokens that went back"},
-		{StaleWrites, "stale writes"},
-		{LostUpdates, "lost updates"},
-		{InDoubt, "only doubtful violations"},
-		{IsStalls, "stalls"},
-		{IsDown, "down"},
-		{IsDead, "dead"},
-		{ServedTooLittle, "too few requests served"},
-		{NotSafe, "not safe"},
-		{NotLive, "not live enough"},
-		{ControlSilent, "the control showed nothing"},
+// Titles are all codes, each in a few words.
+func Titles() map[Code]string {
+	return map[Code]string{
+		NodeLost:        "a node ended or stood still unasked",
+		Standstill:      "the lab itself stood still",
+		ByHand:          "broken by hand",
+		Unproven:        "a fault was not proven",
+		Saturated:       "the machine was saturated",
+		LateLoad:        "the load came late, or ended early",
+		GivenUp:         "the run was given up",
+		Missing:         "records are missing",
+		Contradiction:   "records contradict each other",
+		NothingToJudge:  "nothing was measured",
+		LinksUnused:     "the lock did not use what was broken",
+		Duplicates:      "duplicates",
+		Overlaps:        "overlapping holds",
+		TokensBack:      "tokens that went back",
+		StaleWrites:     "stale writes",
+		LostUpdates:     "lost updates",
+		InDoubt:         "only doubtful violations",
+		IsStalls:        "stalls",
+		IsDown:          "down",
+		IsDead:          "dead",
+		ServedTooLittle: "too few requests served",
+		NotSafe:         "not safe",
+		NotLive:         "not live enough",
+		ControlSilent:   "the control showed nothing",
 	}
 }
 
 // Title is the code in a few words.
-func (c Code) Title() string {
-	all := Codes()
-	if i := slices.IndexFunc(all, func(info CodeInfo) bool { return info.Code == c }); i >= 0 {
-		return all[i].Title
-	}
-	return string(c)
-}
+func (c Code) Title() string { return cmp.Or(Titles()[c], string(c)) }

@@ -1,7 +1,5 @@
 package result
 
-import "slices"
-
 // Figure is something that is measured of a run. [Figures] is the one place that lists them:
 // tables, CSV, pages, the glossary, comparisons and --fail-on all come from there.
 type Figure struct {
@@ -88,9 +86,10 @@ func Figures() []Figure {
 
 // Lookup finds a figure by its name.
 func Lookup(name string) (Figure, bool) {
-	all := Figures()
-	if i := slices.IndexFunc(all, func(f Figure) bool { return f.Name == name }); i >= 0 {
-		return all[i], true
+	for _, f := range Figures() {
+		if f.Name == name {
+			return f, true
+		}
 	}
 	return Figure{}, false
 }

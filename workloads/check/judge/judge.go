@@ -34,17 +34,14 @@ func File(ctx context.Context, path string) (result.Row, error) {
 func Run(r *record.Run) result.Row {
 	head := &r.Head
 	row := result.Row{
-		Lock: head.Lock, Scenario: head.Scenario, Workload: head.Workload, Repeat: head.Repeat, Seed: head.Seed,
-		Played:  head.Played,
+		Lock: head.Lock, Scenario: head.Scenario, Workload: head.Workload,
+		Repeat: head.Repeat, Seed: head.Seed, Played: head.Played,
 		Figures: map[string]float64{}, MeasuredMS: r.MS(r.Drain),
 		Partial: !r.Ended || !head.Played && r.Drain-r.Measure < head.DurationNS-int64(time.Millisecond),
 	}
 	if e := head.Expect; e != nil {
-		served := e.Availability
-		row.Expected = result.Expected{
-			Safety: e.Safety, Liveness: e.Liveness, Served: served.Outside,
-			ServedInFault: served.During,
-		}
+		least := e.Availability
+		row.Expected = result.Expected{Safety: e.Safety, Liveness: e.Liveness, Served: least.Outside, ServedInFault: least.During}
 	}
 	measured := make(chan result.Row)
 	go func() { measured <- measure.Of(r) }() // takes as long as the three statements
@@ -80,8 +77,8 @@ func compare(r *record.Run, row *result.Row) (result.Comparison, result.Statemen
 		return failed(result.IsDead, v.Liveness)
 	case len(want.Liveness) > 0 && v.Liveness.State == result.Unknown:
 		return result.Unsound, v.Liveness
-	// too short a fault to tell
 	case v.Word == result.Stalls && slices.Contains(want.Liveness, result.Down) && !judged(r, "served_in_fault"):
+		// The fault was too short to tell.
 	case len(want.Liveness) > 0 && !slices.Contains(want.Liveness, v.Word):
 		return failed(result.NotLive, v.Liveness)
 	}

@@ -24,10 +24,8 @@ import (
 
 // Judge puts the word, the outages and the shares of what was served into the row of the run.
 func Judge(r *record.Run, row *result.Row) {
-	row.Verdict.Word, row.Verdict.Liveness = result.NotJudged, result.Statement{
-		State: result.Unknown,
-		Code:  result.NothingToJudge,
-	}
+	row.Verdict.Word = result.NotJudged
+	row.Verdict.Liveness = result.Statement{State: result.Unknown, Code: result.NothingToJudge}
 	if len(r.Acquires)+len(r.Canaries) == 0 {
 		return
 	}
@@ -93,7 +91,7 @@ func (j *judge) faults() {
 		return at
 	}
 	for _, f := range j.Faults {
-		asked := min(f.Asked, f.Began)
+		asked := f.First()
 		began, heal, ended := known(f.Began, asked), known(f.Heal, known(f.Ended, j.Drain)), known(f.Ended, 0)
 		if f.Heal == record.Never || f.Heal-began >= int64(time.Millisecond) {
 			j.spells = append(j.spells, record.Span{From: began, To: heal})
@@ -184,8 +182,8 @@ func (j *judge) canaries() {
 			zones[name] = &zone{}
 		}
 		z := zones[name]
-		lock.grants, z.grants, z.up = append(lock.grants, times...), append(z.grants, times...), outside(z.up, j.away[node],
-			j.measured)
+		lock.grants, z.grants = append(lock.grants, times...), append(z.grants, times...)
+		z.up = outside(z.up, j.away[node], j.measured)
 	}
 	delete(zones, "")
 	judge := func(of, figure string, z *zone) {
@@ -258,18 +256,14 @@ func (j *judge) tell() {
 	v.Word, v.Liveness = result.Live, result.Statement{State: result.OK}
 	if j.rank > 0 {
 		v.Word = [...]string{stalls: result.Stalls, down: result.Down, dead: result.Dead}[j.rank]
-		v.Liveness = result.Statement{
-			State: result.Failed, Code: result.Code(v.Word), N: record.MS(j.decides.Len()),
-			Of: j.decides.of,
-		}
+		lasts := record.MS(j.decides.Len())
+		v.Liveness = result.Statement{State: result.Failed, Code: result.Code(v.Word), N: lasts, Of: j.decides.of}
 		j.outages = slices.Concat([]outage{j.decides},
 			slices.DeleteFunc(j.outages, func(o outage) bool { return o == j.decides }))
 	}
 	for _, o := range j.outages {
-		j.row.Outages = append(j.row.Outages, result.Outage{
-			Of: o.of, FromMS: j.MS(o.From), ToMS: j.MS(o.To),
-			Open: o.To == j.Drain,
-		})
+		told := result.Outage{Of: o.of, FromMS: j.MS(o.From), ToMS: j.MS(o.To), Open: o.To == j.Drain}
+		j.row.Outages = append(j.row.Outages, told)
 	}
 	if j.healed {
 		j.row.Figures["recovery_ms"] = record.MS(j.recovered)

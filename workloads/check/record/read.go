@@ -423,10 +423,8 @@ func (s *scribe) widen() {
 func (s *scribe) settleFaults() {
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
 		f := s.faults[id]
-		f.Unasked = slices.Contains([]string{
-			history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill,
-			history.FaultByHand,
-		}, f.Kind)
+		unasked := []string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}
+		f.Unasked = slices.Contains(unasked, f.Kind)
 		f.Proven = f.Proven && f.Began < Never && (f.Heal == Never || f.Ended < Never || f.Away)
 		switch {
 		case !f.Proven || f.Asked == Never:
@@ -437,11 +435,7 @@ func (s *scribe) settleFaults() {
 		}
 		s.Faults = append(s.Faults, *f)
 	}
-	slices.SortStableFunc(s.Faults, func(a,
-		b Fault,
-	) int {
-		return cmp.Compare(min(a.Asked, a.Began), min(b.Asked, b.Began))
-	})
+	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.First(), b.First()) })
 }
 
 // missed says that a fault that was aimed at a holder, or at a point of a client's work, hit

@@ -196,6 +196,9 @@ type Fault struct {
 	Away                      bool
 }
 
+// First is when the fault was asked for, or seen if that came first.
+func (f *Fault) First() int64 { return min(f.Asked, f.Began) }
+
 // Stops says that the kind of fault has processes stand still, or end.
 func (f *Fault) Stops() bool {
 	return slices.Contains([]string{"kill", "pause", "restart", "zone-failure"}, f.Kind)

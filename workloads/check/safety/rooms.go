@@ -100,7 +100,7 @@ func (j *judge) apart(r, o *room) bool {
 	}
 	after := int64(j.Head.Limit(time.Second)) // the look was before the heal
 	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
-		return f.Cuts() && min(f.Asked, f.Began) <= r.start && r.start-after <= f.Ended
+		return f.Cuts() && f.First() <= r.start && r.start-after <= f.Ended
 	})
 }
 

@@ -73,10 +73,8 @@ func Judge(r *record.Run, row *result.Row) (deadStands bool) {
 func (j *judge) unasked() (list []record.Fault) {
 	add := func(kind, target, why string, log []string, from, to int64) {
 		if from < j.End {
-			f := result.Fault{
-				ID: kind + "/" + target, Kind: kind, Target: target, Why: why, Log: log, Proven: true,
-				Unasked: true,
-			}
+			f := result.Fault{ID: kind + "/" + target, Kind: kind, Target: target, Why: why, Log: log}
+			f.Proven, f.Unasked = true, true
 			list = append(list, record.Fault{Fault: f, Asked: record.Never, Began: from, Heal: record.Never, Ended: to})
 		}
 	}
@@ -143,7 +141,7 @@ func (j *judge) asked(n *record.Node, e history.Event) bool {
 		case to < record.Never:
 			to += j.limit(time.Second)
 		}
-		return slices.Contains(f.Nodes, n.Name) && min(f.Asked, f.Began) <= e.AtNS && e.AtNS <= to
+		return slices.Contains(f.Nodes, n.Name) && f.First() <= e.AtNS && e.AtNS <= to
 	})
 }
 

@@ -86,10 +86,9 @@ func operationsOf(a *record.Acquire) []porcupine.Operation {
 func annotations(r *record.Run, shown record.Span) (list []porcupine.Annotation) {
 	note := func(at int64, tag, state, details string) {
 		if at >= shown.From && at <= shown.To {
-			list = append(list, porcupine.Annotation{
-				Tag: tag, Start: at, End: at, Description: state, Details: details,
-				BackgroundColor: "#ffd9b3",
-			})
+			one := porcupine.Annotation{Tag: tag, Start: at, End: at, Description: state, Details: details}
+			one.BackgroundColor = "#ffd9b3"
+			list = append(list, one)
 		}
 	}
 	for _, f := range r.Faults {
