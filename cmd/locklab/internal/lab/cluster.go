@@ -141,8 +141,7 @@ func (c *cluster) open(ctx context.Context, w wire) (string, error) {
 
 // oneWay is a direction's share of a round trip: drawn evenly around its half.
 func oneWay(rtt topology.RTT) link.Delay {
-	delay, jitter := rtt.OneWay()
-	return link.Delay{Base: max(delay-jitter, 0), Jitter: 2 * jitter}
+	return link.Delay{Base: max(rtt.RTT/2-rtt.Jitter/2, 0), Jitter: rtt.Jitter}
 }
 
 func (c *cluster) probe(ctx context.Context) error {

@@ -166,7 +166,7 @@ func (c *Config) lacks(lock catalog.Lock) error {
 	}
 	for _, s := range lock.Servers {
 		here := func(h topology.Host) bool { return h.Agent == "" }
-		if s.Missing != nil && slices.ContainsFunc(c.Topology.HostsOf(s.Name), here) {
+		if s.Missing != nil && slices.ContainsFunc(c.Topology.Subset(s.Name).Hosts, here) {
 			if err := s.Missing(); err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 	maps.Copy(run.Versions, provenance.ModuleVersions(
 		"github.com/hashicorp/raft", "github.com/Shopify/toxiproxy/v2", "github.com/redis/go-redis/v9"))
 	for _, need := range c.roles()[2:] {
-		hosts := c.part().HostsOf(need)
+		hosts := c.part().Subset(need).Hosts
 		version, err := f.machines[hosts[0].Name].agent.Version(ctx, need)
 		if err != nil {
 			return fmt.Errorf("ask %s for the version of %s: %w", hosts[0].Name, need, err)
