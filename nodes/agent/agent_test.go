@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -351,22 +350,6 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 	}
 	if alive(pid) {
 		t.Errorf("process %d is left", pid)
-	}
-}
-
-func TestNoOrphanSurvivesTheAgent(t *testing.T) {
-	pids, kill := startHost(t)
-	if len(pids) != 2 {
-		t.Fatalf("%d nodes run, want 2", len(pids))
-	}
-	for _, pid := range pids {
-		if !alive(pid) {
-			t.Fatalf("process %d does not run", pid)
-		}
-	}
-	kill()
-	for _, pid := range pids {
-		locktest.Eventually(t, "dead: process "+strconv.Itoa(pid), func() bool { return !alive(pid) })
 	}
 }
 

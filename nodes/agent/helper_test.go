@@ -3,10 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -15,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"go.uber.org/goleak"
 
@@ -29,16 +25,10 @@ import (
 	"locklab/workloads/history"
 )
 
-// TestMain lets the test binary play all parts: it is its own locklab (node ROLE),
-// and a controller that hosts an agent.
+// TestMain lets the test binary be its own locklab: node ROLE.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case "node":
-			exit(playNode(os.Args[2:]))
-		case "host":
-			exit(playHost(os.Args[2:]))
-		}
+	if len(os.Args) > 1 && os.Args[1] == "node" {
+		exit(playNode(os.Args[2:]))
 	}
 	// The race detector makes every process wait a second before it ends.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
@@ -132,34 +122,6 @@ func playNode(args []string) error {
 	})
 }
 
-// playHost hosts an agent with two nodes, prints their numbers, and stays.
-func playHost(args []string) error {
-	cfg, err := testConfig(args[0])
-	if err != nil {
-		return err
-	}
-	a, err := New(cfg)
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	c := NewClient(a.URL(), cfg.Token)
-	defer c.Close()
-	for _, spec := range []NodeSpec{{Name: "own-1", Role: "own"}, {Name: "own-2", Role: "own"}} {
-		if err := c.Start(ctx, spec); err != nil {
-			return err
-		}
-	}
-	if err := c.Pause(ctx, "own-2"); err != nil { // a stopped node must not survive either
-		return err
-	}
-	if err := json.MarshalWrite(os.Stdout, a.PIDs()); err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test is over
-	return a.Close()
-}
-
 const testToken = "secret-of-the-test"
 
 func testConfig(dir string) (Config, error) {
@@ -236,33 +198,6 @@ func story(events []history.Event) string {
 		words = append(words, word)
 	}
 	return strings.Join(words, " ")
-}
-
-// startHost runs a process that hosts an agent. kill ends it.
-func startHost(t *testing.T) (pids []int, kill func()) {
-	t.Helper()
-	executable, err := os.Executable()
-	must.Do(t, err)
-	cmd := exec.Command(executable, "host", t.TempDir())
-	stdin, err := cmd.StdinPipe()
-	must.Do(t, err)
-	out, err := cmd.StdoutPipe()
-	must.Do(t, err)
-	cmd.Stderr = os.Stderr
-	must.Do(t, cmd.Start())
-	ended := false
-	t.Cleanup(func() {
-		if !ended {
-			_ = stdin.Close()
-			_ = cmd.Wait()
-		}
-	})
-	must.Do(t, json.UnmarshalDecode(jsontext.NewDecoder(out), &pids))
-	return pids, func() {
-		ended = true
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
 }
 
 // alive is false for a process that has ended, reaped or not.

@@ -104,41 +104,32 @@ func strays(of int) []int {
 // reservePort takes a port that no other program of this machine has. A socket that is bound but does not
 // listen holds it until it is closed: while no server listens dialers are refused, as by a dead server, and
 // neither another agent nor an outgoing connection gets the port. The server listens beside that socket,
-// which Linux allows where both have SO_REUSEADDR.
+// which Linux allows where both have SO_REUSEADDR; it comes after the bind, which no other socket may share.
 func reservePort(ip netip.Addr) (port int, held io.Closer, err error) {
-	if held, port, err = bindPort(ip.Unmap(), 0); err != nil {
-		return 0, nil, fmt.Errorf("reserve a port on %s: %w", ip, err)
-	}
-	return port, held, nil
-}
-
-// bindPort binds a socket that children do not inherit, without listening; port 0 is any that is free. It
-// fails when any other socket has the port, as SO_REUSEADDR, which the server sets too, comes after the bind.
-func bindPort(ip netip.Addr, port int) (held *os.File, bound int, err error) {
-	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: port, Addr: ip.As16()})
+	ip = ip.Unmap()
+	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: ip.As16()})
 	if ip.Is4() {
-		family, address = unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}
+		family, address = unix.AF_INET, &unix.SockaddrInet4{Addr: ip.As4()}
 	}
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open socket: %w", err)
+		return 0, nil, fmt.Errorf("reserve a port on %s: open socket: %w", ip, err)
 	}
-	held = os.NewFile(uintptr(fd), "port") //nolint:gosec // a small number
+	file := os.NewFile(uintptr(fd), "port") //nolint:gosec // a small number
 	if err = unix.Bind(fd, address); err == nil {
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err == nil {
 		address, err = unix.Getsockname(fd)
 	}
-	switch address := address.(type) {
-	case *unix.SockaddrInet4:
-		bound = address.Port
-	case *unix.SockaddrInet6:
-		bound = address.Port
-	}
 	if err != nil {
-		_ = held.Close()
-		return nil, 0, fmt.Errorf("bind port %d: %w", port, err)
+		return 0, nil, fmt.Errorf("reserve a port on %s: %w", ip, errors.Join(err, file.Close()))
 	}
-	return held, bound, nil
+	switch bound := address.(type) {
+	case *unix.SockaddrInet4:
+		port = bound.Port
+	case *unix.SockaddrInet6:
+		port = bound.Port
+	}
+	return port, file, nil
 }

@@ -56,11 +56,10 @@ func TestAddressOfADeadNodeIsKept(t *testing.T) {
 	dial(t, addr.String())
 	must.Do(t, c.Kill(ctx, "own-1"))
 	taken := func() bool {
-		held, _, err := bindPort(addr.Addr(), int(addr.Port()))
-		if err == nil {
-			_ = held.Close()
-		}
-		return errors.Is(err, unix.EADDRINUSE)
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		must.Do(t, err)
+		defer func() { _ = unix.Close(fd) }()
+		return unix.Bind(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}) == unix.EADDRINUSE
 	}
 	locktest.Eventually(t, "held", taken)
 	if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr.String()); !errors.Is(err, unix.ECONNREFUSED) {
