@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"locklab/internal/httpapi"
@@ -34,16 +34,12 @@ func NewClient(agentURL, token string) *Client {
 
 // Health asks the agent about itself.
 func (c *Client) Health(ctx context.Context) (Health, error) {
-	var h Health
-	err := c.Call(ctx, http.MethodGet, "/v1/health", nil, &h)
-	return h, err
+	return ask[Health](ctx, c, "/v1/health")
 }
 
 // Version is the version of a role's server on the agent's host.
 func (c *Client) Version(ctx context.Context, role string) (string, error) {
-	var version string
-	err := c.Call(ctx, http.MethodGet, "/v1/roles/"+url.PathEscape(role)+"/version", nil, &version)
-	return version, err
+	return ask[string](ctx, c, "/v1/roles/"+url.PathEscape(role)+"/version")
 }
 
 // Reserve gives a node its addresses, by port name, as others dial them. It keeps
@@ -98,8 +94,7 @@ func (c *Client) SetClock(ctx context.Context, node string, skew process.Skew) e
 
 // NodeClock reads a node's wall clock: by how much it is wrong, against its host's.
 func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, error) {
-	var skew process.Skew
-	err := c.Call(ctx, http.MethodGet, nodePath(node, "clock"), nil, &skew)
+	skew, err := ask[process.Skew](ctx, c, nodePath(node, "clock"))
 	return skew.Offset, err
 }
 
@@ -110,9 +105,7 @@ func (c *Client) SetDisk(ctx context.Context, node string, fault diskfault.Fault
 
 // Disk says what is wrong with a node's disk, and what that has done.
 func (c *Client) Disk(ctx context.Context, node string) (diskfault.Seen, error) {
-	var s diskfault.Seen
-	err := c.Call(ctx, http.MethodGet, nodePath(node, "disk"), nil, &s)
-	return s, err
+	return ask[diskfault.Seen](ctx, c, nodePath(node, "disk"))
 }
 
 // Reset removes every node and forgets all events: a controller that takes over a
@@ -123,19 +116,20 @@ func (c *Client) Reset(ctx context.Context) error {
 
 // Nodes lists the agent's nodes, sorted by name.
 func (c *Client) Nodes(ctx context.Context) ([]NodeStatus, error) {
-	var all []NodeStatus
-	err := c.Call(ctx, http.MethodGet, "/v1/nodes", nil, &all)
-	return all, err
+	return ask[[]NodeStatus](ctx, c, "/v1/nodes")
 }
 
 // Log is the end of a node's output, two megabytes at most.
 func (c *Client) Log(ctx context.Context, node string) (string, error) {
-	var text string
-	err := c.Call(ctx, http.MethodGet, nodePath(node, "log"), nil, &text)
-	return text, err
+	return ask[string](ctx, c, nodePath(node, "log"))
 }
 
 func nodePath(node, verb string) string { return "/v1/nodes/" + url.PathEscape(node) + "/" + verb }
+
+func ask[Out any](ctx context.Context, c *Client, path string) (out Out, err error) {
+	err = c.Call(ctx, http.MethodGet, path, nil, &out)
+	return out, err
+}
 
 func (c *Client) do(ctx context.Context, node, verb string) error {
 	return c.Call(ctx, http.MethodPost, nodePath(node, verb), nil, nil)
@@ -149,9 +143,9 @@ type Offset struct{ Add, Error time.Duration }
 // the fastest may be off.
 func (c *Client) ClockOffset(ctx context.Context, roundTrips int) (best Offset, err error) {
 	for i := range roundTrips {
-		var at int64
 		sent := clock.Mono()
-		if err := c.Call(ctx, http.MethodGet, "/v1/clock", nil, &at); err != nil {
+		at, err := ask[int64](ctx, c, "/v1/clock")
+		if err != nil {
 			return Offset{}, err
 		}
 		half := time.Duration(clock.Mono()-sent+1) / 2
@@ -180,11 +174,10 @@ type Follower struct {
 	done    chan struct{}
 	decoder *history.Decoder
 
-	mu       sync.Mutex
-	heardNS  int64  // clock.Mono of the last word of the agent
-	next     uint64 // number of the event to come
-	instance string // of the agent; "" before its first word
-	err      error
+	heardNS  atomic.Int64           // clock.Mono of the last word of the agent
+	next     atomic.Uint64          // number of the event to come
+	instance atomic.Pointer[string] // of the agent; nil before its first word
+	err      error                  // of a follower that has ended
 }
 
 // Follow starts to deliver the agent's events to handle, which is called by one
@@ -193,20 +186,16 @@ type Follower struct {
 func (c *Client) Follow(ctx context.Context, handle func(history.Event) error) *Follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &Follower{
-		client: c, handle: handle, cancel: cancel, done: make(chan struct{}),
-		decoder: history.NewDecoder(), heardNS: clock.Mono(),
+		client: c, handle: handle, cancel: cancel, done: make(chan struct{}), decoder: history.NewDecoder(),
 	}
+	f.heardNS.Store(clock.Mono())
 	go f.run(ctx)
 	return f
 }
 
 // Heard is when the agent last said something, on clock.Mono of this process. An
 // agent that lives says something every second, also when nothing happens.
-func (f *Follower) Heard() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.heardNS
-}
+func (f *Follower) Heard() int64 { return f.heardNS.Load() }
 
 // Done is closed when the follower has ended; Err says why.
 func (f *Follower) Done() <-chan struct{} { return f.done }
@@ -215,8 +204,9 @@ func (f *Follower) Done() <-chan struct{} { return f.done }
 // when the history has a hole, [httpapi.ErrUnreachable] when the agent is gone, or the
 // error of handle.
 func (f *Follower) Err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if !signals.Closed(f.done) {
+		return nil
+	}
 	return f.err
 }
 
@@ -231,11 +221,9 @@ func (f *Follower) Close() {
 func (f *Follower) Drain(ctx context.Context) error {
 	health, err := f.client.Health(ctx)
 	for err == nil {
-		f.mu.Lock()
-		next, instance := f.next, f.instance
-		f.mu.Unlock()
+		next, instance := f.next.Load(), f.instance.Load()
 		switch {
-		case instance != "" && instance != health.Instance:
+		case instance != nil && *instance != health.Instance:
 			err = fmt.Errorf("the agent was restarted or reset: %w", ErrEventsLost)
 		case next >= health.NextEvent:
 			return nil
@@ -264,9 +252,7 @@ func (f *Follower) run(ctx context.Context) {
 		case unreachable && time.Duration(clock.Mono()-f.Heard()) <= patience:
 			_ = clock.Sleep(ctx, askAgain) // the loop looks at the context
 		default:
-			f.mu.Lock()
 			f.err = fmt.Errorf("follow events of %s: %w", f.client.URL(), err)
-			f.mu.Unlock()
 			return
 		}
 	}
@@ -276,16 +262,16 @@ func (f *Follower) run(ctx context.Context) {
 func (f *Follower) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLate)
 	defer cancel()
-	if f.instance == "" { // written by this goroutine only
+	instance := f.instance.Load()
+	if instance == nil {
 		health, err := f.client.Health(ctx)
 		if err != nil {
 			return err
 		}
-		f.mu.Lock()
-		f.instance = health.Instance
-		f.mu.Unlock()
+		instance = &health.Instance
+		f.instance.Store(instance)
 	}
-	path := fmt.Sprintf("/v1/events?from=%d&instance=%s", f.next, url.QueryEscape(f.instance))
+	path := fmt.Sprintf("/v1/events?from=%d&instance=%s", f.next.Load(), url.QueryEscape(*instance))
 	answer, err := f.client.Open(ctx, path)
 	if err != nil {
 		return err
@@ -295,21 +281,17 @@ func (f *Follower) poll(ctx context.Context) error {
 	for in.Scan() {
 		var e history.Event
 		if err := f.decoder.Decode(in.Bytes(), &e); err != nil {
-			return fmt.Errorf("event %d: %w: %w", f.next, err, ErrEventsLost)
+			return fmt.Errorf("event %d: %w: %w", f.next.Load(), err, ErrEventsLost)
 		}
 		if err := f.handle(e); err != nil {
 			return err
 		}
-		f.mu.Lock()
-		f.next++
-		f.heardNS = clock.Mono()
-		f.mu.Unlock()
+		f.next.Add(1)
+		f.heardNS.Store(clock.Mono())
 	}
 	if err := in.Err(); err != nil { // a line that was cut off comes again
 		return f.client.Unreachable(err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.heardNS = clock.Mono()
+	f.heardNS.Store(clock.Mono())
 	return nil
 }

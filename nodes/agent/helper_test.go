@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-
 	"go.uber.org/goleak"
 
 	"locklab/internal/must"

@@ -96,7 +96,7 @@ func (c *child) pauseAt(ctx context.Context, point string, within time.Duration)
 			c.name, point, points(), httpapi.ErrInvalid)
 	}
 	w := &pointWait{clock.Mono(), make(chan struct{})}
-	err := c.comesTo(w, process.PauseAt{Point: point, Within: within})
+	err := c.comesTo(context.WithoutCancel(ctx), w, process.PauseAt{Point: point, Within: within})
 	if err == nil && ctx.Err() != nil { // the controller has gone, and may have resumed it before it stopped
 		err = errors.Join(ctx.Err(), c.resume())
 	}
@@ -106,8 +106,8 @@ func (c *child) pauseAt(ctx context.Context, point string, within time.Duration)
 	return nil
 }
 
-// comesTo returns nil once the process stands still at the point.
-func (c *child) comesTo(w *pointWait, at process.PauseAt) error {
+// comesTo returns nil once the process stands still at the point. Its context lasts for as long as that takes.
+func (c *child) comesTo(ctx context.Context, w *pointWait, at process.PauseAt) error {
 	c.mu.Lock()
 	if c.paused || c.waits != nil {
 		c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *child) comesTo(w *pointWait, at process.PauseAt) error {
 		c.waits = nil
 		c.mu.Unlock()
 	}()
-	_, err := c.orders.ask(context.Background(), process.Order{PauseAt: &at})
+	_, err := c.orders.ask(ctx, process.Order{PauseAt: &at})
 	timer := clock.System().NewTimer(at.Within + answerTime) // by then the node does not stop any more
 	defer timer.Stop()
 	select {
