@@ -27,6 +27,7 @@ import (
 	"locklab/internal/nearest"
 	"locklab/internal/sentence"
 	"locklab/internal/tracing"
+	"locklab/locks/adapters"
 	"locklab/locks/program"
 	"locklab/nodes/topology"
 	"locklab/reports/compare"
@@ -357,6 +358,19 @@ const lockCmdUsage = "a lock of yours: see locks/program/README.md"
 func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (own []catalog.Lock, err error) {
 	if c.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds); err != nil {
 		return nil, err
+	}
+	for name := range strings.SplitSeq(strings.Join(f.locks, ","), ",") {
+		a, is := adapters.Find(name)
+		if !is {
+			continue
+		}
+		words, err := a.Command()
+		if err == nil {
+			c.Programs[name], err = program.ParseCommand(program.Command{Args: words}.String())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--locks %s: %w", name, err)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Programs)) {
 		command := c.Programs[name]

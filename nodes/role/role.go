@@ -6,6 +6,7 @@ package role
 import (
 	"context"
 	"fmt"
+	"net"
 	"runtime/debug"
 	"time"
 
@@ -79,6 +80,20 @@ func Await(ctx context.Context, what string, look func() error) error {
 			return fmt.Errorf("%s is not ready: %w: %w", what, late, err)
 		}
 	}
+}
+
+// AwaitGreeting waits for a server that speaks first to everyone who connects.
+func AwaitGreeting(ctx context.Context, addr string) error {
+	return Await(ctx, "the server at "+addr, func() error {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		_ = conn.SetReadDeadline(clock.System().Now().Add(time.Second)) // fails where the read does
+		_, err = conn.Read(make([]byte, 1))
+		return err
+	})
 }
 
 // Library is the version of a library of this program, such as github.com/hashicorp/raft; "" if

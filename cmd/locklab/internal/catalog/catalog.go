@@ -14,6 +14,8 @@ import (
 
 	"locklab/internal/nearest"
 	"locklab/locks"
+	"locklab/nodes/mariadbnode"
+	"locklab/nodes/natsnode"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
@@ -223,8 +225,9 @@ func PeerNames() (names []string) {
 	return names
 }
 
-// ServerRoles are the kinds of nodes that any of the locks needs.
-func ServerRoles() (roles []role.Role) {
+// ServerRoles are the kinds of nodes that any of the locks needs, or that only lock programs ask for.
+func ServerRoles() []role.Role {
+	roles := []role.Role{mariadbnode.Role(), natsnode.Role()}
 	for _, e := range Entries() {
 		for _, r := range e.roles {
 			if !slices.ContainsFunc(roles, func(o role.Role) bool { return o.Name == r.Name }) {
