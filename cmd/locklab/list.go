@@ -18,6 +18,7 @@ import (
 	"locklab/internal/nearest"
 	"locklab/internal/sentence"
 	"locklab/locks"
+	"locklab/locks/adapters"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
 )
@@ -25,6 +26,7 @@ import (
 // listed is one entry of a list.
 type listed struct {
 	name, summary string
+	group         [2]string   // a title and a text before the first of a group
 	details       [][2]string // a label and a text, below the summary
 	value         any         // for --json
 	more          func() (string, error)
@@ -133,7 +135,10 @@ func newList() *cobra.Command {
 			}
 			var lines [][]string
 			var values []any
-			for _, e := range entries {
+			for i, e := range entries {
+				if e.group[0] != "" && (i == 0 || entries[i-1].group != e.group) {
+					lines = append(lines, []string{"", ""}, e.group[:])
+				}
 				lines = append(lines, []string{e.name, e.summary})
 				for _, d := range e.details {
 					lines = append(lines, []string{"", "  " + d[0] + ": " + d[1]})
@@ -176,7 +181,7 @@ func (l listing) one(entries []listed, name string) (one []listed, more string, 
 	switch {
 	case i >= 0:
 		one = entries[i : i+1]
-		if l.name == "locks" {
+		if _, is := adapters.Find(name); l.name == "locks" && !is {
 			_, err = catalog.ParseList("", []string{name})
 		}
 	case l.load != nil:
@@ -339,7 +344,31 @@ func listLocks() ([]listed, error) {
 		}
 		out = append(out, one)
 	}
+	for _, a := range adapters.All() {
+		out = append(out, listAdapter(a))
+	}
 	return out, nil
+}
+
+// listAdapter lists a library.
+func listAdapter(a adapters.Adapter) listed {
+	facts := struct {
+		Name        string `json:"name"`
+		Summary     string `json:"summary"`
+		Source      string `json:"source"`
+		Library     bool   `json:"library"`
+		Unavailable string `json:"unavailable,omitempty"`
+	}{a.Name, a.Summary, a.Source, true, ""}
+	one := listed{
+		name: a.Name, summary: a.Summary, details: [][2]string{{"source", a.Source}},
+		group: [2]string{"LIBRARIES", "unmodified, each run by a lock program of locks/adapters"},
+	}
+	if err := a.Installed(); err != nil {
+		facts.Unavailable = err.Error()
+		one.details = append(one.details, [2]string{"unavailable", facts.Unavailable})
+	}
+	one.value = facts
+	return one
 }
 
 // traitsText is what the lock is, in the words of the rules.
