@@ -354,33 +354,41 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 
 const lockCmdUsage = "a lock of yours: see locks/program/README.md"
 
-// bring asks the programs of the user's locks what they are.
+// bring asks the programs of the user's locks, and those of the libraries that are compared, what they are.
 func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (own []catalog.Lock, err error) {
 	if c.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds); err != nil {
 		return nil, err
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.Programs)) {
+		hello, err := program.Describe(ctx, c.Programs[name], stderr)
+		if err != nil {
+			return nil, fmt.Errorf("--lock-cmd %s: %w: locklab conform '%s' says more", name, err, c.Programs[name])
+		}
+		l, err := catalog.OfProgram(name, c.Programs[name], hello)
+		if err != nil {
+			return nil, fmt.Errorf("--lock-cmd: %w", err)
+		}
+		own = append(own, l)
+	}
 	for name := range strings.SplitSeq(strings.Join(f.locks, ","), ",") {
 		a, is := adapters.Find(name)
-		if !is {
+		if _, users := c.Programs[name]; !is || users {
 			continue
 		}
-		words, err := a.Command()
+		command, err := a.Command()
 		if err == nil {
-			c.Programs[name], err = program.ParseCommand(program.Command{Args: words}.String())
+			c.Programs[name], err = program.ParseCommand(program.Command{Args: command}.String())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--locks %s: %w", name, err)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Programs)) {
-		command := c.Programs[name]
-		hello, err := program.Describe(ctx, command, stderr)
+		hello, err := program.Describe(ctx, c.Programs[name], stderr)
 		if err != nil {
-			return nil, fmt.Errorf("--lock-cmd %s: %w: locklab conform '%s' says more", name, err, command)
+			return nil, fmt.Errorf("--locks %s: %w", name, err)
 		}
-		l, err := catalog.OfProgram(name, command, hello)
+		l, err := catalog.OfAdapter(a, c.Programs[name], hello)
 		if err != nil {
-			return nil, fmt.Errorf("--lock-cmd: %w", err)
+			return nil, err
 		}
 		own = append(own, l)
 	}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"locklab/locks"
 )
 
 //go:embed python/*.py php/*.php java/*.java
@@ -24,6 +26,7 @@ type Adapter struct {
 	Name    string // what --locks calls it; the first of a library has its defaults
 	Summary string // the library and the settings
 	Source  string // its documentation
+	Traits  locks.Traits
 
 	language language
 	run      []string // a file, class or program of the language, and its arguments
@@ -35,53 +38,66 @@ var ErrNotInstalled = errors.New("is not installed here")
 
 // All lists the adapters by library.
 func All() []Adapter {
+	// What decides, as the servers run in the lab: Redis keeps nothing.
+	var (
+		redis  = locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsNothing}
+		leased = locks.Traits{Agree: locks.AgreeServer, Lease: locks.LeaseServer, Keeps: locks.KeepsNothing}
+		quorum = locks.Traits{Agree: locks.AgreeServers, Lease: locks.LeaseServer, Keeps: locks.KeepsNothing}
+		raft   = locks.Traits{Agree: locks.AgreeServers, Lease: locks.LeaseOwn, Keeps: locks.KeepsEverything}
+		table  = locks.Traits{Agree: locks.AgreeServer, Lease: locks.LeaseServer, Keeps: locks.KeepsEverything}
+		conn   = locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsEverything}
+	)
+	inPython := func(name, summary, source string, traits locks.Traits, run, modules string) Adapter {
+		return Adapter{name, summary, source, traits, python(), strings.Fields(run), modules}
+	}
+	inJava := func(name, summary string, run string) Adapter {
+		return Adapter{name, summary, curator, raft, java(), strings.Fields("Curator " + run), curatorJars}
+	}
+	inPHP := func(name, summary string, traits locks.Traits, run string) Adapter {
+		return Adapter{name, summary, symfony, traits, php(), strings.Fields("symfony_lock.php " + run), symfonyFiles}
+	}
+	inGo := func(name, summary, source string, traits locks.Traits, run string) Adapter {
+		return Adapter{name, summary, source, traits, golang(), strings.Fields(run), ""}
+	}
 	return []Adapter{
-		{"redis-py", "redis-py's Lock: one Redis server, no lease", redisPy, python(), words("redis_py.py"), "redis"},
-		{"redis-py-timeout", "redis-py's Lock with a timeout of 3 s", redisPy, python(), words("redis_py.py 3"), "redis"},
-		{"kazoo", "kazoo's Lock on ZooKeeper", kazoo, python(), words("kazoo_lock.py"), "kazoo"},
-		{"kazoo-listener", "kazoo's Lock with a listener that tells the holder of a lost connection", kazoo, python(),
-			words("kazoo_lock.py --listener"), "kazoo"},
-		{"python-etcd3", "python-etcd3's Lock: one etcd endpoint, a lease of 60 s that nothing renews", pythonEtcd3, python(),
-			words("etcd3_lock.py"), "etcd3"},
-		{"python-etcd3-ttl", "python-etcd3's Lock with a lease of 3 s", pythonEtcd3, python(), words("etcd3_lock.py 3"),
-			"etcd3"},
-		{"tooz-redis", "tooz's lock with its redis driver", tooz, python(), words("tooz_lock.py redis"), "tooz redis"},
-		{"tooz-zookeeper", "tooz's lock with its zookeeper driver", tooz, python(), words("tooz_lock.py zookeeper"),
-			"tooz kazoo"},
-		{"psycopg2", "PostgreSQL's session-level advisory lock with psycopg2", postgres, python(),
-			words("psycopg2_advisory.py"), "psycopg2"},
-		{"pymysql", "MariaDB's GET_LOCK with PyMySQL", mariadb, python(), words("pymysql_get_lock.py"), "pymysql"},
-		{"curator", "Curator's InterProcessMutex", curator, java(), words("Curator mutex"), curatorJars},
-		{"curator-listener",
-			"Curator's InterProcessMutex, a session of 3 s, and a listener that tells the holder of a lost connection",
-			curator, java(), words("Curator mutex --listener"), curatorJars},
-		{"curator-semaphore", "Curator's InterProcessSemaphoreMutex", curator, java(), words("Curator semaphore"),
-			curatorJars},
-		{"curator-latch", "Curator's LeaderLatch", curator, java(), words("Curator latch"), curatorJars},
-		{"symfony-redis", "Symfony's RedisStore, a lease of 300 s", symfony, php(), words("symfony_lock.php redis"),
-			symfonyFiles},
-		{"symfony-redis-ttl", "Symfony's RedisStore, a lease of 3 s", symfony, php(), words("symfony_lock.php redis 3"),
-			symfonyFiles},
-		{"symfony-combined", "Symfony's CombinedStore (Redlock), a lease of 3 s", symfony, php(),
-			words("symfony_lock.php combined 3"), symfonyFiles},
-		{"symfony-pdo", "Symfony's PdoStore on PostgreSQL, a lease of 3 s", symfony, php(), words("symfony_lock.php pdo 3"),
-			symfonyFiles},
-		{"redislock", "bsm/redislock: one Redis server, a lease of 3 s", "github.com/bsm/redislock", golang(),
-			words("locklab-redislock"), ""},
-		{"redsync-defaults", "go-redsync with its defaults: a lease of 8 s, 32 tries", "github.com/go-redsync/redsync",
-			golang(), words("locklab-redsync"), ""},
-		{"rueidislock", "rueidislock on one Redis server: leases that it extends", "github.com/redis/rueidis/rueidislock",
-			golang(), words("locklab-rueidislock"), ""},
-		{"etcd-mutex", "etcd's concurrency.Mutex, a session of 60 s for each hold", etcdMutex, golang(),
-			words("locklab-etcd-mutex"), ""},
-		{"etcd-mutex-done", "etcd's concurrency.Mutex, a session of 3 s whose end the holder is told", etcdMutex, golang(),
-			words("locklab-etcd-mutex -ttl 3 -session-done"), ""},
-		{"leaderelection", "Kubernetes' leaderelection of client-go with its defaults, on etcd",
-			"k8s.io/client-go/tools/leaderelection", golang(),
-			words("locklab-leaderelection"), ""},
-		{"nats-kv", "a key of a JetStream bucket with a time to live of 3 s",
-			"docs.nats.io/nats-concepts/jetstream/key-value-store", golang(),
-			words("locklab-nats-kv"), ""},
+		inPython("redis-py", "redis-py's Lock: one Redis server, no lease", redisPy, redis, "redis_py.py", "redis"),
+		inPython("redis-py-timeout", "redis-py's Lock with a timeout of 3 s", redisPy, leased, "redis_py.py 3", "redis"),
+		inPython("kazoo", "kazoo's Lock on ZooKeeper", kazoo, raft, "kazoo_lock.py", "kazoo"),
+		inPython("kazoo-listener", "kazoo's Lock with a listener that tells the holder of a lost connection",
+			kazoo, raft, "kazoo_lock.py --listener", "kazoo"),
+		inPython("python-etcd3", "python-etcd3's Lock: one etcd endpoint, a lease of 60 s that nothing renews",
+			pythonEtcd3, raft, "etcd3_lock.py", "etcd3"),
+		inPython("python-etcd3-ttl", "python-etcd3's Lock with a lease of 3 s", pythonEtcd3, raft, "etcd3_lock.py 3",
+			"etcd3"),
+		inPython("tooz-redis", "tooz's lock with its redis driver", tooz, leased, "tooz_lock.py redis", "tooz redis"),
+		inPython("tooz-zookeeper", "tooz's lock with its zookeeper driver", tooz, raft, "tooz_lock.py zookeeper",
+			"tooz kazoo"),
+		inPython("psycopg2", "PostgreSQL's session-level advisory lock with psycopg2",
+			postgres, conn, "psycopg2_advisory.py", "psycopg2"),
+		inPython("pymysql", "MariaDB's GET_LOCK with PyMySQL", mariadb, conn, "pymysql_get_lock.py", "pymysql"),
+		inJava("curator", "Curator's InterProcessMutex, a session of 60 s", "mutex"),
+		inJava("curator-listener", "Curator's InterProcessMutex, a session of 3 s, and a listener that tells the holder "+
+			"of a lost connection", "mutex --listener"),
+		inJava("curator-semaphore", "Curator's InterProcessSemaphoreMutex, a session of 60 s", "semaphore"),
+		inJava("curator-latch", "Curator's LeaderLatch, a session of 60 s", "latch"),
+		inPHP("symfony-redis", "Symfony's RedisStore, a lease of 300 s", leased, "redis"),
+		inPHP("symfony-redis-ttl", "Symfony's RedisStore, a lease of 3 s", leased, "redis 3"),
+		inPHP("symfony-combined", "Symfony's CombinedStore (Redlock), a lease of 3 s", quorum, "combined 3"),
+		inPHP("symfony-pdo", "Symfony's PdoStore on PostgreSQL, a lease of 3 s", table, "pdo 3"),
+		inGo("redislock", "bsm/redislock: one Redis server, a lease of 3 s", "github.com/bsm/redislock", leased,
+			"locklab-redislock"),
+		inGo("redsync-defaults", "go-redsync with its defaults: a lease of 8 s, 32 tries", "github.com/go-redsync/redsync",
+			quorum, "locklab-redsync"),
+		inGo("rueidislock", "rueidislock on one Redis server: leases that it extends", "github.com/redis/rueidis/rueidislock",
+			leased, "locklab-rueidislock"),
+		inGo("etcd-mutex", "etcd's concurrency.Mutex, a session of 60 s for each hold", etcdMutex, raft,
+			"locklab-etcd-mutex"),
+		inGo("etcd-mutex-done", "etcd's concurrency.Mutex, a session of 3 s whose end the holder is told", etcdMutex, raft,
+			"locklab-etcd-mutex -ttl 3 -session-done"),
+		inGo("leaderelection", "Kubernetes' leaderelection of client-go with its defaults, on etcd",
+			"k8s.io/client-go/tools/leaderelection", raft, "locklab-leaderelection"),
+		inGo("nats-kv", "a key of a JetStream bucket with a time to live of 3 s",
+			"docs.nats.io/nats-concepts/jetstream/key-value-store", table, "locklab-nats-kv"),
 	}
 }
 
@@ -100,8 +116,6 @@ const (
 		"jackson-core jackson-annotations slf4j-api slf4j-nop metrics-core snappy-java netty-all"
 	symfonyFiles = "/usr/share/php/Symfony/Component/Lock/autoload.php"
 )
-
-func words(text string) []string { return strings.Fields(text) }
 
 // Find returns the adapter of that name.
 func Find(name string) (Adapter, bool) {

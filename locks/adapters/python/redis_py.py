@@ -9,17 +9,24 @@ from protocol import Hold, serve
 TIMEOUT = float(sys.argv[1]) if len(sys.argv) > 1 else None  # seconds; the default is no lease
 
 
+class Timed(redis.lock.Lock):
+    """Notes when each try began: the lease counts from the one that succeeded."""
+
+    def do_acquire(self, token):
+        self.since = time.monotonic()
+        return super().do_acquire(token)
+
+
 class Client:
     def __init__(self, name, addresses):
         host, port = addresses["redis"][0].rsplit(":", 1)
         self.redis = redis.Redis(host, int(port))
 
     def acquire(self, resource, seconds, lost):
-        since = time.monotonic()
-        lock = self.redis.lock(resource, timeout=TIMEOUT, blocking_timeout=seconds)
+        lock = self.redis.lock(resource, timeout=TIMEOUT, blocking_timeout=seconds, lock_class=Timed)
         if not lock.acquire():
             return None
-        return Hold(lambda: released(lock), since)
+        return Hold(lambda: released(lock), lock.since)
 
 
 def released(lock):

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/locks"
+	"locklab/locks/adapters"
 	"locklab/locks/program"
 	"locklab/nodes/process"
 )
@@ -64,6 +65,15 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		l.Needs = append(l.Needs, need.Role)
 	}
 	return l, nil
+}
+
+// OfAdapter is the lock of a library: its traits are known, so scenarios expect of it what follows from them.
+func OfAdapter(a adapters.Adapter, command program.Command, hello program.Hello) (Lock, error) {
+	l, err := OfProgram(a.Name, command, hello)
+	l.Summary, l.Source, l.Caveat, l.Entry.Traits = a.Summary, a.Source, "", a.Traits
+	l.Traits = a.Traits
+	l.Traits.Tokens = hello.Tokens
+	return l, err
 }
 
 // serverOf is a kind of server as the first lock that needs it has it by default.
