@@ -12,14 +12,15 @@ import (
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
+	"locklab/locks/adapters"
 	"locklab/locks/program"
 )
 
 func newConform() *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
-		Use:   "conform 'COMMAND'",
-		Short: "Say what is wrong with a lock of yours, rule by rule",
+		Use:   "conform 'COMMAND'|LIBRARY",
+		Short: "Say what is wrong with a lock program, rule by rule",
 		Long: `conform starts a program that speaks the protocol of locks/program/README.md,
 with the servers that it asks for, and looks at one rule after the other: what
 a grant promises, deadlines, waiters that give up, a crash, servers out of
@@ -34,7 +35,8 @@ its standard error is shown.
 Exit codes: 0 nothing was found; 2 something was; 1 the program cannot be
 started, or its servers.`,
 		Example: `  locklab conform 'python3 redis_lock.py --ttl-ms 1000'
-  locklab conform --verbose ./client                 with its standard error`,
+  locklab conform --verbose ./client                 with its standard error
+  locklab conform redis-py                           of locklab list locks`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			said := io.Discard
@@ -49,6 +51,13 @@ started, or its servers.`,
 }
 
 func conform(ctx context.Context, text string, stdout, said io.Writer) (returned error) {
+	if a, is := adapters.Find(text); is {
+		words, err := a.Command()
+		if err != nil {
+			return err
+		}
+		text = program.Command{Args: words}.String()
+	}
 	command, err := program.ParseCommand(text)
 	if err != nil {
 		return err
