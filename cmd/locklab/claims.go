@@ -66,8 +66,8 @@ func ofItsSuite(f result.File) error {
 	}
 	then, now := claimed(f.Run.Claims), claimed(suite.Decide(s.Claims, f))
 	if then != now {
-		return fmt.Errorf("it has decided other claims, or by other rows, than the suite %s has now: want a run of the suite "+
-			"as it is", flags.suite)
+		return fmt.Errorf("it has decided other claims, or by other rows, than the suite %s has now: want a run of the "+
+			"suite as it is", flags.suite)
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 	}
 	stop := func() error { return nil }
 	defer func() { returned = errors.Join(returned, stop()) }()
-	subject := program.Subject{Command: command, Stderr: said, Serve: func(ctx context.Context, hello program.Hello) (program.Access, error) {
+	subject := program.Subject{Command: command, Stderr: said}
+	subject.Serve = func(ctx context.Context, hello program.Hello) (program.Access, error) {
 		lock, err := catalog.OfProgram("program", command, hello)
 		if err != nil || len(lock.Servers) == 0 {
 			return program.Access{}, err
@@ -75,7 +76,7 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 		}
 		stop = servers.Close
 		return program.Access{Servers: servers.Reached, Cut: servers.Cut}, nil
-	}}
+	}
 	rules, broken, died := 0, 0, false
 	err = program.Conform(ctx, subject, func(f program.Finding) {
 		rules++

@@ -28,7 +28,7 @@ type playFlags struct {
 
 // ofPlay are the flags that play shares with run.
 func ofPlay() []string {
-	return []string{"locks", "topology", "rate", "groups", "seats", "patience", "seed", "out", "lang", "token-file", "agents", "wait", "lock-cmd"}
+	return strings.Fields("locks topology rate groups seats patience seed out lang token-file agents wait lock-cmd")
 }
 
 func newPlay() *cobra.Command {
@@ -138,8 +138,8 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	page := servePage(ctx, listener, info, f.ui)
 	defer func() { failed = errors.Join(failed, page.close(dir)) }()
 	session.Show(page.Board)
-	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends",
-		toVisit(listener.Addr()), c.Seed, dir)))
+	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf(
+		"locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
 
 	display := noting{progress.Session(stderr), page.Board}
 	limited, cancel := context.WithTimeout(ctx, f.limit)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,24 +8,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runFlagGroups are the flags of `locklab run` as its help shows them, one line each, with a
-// word for the value.
-func runFlagGroups() []flagGroup {
-	return []flagGroup{
-		{"What is compared", []string{"locks A,B", "scenarios A,B", "topology NAME", "workload NAME", "lock-cmd NAME=COMMAND", "suite NAME"}},
-		{"How long, and how much", []string{"quick", "duration TIME", "warmup TIME", "patience TIME", "rate N", "repeat N", "seed N", "capacity WORD"}},
-		{"What clients do", []string{"groups N", "seats N", "clients N", "hold TIME", "resources N", "fencing on|off"}},
-		{"What comes out", []string{"out DIR", "full", "lang en|ko", "ui ADDR", "junit FILE", "fail-on FIGURE>N", "baseline DIR"}},
-		{"Going on with a run", []string{"resume DIR", "redo VERDICT"}},
-		{"Hosts with agents", []string{"agents URL", "token-file FILE", "wait TIME"}},
-		{"Other tools", []string{"toxiproxy-api ADDR", "toxiproxy-api-anywhere", "external NAME=START,STOP", "otlp ADDR"}},
+// runFlagGroups are the flags of `locklab run` as its help shows them, one line each: under a title their
+// names, some with a word for the value.
+func runFlagGroups() [][2]string {
+	return [][2]string{
+		{"What is compared", "locks=A,B scenarios=A,B topology=NAME workload=NAME lock-cmd=NAME=COMMAND suite=NAME"},
+		{"How long, and how much", "quick duration=TIME warmup=TIME patience=TIME rate=N repeat=N seed=N capacity=WORD"},
+		{"What clients do", "groups=N seats=N clients=N hold=TIME resources=N fencing=on|off"},
+		{"What comes out", "out=DIR full lang=en|ko ui=ADDR junit=FILE fail-on=FIGURE>N baseline=DIR"},
+		{"Going on with a run", "resume=DIR redo=VERDICT"},
+		{"Hosts with agents", "agents=URL token-file=FILE wait=TIME"},
+		{"Other tools", "toxiproxy-api=ADDR toxiproxy-api-anywhere external=NAME=START,STOP otlp=ADDR"},
 	}
-}
-
-// flagGroup is some flags under a title.
-type flagGroup struct {
-	title string
-	flags []string
 }
 
 // usage is what help says below the description of run.
@@ -34,17 +27,21 @@ func usage(command *cobra.Command) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", command.UseLine(), command.Example)
 	for _, group := range runFlagGroups() {
-		fmt.Fprintf(&text, "\n%s:\n", group.title)
-		width := len(slices.MaxFunc(group.flags, func(a, b string) int { return cmp.Compare(len(a), len(b)) }))
-		for _, name := range group.flags {
-			flag := command.Flags().Lookup(strings.Fields(name)[0])
-			fmt.Fprintf(&text, "  --%-*s   %s", width, name, flag.Usage)
-			if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, flag.DefValue) {
-				fmt.Fprintf(&text, " (default %s)", flag.DefValue)
+		width, flags := 0, strings.Fields(group[1])
+		for _, flag := range flags {
+			width = max(width, len(flag))
+		}
+		fmt.Fprintf(&text, "\n%s:\n", group[0])
+		for _, flag := range flags {
+			name, value, _ := strings.Cut(flag, "=")
+			f := command.Flags().Lookup(name)
+			fmt.Fprintf(&text, "  --%-*s   %s", width, strings.TrimSpace(name+" "+value), f.Usage)
+			if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
+				fmt.Fprintf(&text, " (default %s)", f.DefValue)
 			}
 			text.WriteByte('\n')
 		}
 	}
-	_, err := command.OutOrStderr().Write([]byte(text.String()))
+	_, err := fmt.Fprint(command.OutOrStderr(), text.String())
 	return err
 }

@@ -348,7 +348,7 @@ func sweepFigures() []sweepFigure {
 		{"messages", "Messages per acquisition and release, free lock", func(p sim.Point) float64 { return p.Messages }},
 		{"contended", "Messages, where up to ten peers want it", func(p sim.Point) float64 { return p.MessagesContended }},
 		{"acquire p50 ms", "Time to acquire a free lock, median", func(p sim.Point) float64 { return in(p.Acquire.P50) }},
-		{"contended p50 ms", "The same, where up to ten peers want it", func(p sim.Point) float64 { return in(p.Contended.P50) }},
+		{"contended p50 ms", "The same, where up to ten want it", func(p sim.Point) float64 { return in(p.Contended.P50) }},
 		{"handoff mean ms", "From a release to the next holder", func(p sim.Point) float64 { return in(p.Handoff.Mean) }},
 	}
 }
@@ -528,7 +528,7 @@ func (f *simFlags) runFairness(ctx context.Context, l catalog.Lock, plan sim.Pla
 		}
 		fmt.Fprintf(stdout, "\n%s\n%s", n.name, columns(fair, stdout))
 	}
-	fmt.Fprintln(stdout, folded(stdout, "\nwaits in ms. A simulation shows how likely a long wait is, not that there is none "+
+	fmt.Fprintln(stdout, folded(stdout, "\nwaits in ms. A simulation shows how likely a long wait is, not that none is "+
 		"longer: locklab explore proves bounds."))
 	return truncated(ended)
 }

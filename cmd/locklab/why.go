@@ -50,7 +50,9 @@ repeats it takes the worst.`,
 	cmd.Flags().StringVar(&workload, "workload", "", "of a report with several: which")
 	langFlag(cmd.Flags(), &tag, "what is printed")
 	completions(cmd, map[string]cobra.CompletionFunc{"report": files(nothing), "workload": words(catalog.WorkloadNames)})
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(
+		_ *cobra.Command, args []string, _ string,
+	) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return scenario.Names(), cobra.ShellCompDirectiveNoFileComp
 		}

@@ -62,8 +62,11 @@ func (c Cell) verdict(all result.Cell) string {
 		return decided(c.Figure.Crossed(all.Rows...))
 	}
 	if c.Shows[0] == result.Safe || c.Shows[0] == result.Unsafe {
-		unsafe := slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return r.Verdict.Safety.State == result.Failed })
-		if !unsafe && slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return r.Verdict.Safety.State == result.Unknown }) {
+		some := func(state result.State) bool {
+			return slices.ContainsFunc(all.Rows, func(r *result.Row) bool { return r.Verdict.Safety.State == state })
+		}
+		unsafe := some(result.Failed)
+		if !unsafe && some(result.Unknown) {
 			return result.ClaimUndecided
 		}
 		return decided(unsafe == slices.Contains(c.Shows, result.Unsafe))

@@ -158,10 +158,11 @@ func list(n strictyaml.Node, text string) []catalog.Lock {
 
 // named says which locks a part with one of these scenarios names.
 func (s *Suite) named(scenarios []string) func(lock string) bool {
+	among := func(name string) bool { return slices.Contains(scenarios, name) }
 	var all []string
 	for _, p := range s.Parts {
-		if f := p.flag("locks"); f != nil && slices.ContainsFunc(p.scenarios(), func(name string) bool { return slices.Contains(scenarios, name) }) {
-			some, _ := catalog.ParseList("locks", []string{f.Value}) // who reads the part says what is wrong
+		if f := p.flag("locks"); f != nil && slices.ContainsFunc(p.scenarios(), among) {
+			some, _ := catalog.ParseList("locks", []string{f.Value}) // reading the part says what is wrong
 			all = append(all, texts(some)...)
 		}
 	}
