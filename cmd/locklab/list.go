@@ -335,8 +335,11 @@ func listLocks() ([]listed, error) {
 		one := listed{name: e.Name, summary: e.Summary, value: facts}
 		one.more = func() (string, error) { return optionsOf(e), nil }
 		for _, d := range [][2]string{
-			{"source", e.Source}, {"traits", traitsText(e)}, {"variants", strings.Join(variants, ", ")},
-			{"options", strings.Join(keys, ", ")}, {"unavailable", facts.Unavailable},
+			{"source", e.Source},
+			{"traits", traitsText(e)},
+			{"variants", strings.Join(variants, ", ")},
+			{"options", strings.Join(keys, ", ")},
+			{"unavailable", facts.Unavailable},
 		} {
 			if d[1] != "" {
 				one.details = append(one.details, d)

@@ -281,8 +281,9 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			case slices.Equal(f.scenarios, []string{"all"}):
 				f.scenarios = scenario.Names()
 			}
-			return c.UseScenarios(f.scenarios) //nolint:contextcheck // it waits for nobody
+			return nil
 		},
+		func() error { return c.UseScenarios(f.scenarios) }, //nolint:contextcheck // it waits for nobody
 		func() (err error) { c.Inputs, err = f.inputs(c.Programs); return err },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	)
