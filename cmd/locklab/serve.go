@@ -79,7 +79,7 @@ func listPage(tag, dir string) ([]byte, error) {
 		return nil, err
 	}
 	list := page.Section{Title: say.Text("Reports")}
-	list.Table.Columns = table.Heads("="+say.Text("report"), say.Text("started"), say.Text("compared"), say.Text("lab"))
+	list.Table.Columns = table.Heads(say.Titles("=report", "started", "compared", "lab")...)
 	for _, f := range finishedReports(say, dir) {
 		row := table.Row(f.Name, f.started(), f.title, f.lab)
 		row[0].Link = path.Join(f.Name, f.page)

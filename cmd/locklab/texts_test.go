@@ -165,13 +165,18 @@ func (all texts) ofCode(t *testing.T, name string, files []*ast.File) {
 			if who == "sentence" && method.Sel.Name == "Of" {
 				takes = []int{0}
 			}
+			if method.Sel.Name == "Titles" {
+				for i := range call.Args {
+					takes = append(takes, i)
+				}
+			}
 			for _, i := range takes {
 				english, known := text(call.Args[i])
 				if !known {
 					t.Errorf("%s: %s.%s is told what is no constant; a word of a list goes through Term", name, who, method.Sel.Name)
 					continue
 				}
-				all[english] = name
+				all[strings.Trim(english, "=>")] = name
 			}
 			return true
 		})

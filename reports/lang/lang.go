@@ -5,6 +5,7 @@
 //
 //	say.Text("No faults.")
 //	say.Sprintf("%s under %s", lock, scenario)
+//	table.Heads(say.Titles("=lock", "runs>")...)
 //	{{t "No faults."}}, {{tf "%d runs side by side" .N}} in a template
 //
 // ko.yaml has the same in Korean. A test takes all texts from the code and the templates,
@@ -94,6 +95,15 @@ func (l *Lang) Count(n int64, one, many string, args ...any) string {
 		return l.Sprintf(one, args...)
 	}
 	return l.Sprintf(many, append(args, sentence.Group(n))...)
+}
+
+// Titles are titles of columns; the marks of table.Heads, = before and > behind, stay.
+func (l *Lang) Titles(english ...string) (titles []string) {
+	for _, title := range english {
+		text := strings.Trim(title, "=>")
+		titles = append(titles, strings.Replace(title, text, l.Text(text), 1))
+	}
+	return titles
 }
 
 // Term is a word that is no constant of the code, but one of a list that the test knows,

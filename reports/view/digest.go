@@ -66,8 +66,8 @@ func (v *View) matrix(workload string) table.Table {
 
 // repeats counts the violated runs of each cell that was run several times.
 func (v *View) repeats() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), v.say.Text("expected"),
-		v.say.Text("violated")+">", v.say.Text("decided")+">", v.say.Text("runs")+">")}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=scenario", "expected", "violated>", "decided>",
+		"runs>")...)}
 	for _, c := range v.cells {
 		if len(c.Rows) < 2 {
 			continue

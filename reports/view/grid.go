@@ -15,7 +15,7 @@ import (
 func (v *View) across(
 	workload string, head func(i int, scenario string) table.Column, of func(result.Key) table.Cell,
 ) (t table.Table) {
-	t.Columns = table.Heads("=" + v.say.Text("lock"))
+	t.Columns = table.Heads(v.say.Titles("=lock")...)
 	scenarios := v.Scenarios(workload)
 	for i, s := range scenarios {
 		t.Columns = append(t.Columns, head(i, s))

@@ -43,7 +43,7 @@ func (v *View) Cost(workload string) table.Table {
 
 // byLock has a line for each figure that was measured and a column for each lock.
 func (v *View) byLock(title, workload string, scenarios []string, figures []result.Figure) table.Table {
-	t := table.Table{Title: title, Columns: table.Heads("=" + v.say.Text("figure"))}
+	t := table.Table{Title: title, Columns: table.Heads(v.say.Titles("=figure")...)}
 	locks := slices.DeleteFunc(v.Locks(workload), func(lock string) bool {
 		return !slices.ContainsFunc(scenarios,
 			func(s string) bool { return v.cell(result.Key{Lock: lock, Scenario: s, Workload: workload}) != nil })
@@ -91,7 +91,7 @@ func (v *View) Latencies(title, workload, of string) table.Table {
 
 // compared has a line for each cell, and a column for each figure of comparisons that is not 0 throughout.
 func (v *View) compared() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("workload"))}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=scenario", "=workload")...)}
 	keys := len(t.Columns)
 	if len(v.Grids) == 1 {
 		keys--
@@ -120,9 +120,8 @@ func (v *View) compared() table.Table {
 
 // Faults are those of the ledger. Faults of one kind, target and note are one line.
 func (v *View) Faults() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("scenario"), v.say.Text("fault"), v.say.Text("target"),
-		v.say.Text("hit"), v.say.Text("runs")+">", v.say.Text("proven")+">", v.say.Text("began")+">",
-		v.say.Text("healed")+">", v.say.Text("note"))}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=scenario", "fault", "target", "hit", "runs>", "proven>", "began>",
+		"healed>", "note")...)}
 	type line struct {
 		scenario, kind, target, note string
 		hit                          string // of the first
@@ -175,9 +174,8 @@ func (v *View) Faults() table.Table {
 
 // Machines has the highest load of each machine in any run.
 func (v *View) Machines() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("machine"), v.say.Text("CPUs")+">", v.say.Text("busy")+">",
-		v.say.Text("others")+">",
-		v.say.Text("slowdown")+">", v.say.Text("timers late")+">", "fsync>")}
+	t := table.Table{Columns: table.Heads(
+		append(v.say.Titles("=machine", "CPUs>", "busy>", "others>", "slowdown>", "timers late>"), "fsync>")...)}
 	worst := map[string]result.Machine{}
 	for i := range v.f.Rows {
 		for _, m := range v.f.Rows[i].Hosts {
@@ -203,9 +201,8 @@ func (v *View) Machines() table.Table {
 // Nodes has the highest use of CPU time and network by all nodes of a role together, and the memory of the
 // largest.
 func (v *View) Nodes() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("role"), v.say.Text("nodes")+">",
-		v.say.Text("CPUs")+">",
-		v.say.Text("MiB each")+">", v.say.Text("kB/s in")+">", v.say.Text("kB/s out")+">")}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=role", "nodes>", "CPUs>", "MiB each>",
+		"kB/s in>", "kB/s out>")...)}
 	type key struct{ lock, role string }
 	type used struct{ nodes, cpus, mib, in, out float64 }
 	most := map[key]used{}
@@ -235,10 +232,8 @@ func (v *View) Nodes() table.Table {
 
 // Peers has the acquisitions and waits of each master in each run.
 func (v *View) Peers() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("lock"), "="+v.say.Text("scenario"), "="+v.say.Text("master"),
-		v.say.Text("zone"), v.say.Text("acquired")+">", v.say.Text("gave up")+">",
-		v.say.Text("wait p50")+">", v.say.Text("wait p99")+">", v.say.Text("longest")+">", v.say.Text("passed by")+">",
-		v.say.Text("in a row")+">")}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=scenario", "=master", "zone", "acquired>", "gave up>",
+		"wait p50>", "wait p99>", "longest>", "passed by>", "in a row>")...)}
 	count := func(n int64) string { return table.Count(float64(n)) }
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
@@ -253,8 +248,7 @@ func (v *View) Peers() table.Table {
 
 // Claims are those of a suite, with their verdicts.
 func (v *View) Claims() table.Table {
-	t := table.Table{Columns: table.Heads(v.say.Text("verdict"), v.say.Text("claim"), v.say.Text("source"),
-		v.say.Text("evidence"))}
+	t := table.Table{Columns: table.Heads(v.say.Titles("verdict", "claim", "source", "evidence")...)}
 	marks := map[string]table.Mark{
 		result.ClaimShown: table.OK, result.ClaimRefuted: table.Violation,
 		result.ClaimPartly: table.Unknown, result.ClaimUndecided: table.Unknown,
@@ -277,7 +271,7 @@ func (v *View) Claims() table.Table {
 
 // Facts are the place, the time, the settings and the versions of the run.
 func (v *View) Facts() table.Table {
-	t := table.Table{Columns: table.Heads("="+v.say.Text("fact"), v.say.Text("value"))}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=fact", "value")...)}
 	add := func(name, value string) {
 		if value != "" {
 			t.Rows = append(t.Rows, table.Row(name, value))
