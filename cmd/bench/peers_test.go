@@ -95,7 +95,9 @@ func (m member) serve(ctx context.Context, handler mesh.Handler) (multiphase.Loc
 		return nil, nil, err
 	}
 	id := fmt.Sprint(m.Rank)
-	l, err1 := multiphase.New(multiphase.Config{ID: id, Rank: m.Rank, Cluster: "bench", Peers: peers(m.Lock), Listener: lock, Options: options})
+	l, err1 := multiphase.New(multiphase.Config{Options: options, Config: mesh.Config{
+		Self: mesh.Peer{ID: id, Rank: m.Rank}, Cluster: "bench", Peers: peers(m.Lock), Listener: lock,
+	}})
 	floor, err2 := mesh.New(mesh.Config{
 		Self: mesh.Peer{ID: id, Rank: m.Rank}, Cluster: "bench", Protocol: "bare", Peers: peers(m.Bare), Listener: bare, Handler: handler,
 	})

@@ -1,7 +1,6 @@
 package lamport
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"locklab/locks/peerlock/peercore"
@@ -62,26 +61,23 @@ func (s *State) Bootstrapped() bool { return s.boot }
 // Idle says that nothing but the clock would be lost by forgetting the state.
 func (s *State) Idle() bool { return s.phase == None && len(s.queue) == 0 }
 
-// AppendEncode appends a canonical encoding: two states of one peer with the same
-// encoding behave alike.
-func (s *State) AppendEncode(b []byte) []byte {
-	flags := byte(s.phase)
-	if s.boot {
-		flags |= 0x80
+// Code goes through the state: two states of one peer of which the same is written behave alike.
+func (s *State) Code(c *peercore.Coder) {
+	if c.Reads {
+		*s = State{cfg: s.cfg, queue: s.queue[:0]}
 	}
-	b = append(b, flags)
-	b = binary.AppendUvarint(b, s.clock)
+	c.Byte((*byte)(&s.phase))
+	c.Bools(&s.boot)
+	c.Number(&s.clock)
 	if s.phase != None {
-		b = binary.AppendUvarint(b, s.at)
-		b = s.heard.Append(b)
+		c.Number(&s.at)
+		c.Set(&s.heard)
 	}
-	b = s.connected.Append(b)
-	b = append(b, byte(len(s.queue)))
-	for _, r := range s.queue {
-		b = binary.AppendUvarint(b, r.at)
-		b = append(b, byte(r.from))
-	}
-	return b
+	c.Set(&s.connected)
+	peercore.List(c, &s.queue, func(r *request) {
+		c.Number(&r.at)
+		c.Rank(&r.from)
+	})
 }
 
 // Renumber replaces every timestamp by what f makes of it. Those of all peers are
@@ -94,22 +90,6 @@ func (s *State) Renumber(f func(owner int, at uint64) uint64) {
 	for i := range s.queue {
 		s.queue[i].at = f(0, s.queue[i].at)
 	}
-}
-
-// Load makes s the state that AppendEncode wrote at the front of b and returns the
-// rest of b. It keeps the configuration.
-func (s *State) Load(b []byte) []byte {
-	c := peercore.Cursor(b)
-	flags := c.Byte()
-	*s = State{cfg: s.cfg, phase: Phase(flags &^ 0x80), boot: flags&0x80 != 0, clock: c.Uvarint(), queue: s.queue[:0]}
-	if s.phase != None {
-		s.at, s.heard = c.Uvarint(), c.Set()
-	}
-	s.connected = c.Set()
-	for range c.Byte() {
-		s.queue = append(s.queue, request{at: c.Uvarint(), from: int(c.Byte())})
-	}
-	return c
 }
 
 // enqueue notes the request of a peer, in place of what it asked before.

@@ -26,7 +26,7 @@ func onDisk(tb testing.TB, n int, ttl time.Duration) []multiphase.Config {
 	cfgs := peertest.Configs(tb, n, options)
 	dir := tb.TempDir()
 	for i := range cfgs {
-		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].ID), true
+		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].Self.ID), true
 	}
 	return cfgs
 }
@@ -79,7 +79,7 @@ func TestVoteOutlivesProcess(t *testing.T) {
 	for i := range 2 {
 		_ = all[i].Close()
 		all[i] = peertest.Start(t, peertest.Again(t, cfgs[i]), multiphase.New)
-		peertest.AwaitLink(t, all[i], cfgs[1-i].ID, true)
+		peertest.AwaitLink(t, all[i], cfgs[1-i].Self.ID, true)
 		locktest.Release(t, locktest.Acquire(t, all[i], "y")) // they can do without the third
 		if err := locktest.Refused(t, all[i], "x", 100*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
 			t.Errorf("after a restart: want ErrNotAcquired, got %v", err)

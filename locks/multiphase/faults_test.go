@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -40,10 +39,10 @@ func TestAcquireBeforeTheMeshHasFormed(t *testing.T) {
 	cfgs := peertest.Configs(t, 3, multiphase.DefaultOptions())
 	peers := []multiphase.Locker{peertest.Start(t, cfgs[0], multiphase.New), peertest.Start(t, cfgs[1], multiphase.New)}
 	for i, p := range peers {
-		peertest.AwaitLink(t, p, cfgs[1-i].ID, true)
+		peertest.AwaitLink(t, p, cfgs[1-i].Self.ID, true)
 		err := locktest.Refused(t, p, "x", 100*time.Millisecond)
-		if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), cfgs[2].ID) {
-			t.Errorf("peer %d: want ErrNotAcquired and ErrUnavailable that name %s, got %v", i, cfgs[2].ID, err)
+		if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), cfgs[2].Self.ID) {
+			t.Errorf("peer %d: want ErrNotAcquired and ErrUnavailable that name %s, got %v", i, cfgs[2].Self.ID, err)
 		}
 	}
 	peers = append(peers, peertest.Start(t, cfgs[2], multiphase.New))
@@ -88,11 +87,7 @@ func TestPartitionSplitsAndHeals(t *testing.T) {
 func TestChaos(t *testing.T) {
 	all, links := cuttable(t, 3)
 	ctx, stop := context.WithCancel(locktest.Within(t))
-	work := peertest.Work{
-		Callers: 4, Rounds: math.MaxInt, Names: 5,
-		Patience: func(rand *rand.Rand) time.Duration { return time.Duration(rand.IntN(20)+1) * time.Millisecond },
-		Refused:  func(error) {},
-	}
+	work := peertest.Work{Callers: 4, Rounds: math.MaxInt, Names: 5, Patience: 20 * time.Millisecond}
 	var working sync.WaitGroup
 	working.Go(func() { peertest.Contend(ctx, t, all, &work) })
 	for round := range 3 {

@@ -54,8 +54,8 @@ func founders() func(multiphase.Config) (multiphase.Locker, error) {
 	return func(cfg multiphase.Config) (multiphase.Locker, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		cfg.Founding = !before[cfg.ID]
-		before[cfg.ID] = true
+		cfg.Founding = !before[cfg.Self.ID]
+		before[cfg.Self.ID] = true
 		return multiphase.New(cfg)
 	}
 }

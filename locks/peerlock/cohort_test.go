@@ -42,7 +42,7 @@ func TestCohort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				times := 0
-				l, err := peerlock.New(peerlock.Config[struct{}]{ID: "p0", Cluster: "c"},
+				l, err := peerlock.New(peerlock.Config[struct{}]{},
 					peerlock.Protocol[eager, int]{
 						Algorithm: peercore.Algorithm[eager, int]{
 							New: func(int, peercore.Set, bool) eager { return eager{&times} },

@@ -2,29 +2,19 @@ package peerlock
 
 import (
 	"fmt"
-	"log/slog"
-	"net"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"locklab/internal/seed"
-	"locklab/locks/clock"
 	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
 // Config is what a [Locker] is made of. O is the options of the algorithm.
 type Config[O any] struct {
-	ID   string // unique in the cluster
-	Rank int    // unique in the cluster, 0 to mesh.MaxRank; breaks ties
-	// Cluster is a name that all peers share; peers of another cluster are refused.
-	Cluster string
-	Peers   []mesh.Peer // all others; Addr is needed for those with a greater Rank
-	// Listener accepts connections of peers with a lower Rank. The Locker owns it.
-	Listener net.Listener
-	Options  O // all peers of a cluster must have the same
+	mesh.Config // but for Protocol and Handler; Cluster, Peers and Options must be the same at all peers
+	Options     O
 
 	// Founding says that this peer has never run before: it is part of a new cluster and
 	// has no memory that it could have lost, so an algorithm with leases takes part at
@@ -38,29 +28,17 @@ type Config[O any] struct {
 	StateFile string
 
 	sync func(*os.File) error // of the state file, in tests; nil: its method
-
-	Clock clock.Clock // nil: the system's
-	Seed  seed.Seed
-	Log   *slog.Logger // nil discards
 }
 
 // owner says whose the state file is. Votes were given under these options and to these
 // peers: no other peer can make use of them.
-func (c Config[O]) owner(spec string) string {
+func (c Config[O]) owner() string {
 	var owner strings.Builder
-	fmt.Fprintf(&owner, "%q, rank %d, in cluster %q of %s with", c.ID, c.Rank, c.Cluster, spec)
+	fmt.Fprintf(&owner, "%q, rank %d, in cluster %q of %s with", c.Self.ID, c.Self.Rank, c.Cluster, c.Protocol)
 	for _, p := range slices.SortedFunc(slices.Values(c.Peers), func(a, b mesh.Peer) int { return a.Rank - b.Rank }) {
 		fmt.Fprintf(&owner, " %d %q", p.Rank, p.ID)
 	}
 	return owner.String()
-}
-
-func (c Config[O]) mesh(protocol string, handler mesh.Handler) mesh.Config {
-	return mesh.Config{
-		Self: mesh.Peer{ID: c.ID, Rank: c.Rank}, Peers: c.Peers,
-		Cluster: c.Cluster, Protocol: protocol, Listener: c.Listener, Handler: handler,
-		Clock: c.Clock, Seed: c.Seed.Child("mesh"), Log: c.Log,
-	}
 }
 
 // Protocol is what the shell needs to know of an algorithm.

@@ -34,12 +34,6 @@ var (
 	errTwice    = errors.New("end the other process of this peer first: a peer is one process")
 )
 
-// appendName begins a record: a name, and what its state has stored. The empty name comes
-// with a number; states of names that are not recorded start above it.
-func appendName(b []byte, name string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(name))), name...)
-}
-
 // openState reads what this peer has stored before, if the algorithm stores anything. It
 // says whether the peer must recover what it has lost.
 func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (amnesic bool, err error) {
@@ -56,16 +50,7 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (amnesic 
 	} else if err != nil {
 		return false, fmt.Errorf("peerlock: %w", err)
 	}
-	last := map[string][]byte{}
-	err = journal.Read(cfg.Path, cfg.Owner, func(record []byte) error {
-		size, n := binary.Uvarint(record)
-		if n <= 0 || size > uint64(len(record)-n) {
-			return fmt.Errorf("a name is longer than its record: %w", journal.ErrCorrupt)
-		}
-		end := n + int(size) //nolint:gosec // it fits into the record
-		last[string(record[n:end])] = record[end:]
-		return nil
-	})
+	last, err := journal.Read(cfg.Path, cfg.Owner)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && founding:
 		return false, l.createState(nil)
@@ -93,13 +78,12 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (amnesic 
 	return false, nil
 }
 
-// createState makes the file anew, with the latest of each name.
+// createState makes the file anew, with the latest of each name. Names that it does not have start
+// above the number of the empty name.
 func (l *Locker[S, M, P]) createState(last map[string][]byte) (err error) {
-	records := [][]byte{binary.AppendUvarint(appendName(nil, ""), l.round)}
-	for name, b := range last {
-		records = append(records, append(appendName(nil, name), b...))
-	}
-	if l.journal, err = journal.Create(l.state, records); err != nil {
+	all := map[string][]byte{"": binary.AppendUvarint(nil, l.round)}
+	maps.Copy(all, last)
+	if l.journal, err = journal.Create(l.state, all); err != nil {
 		return fmt.Errorf("peerlock: %w", err)
 	}
 	return nil
@@ -120,7 +104,7 @@ func (l *Locker[S, M, P]) load(name string, b []byte) error {
 
 // store keeps what r has to keep. What is said of r from now on waits for it.
 func (l *Locker[S, M, P]) store(r *resource[S, M, P]) {
-	r.stored = l.journal.Append(any(P(&r.state)).(peercore.Durable).AppendStored(appendName(nil, r.name)))
+	r.stored = l.journal.Append(r.name, any(P(&r.state)).(peercore.Durable).AppendStored(nil))
 }
 
 // say sends a message about r, as soon as it may be known.

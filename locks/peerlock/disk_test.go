@@ -58,7 +58,7 @@ func onSlowDisks(t *testing.T, n int) (cfgs []multiphase.Config, disks []*slowDi
 	dir := t.TempDir()
 	for i := range cfgs {
 		disks = append(disks, newSlowDisk())
-		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].ID), true
+		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].Self.ID), true
 		peerlock.SetSync(&cfgs[i], disks[i].sync)
 	}
 	return cfgs, disks

@@ -21,7 +21,7 @@ import (
 func TestNewThatFailsLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := locktest.Options(t, multiphase.ParseOptions, "multiphase:quorum")
-		if _, err := multiphase.New(multiphase.Config{ID: "p0", Options: options}); !errors.Is(err, locks.ErrInvalid) {
+		if _, err := multiphase.New(multiphase.Config{Options: options}); !errors.Is(err, locks.ErrInvalid) {
 			t.Fatalf("without a StateFile, want ErrInvalid, got %v", err)
 		}
 		time.Sleep(10 * options.Quorum.TTL)

@@ -1,6 +1,7 @@
 package peerlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -57,20 +58,15 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 // algorithm for its peers whether or not it is ever asked for a lock itself. Use
 // [Locker.Ready] to wait for the others. It owns cfg.Listener, also when it fails.
 func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	l := &Locker[S, M, P]{
-		protocol: protocol, clock: cfg.Clock, log: cfg.Log, resources: map[string]*resource[S, M, P]{},
-		lost: make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}),
-		rand: cfg.Seed.Child(cfg.ID).Rand(), // peers without a seed must not pause in step
+		protocol: protocol, clock: cmp.Or(cfg.Clock, clock.System()), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
+		resources: map[string]*resource[S, M, P]{},
+		lost:      make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}),
+		rand: cfg.Seed.Child(cfg.Self.ID).Rand(), // peers without a seed must not pause in step
 	}
-	err := l.begin(cfg.mesh(protocol.Spec, (*network[S, M, P])(l)), cfg.Founding,
-		journal.Config{Path: cfg.StateFile, Owner: cfg.owner(protocol.Spec), Sync: cfg.sync})
-	if err != nil {
+	cfg.Protocol, cfg.Handler = protocol.Spec, (*network[S, M, P])(l)
+	state := journal.Config{Path: cfg.StateFile, Owner: cfg.owner(), Sync: cfg.sync}
+	if err := l.begin(cfg.Config, cfg.Founding, state); err != nil {
 		_ = l.Close() // ends what has begun
 		return nil, err
 	}

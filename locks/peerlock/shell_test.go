@@ -56,7 +56,7 @@ func (s *sleeper) Bootstrapped() bool             { return true }
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mean = time.Second
-		l, err := peerlock.New(peerlock.Config[struct{}]{ID: "p0", Cluster: "c"}, peerlock.Protocol[sleeper, int]{
+		l, err := peerlock.New(peerlock.Config[struct{}]{}, peerlock.Protocol[sleeper, int]{
 			Algorithm: peercore.Algorithm[sleeper, int]{New: func(int, peercore.Set, bool) sleeper { return sleeper{} }},
 			Pause:     mean,
 		})

@@ -1,10 +1,6 @@
 package twophase
 
-import (
-	"encoding/binary"
-
-	"locklab/locks/peerlock/peercore"
-)
+import "locklab/locks/peerlock/peercore"
 
 // State is what one peer knows of one resource. A State is used by one goroutine at
 // a time. It shares no memory: an assignment copies it.
@@ -65,45 +61,24 @@ func (s *State) Bootstrapped() bool { return s.boot }
 // forgetting the state.
 func (s *State) Idle() bool { return s.phase == None && !s.reserved.taken }
 
-// AppendEncode appends a canonical encoding: two states of one peer with the same
-// encoding behave alike, but for the length of their pauses.
-func (s *State) AppendEncode(b []byte) []byte {
-	flags := byte(s.phase)
-	for i, set := range [...]bool{s.rivals, s.polite, s.boot, s.pausing, s.reserved.taken} {
-		if set {
-			flags |= 0x04 << i // the phase has two bits
-		}
+// Code goes through the state: two states of one peer of which the same is written behave alike, but
+// for the length of their pauses.
+func (s *State) Code(c *peercore.Coder) {
+	if c.Reads {
+		*s = State{cfg: s.cfg}
 	}
-	b = append(b, flags)
-	b = binary.AppendUvarint(b, s.round)
-	b = s.connected.Append(b)
+	c.Byte((*byte)(&s.phase))
+	c.Bools(&s.rivals, &s.polite, &s.boot, &s.pausing, &s.reserved.taken)
+	c.Number(&s.round)
+	c.Set(&s.connected)
 	if s.phase == Preparing {
-		b = s.yes.Append(b)
-		b = s.no.Append(b)
+		c.Set(&s.yes)
+		c.Set(&s.no)
 	}
 	if s.reserved.taken {
-		b = append(b, byte(s.reserved.by))
-		b = binary.AppendUvarint(b, s.reserved.round)
+		c.Rank(&s.reserved.by)
+		c.Number(&s.reserved.round)
 	}
-	return b
-}
-
-// Load makes s the state that AppendEncode wrote at the front of b and returns the
-// rest of b. It keeps the configuration.
-func (s *State) Load(b []byte) []byte {
-	c := peercore.Cursor(b)
-	flags := c.Byte()
-	*s = State{cfg: s.cfg, phase: Phase(flags & 0x03), round: c.Uvarint(), connected: c.Set()}
-	for i, flag := range [...]*bool{&s.rivals, &s.polite, &s.boot, &s.pausing, &s.reserved.taken} {
-		*flag = flags&(0x04<<i) != 0
-	}
-	if s.phase == Preparing {
-		s.yes, s.no = c.Set(), c.Set()
-	}
-	if s.reserved.taken {
-		s.reserved.by, s.reserved.round = int(c.Byte()), c.Uvarint()
-	}
-	return c
 }
 
 // Renumber replaces every round by what f makes of it, given whose round it is: its

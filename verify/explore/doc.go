@@ -10,7 +10,7 @@
 // # States
 //
 // A state is what each peer knows, what is on the way from each peer to each other one, and what is left
-// of the bounds, see [world]. Encoded, equal states are equal bytes: the cores' AppendEncode sees to that.
+// of the bounds, see [world]. Encoded, equal states are equal bytes: the cores' Code sees to that.
 // Of a state that was looked at, 128 bits of hash are kept, the move that led there, and where its
 // own moves lead: about 200 bytes. That two of 80 million states have the same hash, so that one is not
 // looked at, has a probability of 10^-23.

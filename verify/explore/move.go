@@ -206,7 +206,7 @@ func (w *world[S, M, P]) apply(m Move) {
 	case Forget:
 		spend(&w.left[forgets])
 		p, like := &w.peers[i], w.all.Start(i, false)
-		P(&like.State).Load(P(&p.State).AppendEncode(nil)) // for the two may share no memory
+		peercore.Decode(peercore.Encode(nil, P(&p.State).Code), P(&like.State).Code) // for the two may share no memory
 		w.all.Forget(&p.Peer, &like.State)
 	}
 	w.renumber()

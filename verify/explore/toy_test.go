@@ -37,17 +37,7 @@ func (s *toy) Step(ev peercore.Event[ping], out []peercore.Effect[ping]) []peerc
 	return out
 }
 
-func (s *toy) AppendEncode(b []byte) []byte {
-	if s.waits {
-		return append(b, 1)
-	}
-	return append(b, 0)
-}
-
-func (s *toy) Load(b []byte) []byte {
-	s.waits = b[0] != 0
-	return b[1:]
-}
+func (s *toy) Code(c *peercore.Coder) { c.Bools(&s.waits) }
 
 func toys(pings bool) peercore.Algorithm[toy, ping] {
 	return peercore.Algorithm[toy, ping]{

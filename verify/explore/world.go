@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -31,6 +30,7 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	observe  func(peer int, e peercore.Effect[M])
 	toldHold bool // in this step
 	effects  []peercore.Effect[M]
+	coder    peercore.Coder
 }
 
 // peer is one peer, what is left of its requests, and how often it was passed while it waits.
@@ -115,64 +115,57 @@ func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc 
 
 func (w *world[S, M, P]) wire(from, to int) *wire[M] { return &w.wires[from*w.n+to] }
 
-// encode appends the state. Equal bytes mean equal states.
+// code goes through the state. Equal bytes mean equal states.
+func (w *world[S, M, P]) code(c *peercore.Coder) {
+	for i := range w.peers {
+		p := &w.peers[i]
+		c.Byte(&p.requests)
+		c.Byte(&p.passed)
+		c.Byte((*byte)(&p.Client))
+		c.Bools(&p.Forgotten)
+		P(&p.State).Code(c)
+		if w.all.Controls {
+			P(&p.Control).Code(c)
+		}
+	}
+	code := func(it *item[M]) {
+		switch c.Byte(&it.kind); {
+		case it.news():
+		case c.Reads:
+			m, rest, err := w.all.Alg.Decode(c.Bytes[c.At:])
+			if err != nil {
+				panic(fmt.Sprintf("explore: %s: what Append wrote, Decode does not read: %v", w.all.Alg.Spec, err))
+			}
+			it.msg, c.At = m, len(c.Bytes)-len(rest)
+		default:
+			c.Bytes = w.all.Alg.Append(c.Bytes, it.msg)
+		}
+	}
+	for i := range w.wires {
+		if i/w.n != i%w.n {
+			c.Bools(&w.wires[i].live)
+			peercore.List(c, &w.wires[i].items, code)
+		}
+	}
+	for i := range w.left {
+		c.Byte(&w.left[i])
+	}
+	for i := range w.pending {
+		c.Byte(&w.pending[i])
+	}
+	c.Bools(&w.tokenBack)
+	c.Number(&w.token)
+}
+
 func (w *world[S, M, P]) encode(b []byte) []byte {
-	for i := range w.peers {
-		p := &w.peers[i]
-		b = P(&p.State).AppendEncode(append(b, p.requests, p.passed, byte(p.Client), bit(p.Forgotten)))
-		if w.all.Controls {
-			b = P(&p.Control).AppendEncode(b)
-		}
-	}
-	for i := range w.wires {
-		wire := &w.wires[i]
-		b = append(b, bit(wire.live), byte(len(wire.items)))
-		for k := range wire.items {
-			it := &wire.items[k]
-			if b = append(b, it.kind); !it.news() {
-				b = w.all.Alg.Append(b, it.msg)
-			}
-		}
-	}
-	b = append(append(b, w.left[:]...), w.pending...)
-	return binary.AppendUvarint(append(b, bit(w.tokenBack)), w.token)
+	w.coder = peercore.Coder{Bytes: b}
+	w.code(&w.coder)
+	return w.coder.Bytes
 }
 
-func bit(set bool) byte {
-	if set {
-		return 1
-	}
-	return 0
-}
-
-// decode makes it the state that encode wrote. It shares no memory with b.
 func (w *world[S, M, P]) decode(b []byte) {
-	c := peercore.Cursor(b)
-	for i := range w.peers {
-		p := &w.peers[i]
-		p.requests, p.passed, p.Client, p.Forgotten = c.Byte(), c.Byte(), peercore.Client(c.Byte()), c.Byte() != 0
-		c = P(&p.State).Load(c)
-		if w.all.Controls {
-			c = P(&p.Control).Load(c)
-		}
-	}
-	for i := range w.wires {
-		wire := &w.wires[i]
-		wire.live, wire.items = c.Byte() != 0, wire.items[:0]
-		for range c.Byte() {
-			it := item[M]{kind: c.Byte()}
-			if !it.news() {
-				var err error
-				if it.msg, c, err = w.all.Alg.Decode(c); err != nil {
-					panic(fmt.Sprintf("explore: %s: what Append wrote, Decode does not read: %v", w.all.Alg.Spec, err))
-				}
-			}
-			wire.items = append(wire.items, it)
-		}
-	}
-	c = c[copy(w.left[:], c):]
-	c = c[copy(w.pending, c):]
-	w.tokenBack, w.token = c.Byte() != 0, c.Uvarint()
+	w.coder = peercore.Coder{Bytes: b, Reads: true}
+	w.code(&w.coder)
 }
 
 // violation says what is wrong with the state; "" if nothing.
@@ -210,7 +203,9 @@ func (w *world[S, M, P]) mustGetOn() byte {
 // which is the peers of which says is true, one bit for each.
 func (w *world[S, M, P]) which(says func(p *peers.Peer[S]) bool) (bits byte) {
 	for i := range w.peers {
-		bits |= bit(says(&w.peers[i].Peer)) << i
+		if says(&w.peers[i].Peer) {
+			bits |= 1 << i
+		}
 	}
 	return bits
 }

@@ -1,17 +1,19 @@
+// Package peers is the peers of one resource where they run without a network: in
+// explorations, simulations and tests. It has them take events as the shell in peerlock
+// does, and keeps what their clients believe, by which all is judged.
+//
+//	request, leave, message, connection, timer ──► Step ──► core
+//	                                                │
+//	          client: what it did, and was told ◄───┤
+//	          Does: carries out what is asked for ◄─┘
+//
+// What lies between the peers belongs to whoever runs them: see ARCHITECTURE.md.
 package peers
 
 import "locklab/locks/peerlock/peercore"
 
-// Core is a pure core with its own word on whether it waits or holds, to be compared with
-// what its client was told.
-type Core[S, M any] interface {
-	peercore.Machine[S, M]
-	Waits() bool
-	Holds() bool
-}
-
 // Peers has its peers take events.
-type Peers[S, M any, P Core[S, M]] struct {
+type Peers[S, M any, P peercore.Core[S, M]] struct {
 	Alg peercore.Algorithm[S, M]
 	N   int
 	// Controls says that every peer has a control state beside its state of the resource,
@@ -31,7 +33,7 @@ type Peer[S any] struct {
 	Client  peercore.Client
 	// Forgotten says that of the resource nothing is kept but the number that a new state
 	// starts above. Nothing happens to it, but for connections and the end of a recovery,
-	// until somebody wants it or asks for it.
+	// until it is wanted or asked for.
 	Forgotten bool
 }
 
@@ -81,3 +83,19 @@ func (ps *Peers[S, M, P]) Step(i int, p *Peer[S], ev peercore.Event[M]) {
 		ps.Does(i, e, was)
 	}
 }
+
+// Holds says that the client of p believes that it holds. No two may do so at once.
+func (p *Peer[S]) Holds() bool { return p.Client == peercore.ClientHolds }
+
+// Waits says that the client of p believes that it waits.
+func (p *Peer[S]) Waits() bool { return p.Client == peercore.ClientWaits }
+
+// Told says that the client of p believes what the core does.
+func (ps *Peers[S, M, P]) Told(p *Peer[S]) bool {
+	core := P(&p.State)
+	return p.Client.Knows(core.Waits(), core.Holds())
+}
+
+// Stale says that a token, if it is one, is not above the highest that was given before: a
+// resource that checks tokens refuses it, or takes an old one for good.
+func Stale(token, highest uint64) bool { return token != 0 && token <= highest }

@@ -31,9 +31,9 @@ func Configs[O any](tb testing.TB, n int, options O) []peerlock.Config[O] {
 	}
 	var all []peerlock.Config[O]
 	for i := range n {
-		cfg := peerlock.Config[O]{
-			ID: fmt.Sprintf("p%d", i), Rank: i, Cluster: tb.Name(), Listener: listeners[i], Options: options,
-		}
+		cfg := peerlock.Config[O]{Options: options, Config: mesh.Config{
+			Self: mesh.Peer{ID: fmt.Sprintf("p%d", i), Rank: i}, Cluster: tb.Name(), Listener: listeners[i],
+		}}
 		for j := range n {
 			if j != i {
 				cfg.Peers = append(cfg.Peers, mesh.Peer{ID: fmt.Sprintf("p%d", j), Rank: j, Addr: listeners[j].Addr().String()})
@@ -95,9 +95,9 @@ func Cuttable[O any](tb testing.TB, cfgs []peerlock.Config[O]) map[[2]int]*lockt
 	links := map[[2]int]*locktest.Link{}
 	for _, cfg := range cfgs {
 		for i, p := range cfg.Peers {
-			if p.Rank > cfg.Rank {
+			if p.Rank > cfg.Self.Rank {
 				link := locktest.NewLink(tb, p.Addr)
-				links[[2]int{cfg.Rank, p.Rank}] = link
+				links[[2]int{cfg.Self.Rank, p.Rank}] = link
 				cfg.Peers[i].Addr = link.Addr()
 			}
 		}
@@ -117,7 +117,9 @@ func Lockers[L Peer](all []L) []locks.Locker {
 // Supervised starts peers as StartAll does. When one of them is closed, another
 // process of the same peer takes its place, as a supervisor would see to it: for locks
 // that need every peer.
-func Supervised[O any, L Peer](tb testing.TB, cfgs []peerlock.Config[O], start func(peerlock.Config[O]) (L, error)) []locks.Locker {
+func Supervised[O any, L Peer](
+	tb testing.TB, cfgs []peerlock.Config[O], start func(peerlock.Config[O]) (L, error),
+) []locks.Locker {
 	tb.Helper()
 	addrs := make([]string, len(cfgs))
 	for i, cfg := range cfgs {
@@ -147,3 +149,20 @@ type supervised struct {
 }
 
 func (s *supervised) Close() error { return errors.Join(s.Locker.Close(), s.restart()) }
+
+// AwaitLink waits until l is connected to the peer with the id, or is not.
+func AwaitLink(tb testing.TB, l Peer, id string, up bool) {
+	tb.Helper()
+	what := "connected to " + id
+	if !up {
+		what = "not " + what
+	}
+	locktest.Eventually(tb, what, func() bool {
+		for _, p := range l.Peers() {
+			if p.Peer.ID == id {
+				return p.Up == up
+			}
+		}
+		return false
+	})
+}

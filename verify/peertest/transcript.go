@@ -98,13 +98,13 @@ func (s *script[S, M, P]) obey(fields []string) {
 		for moved := true; moved; {
 			moved = false
 			for i := range s.peers * s.peers {
-				for s.take(arrives(i/s.peers, i%s.peers)) {
+				for s.take(fmt.Sprintf("%d <- %d:", i%s.peers, i/s.peers)) {
 					moved = true
 				}
 			}
 		}
 	default:
-		if !s.take(s.fits(fields)) {
+		if !s.take(prefixes(fields)...) {
 			s.t.Fatalf("%v is not possible after:\n%s", fields, s.out.String())
 		}
 	}
@@ -115,11 +115,13 @@ func (s *script[S, M, P]) obey(fields []string) {
 
 func (s *script[S, M, P]) begin(fields []string) {
 	alg, sc, err := s.Begin(fields[1:])
+	if err == nil {
+		s.peers, err = strconv.Atoi(fields[0])
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	const often = 100
-	s.peers = s.number(fields[0])
 	sc.Peers, sc.Requests = s.peers, []int{explore.Any}
 	sc.GiveUps, sc.Mends, sc.Expiries, sc.Renewals = explore.Any, explore.Any, explore.Any, explore.Any
 	sc.Cuts, sc.Crashes, sc.Untimed = often, often, true
@@ -132,52 +134,39 @@ func (s *script[S, M, P]) begin(fields []string) {
 	})
 }
 
-func arrives(from, to int) func(m explore.Move) bool {
-	return func(m explore.Move) bool {
-		return m.Kind == explore.Deliver && int(m.From) == from && int(m.Peer) == to
+// prefixes are how the texts of the moves begin that a command means, see [explore.Walk].
+func prefixes(fields []string) []string {
+	if len(fields) > 2 { // it concerns two peers
+		low, high := min(fields[1], fields[2]), max(fields[1], fields[2])
+		return map[string][]string{
+			"deliver": {fields[2] + " <- " + fields[1] + ":"},
+			"cut":     {low + "-" + high + ": link"}, "mend": {low + "-" + high + ": new"},
+		}[fields[0]]
 	}
+	texts := map[string][]string{
+		"request": {"requests"}, "leave": {"releases", "gives up"}, "crash": {"crashes"}, "wake": {"ends its pause"},
+	}[fields[1]]
+	if texts == nil {
+		texts = []string{fields[1] + " over"} // a timer
+	}
+	for i := range texts {
+		texts[i] = fields[0] + ": " + texts[i]
+	}
+	return texts
 }
 
-// fits says which moves a command means.
-func (s *script[S, M, P]) fits(fields []string) func(m explore.Move) bool {
-	kinds := map[string][]explore.MoveKind{
-		"cut": {explore.Cut}, "mend": {explore.Mend}, "request": {explore.Request}, "leave": {explore.Release, explore.GiveUp},
-		"crash": {explore.Crash}, "wake": {explore.Wake},
-	}
-	switch fields[0] {
-	case "deliver":
-		return arrives(s.number(fields[1]), s.number(fields[2]))
-	case "cut", "mend":
-		i, j := int8(s.number(fields[1])), int8(s.number(fields[2]))
-		return func(m explore.Move) bool {
-			return slices.Contains(kinds[fields[0]], m.Kind) && min(m.Peer, m.From) == min(i, j) && max(m.Peer, m.From) == max(i, j)
+// take makes the first move whose text begins so, if there is one.
+func (s *script[S, M, P]) take(prefixes ...string) bool {
+	for _, m := range s.walk.Moves() {
+		text := s.walk.Text(m)
+		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) }) {
+			continue
 		}
+		if m.Kind == explore.Deliver {
+			fmt.Fprintf(&s.out, "  %s\n", text)
+		}
+		s.walk.Take(m)
+		return true
 	}
-	i := int8(s.number(fields[0]))
-	return func(m explore.Move) bool {
-		return m.Peer == i && (slices.Contains(kinds[fields[1]], m.Kind) || m.Kind == explore.Expire && m.Timer.String() == fields[1])
-	}
-}
-
-// take makes the first move that fits, if there is one.
-func (s *script[S, M, P]) take(fits func(explore.Move) bool) bool {
-	moves := s.walk.Moves()
-	at := slices.IndexFunc(moves, fits)
-	if at < 0 {
-		return false
-	}
-	m := moves[at]
-	if m.Kind == explore.Deliver {
-		fmt.Fprintf(&s.out, "  %s\n", s.walk.Text(m))
-	}
-	s.walk.Take(m)
-	return true
-}
-
-func (s *script[S, M, P]) number(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return n
+	return false
 }

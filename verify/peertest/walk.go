@@ -1,7 +1,6 @@
 package peertest
 
 import (
-	"cmp"
 	"slices"
 	"testing"
 
@@ -9,15 +8,14 @@ import (
 
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/explore"
-	"locklab/verify/peers"
-	"locklab/verify/sim"
 )
 
 // Walk takes random moves until none is left, and fails if something is violated, if
 // somebody waits in the end, or if a peer still remembers something then. Moves that
 // allowed refuses are not taken; it may be nil.
 func Walk[S, M any, P peercore.Core[S, M]](
-	t *rapid.T, alg peercore.Algorithm[S, M], sc explore.Scope, allowed func(w *explore.Walk[S, M, P], m explore.Move) bool,
+	t *rapid.T, alg peercore.Algorithm[S, M], sc explore.Scope,
+	allowed func(w *explore.Walk[S, M, P], m explore.Move) bool,
 ) {
 	const longest = 2000 // of algorithms that try again and again
 	w := explore.NewWalk[S, M, P](alg, sc, nil)
@@ -49,7 +47,9 @@ func Walk[S, M any, P peercore.Core[S, M]](
 // Follow goes the way, move by move as [explore.Walk] names them, and gives what is
 // violated at its end. What is not possible is left out: what is right often makes
 // impossible what a mutant does.
-func Follow[S, M any, P peercore.Core[S, M]](t *testing.T, alg peercore.Algorithm[S, M], sc explore.Scope, way []string) (violation string) {
+func Follow[S, M any, P peercore.Core[S, M]](
+	t *testing.T, alg peercore.Algorithm[S, M], sc explore.Scope, way []string,
+) (violation string) {
 	t.Helper()
 	w := explore.NewWalk[S, M, P](alg, sc, nil)
 	for _, text := range way {
@@ -74,24 +74,8 @@ func DrawScope(t *rapid.T) explore.Scope {
 		sc.Requests[i] = rapid.IntRange(0, 5).Draw(t, "requests")
 	}
 	if rapid.Bool().Draw(t, "faults") {
-		sc.Cuts, sc.Crashes, sc.Mends = rapid.IntRange(1, 4).Draw(t, "cuts"), rapid.IntRange(0, 1).Draw(t, "crashes"), explore.Any
+		sc.Cuts, sc.Crashes = rapid.IntRange(1, 4).Draw(t, "cuts"), rapid.IntRange(0, 1).Draw(t, "crashes")
+		sc.Mends = explore.Any
 	}
 	return sc
-}
-
-// SimFinds checks that simulations find the violation: of 200 seeds with partitions and crashes, and with
-// the holds that locklab sim draws, unless the plan says otherwise.
-func SimFinds[S, M any, P peers.Core[S, M]](t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, plan sim.Plan) {
-	t.Helper()
-	plan.Seeds = cmp.Or(plan.Seeds, 200)
-	if plan.Kinds == nil {
-		plan.Kinds = []sim.Kind{sim.Crash, sim.Partition}
-	}
-	if plan.Config.Load.Hold == 0 {
-		plan.Holds = sim.Holds()
-	}
-	o := sim.Campaign(t.Context(), sim.New[S, M, P](alg, shell), plan)
-	if !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Example.Kind == want }) {
-		t.Errorf("%d simulations do not find %q, but %v", o.Totals.Runs, want, o.Groups)
-	}
 }

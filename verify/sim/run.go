@@ -14,7 +14,7 @@ import (
 type Simulator func(cfg Config) Result
 
 // New makes a simulator of one algorithm.
-func New[S, M any, P peers.Core[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
+func New[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
 	return func(cfg Config) Result {
 		r := &run[S, M, P]{cfg: cfg.withDefaults(), shell: shell, freed: -1}
 		r.all = peers.Peers[S, M, P]{Alg: alg, N: r.cfg.Peers, Does: r.does}
@@ -27,7 +27,7 @@ func New[S, M any, P peers.Core[S, M]](alg peercore.Algorithm[S, M], shell Shell
 }
 
 // run is one run, which is single-threaded.
-type run[S, M any, P peers.Core[S, M]] struct {
+type run[S, M any, P peercore.Core[S, M]] struct {
 	cfg           Config
 	shell         Shell
 	all           peers.Peers[S, M, P]

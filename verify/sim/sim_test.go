@@ -16,7 +16,6 @@ import (
 	"locklab/locks/multiphase"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/twophase"
-	"locklab/verify/peers"
 	"locklab/verify/sim"
 )
 
@@ -43,7 +42,7 @@ func simulator(tb testing.TB, text string) sim.Simulator {
 	return of(tb, o.Algorithm(), shell, err)
 }
 
-func of[S, M any, P peers.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) sim.Simulator {
+func of[S, M any, P peercore.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) sim.Simulator {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"locklab/locks/peerlock/peercore"
@@ -68,41 +67,22 @@ func (s *State) Bootstrapped() bool { return s.boot }
 // and nothing is owed.
 func (s *State) Idle() bool { return s.phase == None && s.outstanding.Empty() && s.owed.Empty() }
 
-// AppendEncode appends a canonical encoding: two states of one peer behave alike
-// if and only if their encodings are equal.
-func (s *State) AppendEncode(b []byte) []byte {
-	boot := byte(0)
-	if s.boot {
-		boot = 1
-	}
-	b = append(b, byte(s.phase), boot)
-	b = binary.AppendUvarint(b, s.round)
-	for _, set := range [...]peercore.Set{
-		s.connected, s.outstanding, s.remembered, s.asked, s.consented, s.lurkers, s.owed, s.expecting,
-	} {
-		b = set.Append(b)
-	}
-	for _, a := range s.asks {
-		b = binary.AppendUvarint(b, a.round)
-		b = a.view.Append(b)
-	}
-	return b
-}
-
-// Load makes s the state that AppendEncode wrote at the front of b and returns the
-// rest of b. It keeps the configuration.
-func (s *State) Load(b []byte) []byte {
-	c := peercore.Cursor(b)
-	*s = State{cfg: s.cfg, phase: Phase(c.Byte()), boot: c.Byte() != 0, round: c.Uvarint(), asks: s.asks[:0]}
+// Code goes through the state: two states of one peer behave alike if and only if what is written of
+// them is equal.
+func (s *State) Code(c *peercore.Coder) {
+	c.Byte((*byte)(&s.phase))
+	c.Bools(&s.boot)
+	c.Number(&s.round)
 	for _, set := range [...]*peercore.Set{
 		&s.connected, &s.outstanding, &s.remembered, &s.asked, &s.consented, &s.lurkers, &s.owed, &s.expecting,
 	} {
-		*set = c.Set()
+		c.Set(set)
 	}
-	for from := range s.outstanding.All() {
-		s.asks = append(s.asks, ask{from: from, round: c.Uvarint(), view: c.Set()})
-	}
-	return c
+	peercore.List(c, &s.asks, func(a *ask) {
+		c.Rank(&a.from)
+		c.Number(&a.round)
+		c.Set(&a.view)
+	})
 }
 
 // Renumber replaces every round by what f makes of it, given whose round it is. Only

@@ -34,7 +34,7 @@ func (s *State) store(out []Effect) []Effect {
 func (s *State) Stores() bool { return s.cfg.Options.Disk }
 
 // AppendStored appends what the latest Store asked to be kept.
-func (s *State) AppendStored(b []byte) []byte { return s.disk.append(b) }
+func (s *State) AppendStored(b []byte) []byte { return peercore.Encode(b, s.disk.code) }
 
 // LoadStored makes a state that has just been made or reset the one of a process that has
 // read b. Its error wraps [ErrStored].
@@ -74,13 +74,9 @@ func (s *State) restart() {
 	}
 }
 
-func (d stored) append(b []byte) []byte {
-	for _, v := range [...]uint64{uint64(d.vote.from), d.vote.token, d.floor, d.seen} {
-		b = binary.AppendUvarint(b, v)
+func (d *stored) code(c *peercore.Coder) {
+	c.Rank(&d.vote.from)
+	for _, number := range [...]*uint64{&d.vote.token, &d.floor, &d.seen} {
+		c.Number(number)
 	}
-	return b
-}
-
-func cutStored(c *peercore.Cursor) stored {
-	return stored{vote: request{from: int(c.Uvarint()), token: c.Uvarint()}, floor: c.Uvarint(), seen: c.Uvarint()}
 }

@@ -77,6 +77,40 @@ func (s *State) Idle() bool {
 		(!s.recovering || s.cfg.Part == Resource)
 }
 
+// Code goes through the state: two states of one peer behave alike if what is written of them is equal.
+func (s *State) Code(c *peercore.Coder) {
+	if c.Reads {
+		*s = State{cfg: s.cfg, waiting: s.waiting[:0]}
+	}
+	voted := s.voted()
+	c.Byte((*byte)(&s.phase))
+	c.Bools(&s.recovering, &s.waited, &s.renewing, &s.due, &s.recalled, &voted)
+	c.Set(&s.connected)
+	c.Number(&s.seen)
+	c.Number(&s.floor)
+	if s.claims() {
+		c.Number(&s.token)
+		c.Number(&s.seq)
+		c.Set(&s.granted)
+	}
+	code := func(r *request) {
+		c.Rank(&r.from)
+		c.Number(&r.token)
+		c.Number(&r.seq)
+	}
+	if voted {
+		code(&s.vote)
+	}
+	peercore.List(c, (*[]request)(&s.waiting), code)
+	if s.recovering {
+		c.Set(&s.heard)
+		c.Set(&s.steady)
+	}
+	if s.cfg.Options.Disk {
+		s.disk.code(c)
+	}
+}
+
 // Running says whether Expire of the timer would do something. Recovery runs from the
 // start, without having been started by an effect.
 func (s *State) Running(t peercore.Timer) bool {

@@ -1,10 +1,10 @@
-// Package journal keeps records in a file, so that they outlive a crash of the process.
+// Package journal keeps values by name in a file, so that they outlive a crash of the process.
 //
 //	Append ─► batch ─► end of the file, fsync ─► Stored
 //
-// All records that come while a batch is written go into the next one together (group
-// commit). In the file each has its length, a checksum of that, and a checksum of its own
-// before it. The first says whose file it is. [Lock] keeps other processes away.
+// All that comes while a batch is written goes into the next one together (group commit). In
+// the file each record has its length, a checksum of that, and a checksum of its own before
+// it. The first says whose file it is. [Lock] keeps other processes away.
 //
 // A crash may leave the last record short. No caller was told that it was stored, so [Read]
 // drops it. Anything else that is wrong with the file is an error that names it: to go on

@@ -21,7 +21,7 @@ var (
 )
 
 const (
-	magic     = "locklab journal 2\n" // begins the first record; the owner follows
+	magic     = "locklab journal 2\n" // the name in the first record, whose value is the owner
 	headBytes = 12                    // length of the record, checksum of these four bytes, checksum of the record
 )
 
@@ -66,26 +66,26 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // which unlocks it
 }
 
-// Read gives the records of the file, in order; later ones replace earlier ones. Its errors
-// name the file: one wraps fs.ErrNotExist if there is none, others [ErrCorrupt].
-func Read(path, owner string, record func([]byte) error) error {
+// Read gives the latest value of each name in the file. Its errors name the file: one wraps
+// fs.ErrNotExist if there is none, others [ErrCorrupt].
+func Read(path, owner string) (values map[string][]byte, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := decode(b, owner, record); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+	if values, err = decode(b, owner); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	return nil
+	return values, nil
 }
 
-// Create makes the file anew, with the records.
-func Create(cfg Config, records [][]byte) (*Journal, error) {
+// Create makes the file anew, with the values by name.
+func Create(cfg Config, values map[string][]byte) (*Journal, error) {
 	if cfg.Sync == nil {
 		cfg.Sync = (*os.File).Sync
 	}
 	j := &Journal{cfg: cfg, number: 1, work: make(chan struct{}, 1), done: make(chan struct{})}
-	if err := j.create(records); err != nil {
+	if err := j.create(values); err != nil {
 		return nil, fmt.Errorf("create %s: %w", cfg.Path, err)
 	}
 	go j.run()
@@ -93,7 +93,7 @@ func Create(cfg Config, records [][]byte) (*Journal, error) {
 }
 
 // create puts a new file in the place of an old one.
-func (j *Journal) create(records [][]byte) (err error) {
+func (j *Journal) create(values map[string][]byte) (err error) {
 	next := j.cfg.Path + ".new"
 	if j.file, err = os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return err
@@ -103,9 +103,9 @@ func (j *Journal) create(records [][]byte) (err error) {
 			err = errors.Join(err, j.file.Close(), os.Remove(next))
 		}
 	}()
-	b := appendRecord(nil, []byte(magic+j.cfg.Owner))
-	for _, r := range records {
-		b = appendRecord(b, r)
+	b := appendRecord(nil, magic, []byte(j.cfg.Owner))
+	for name, value := range values {
+		b = appendRecord(b, name, value)
 	}
 	if err := j.write(b); err != nil {
 		return err
@@ -127,12 +127,12 @@ func (j *Journal) write(b []byte) error {
 	return j.cfg.Sync(j.file)
 }
 
-// Append takes a record and gives the number of its batch. It does not wait until that is on
-// disk.
-func (j *Journal) Append(record []byte) (batch uint64) {
+// Append takes the new value of a name and gives the number of its batch. It does not wait until
+// that is on disk.
+func (j *Journal) Append(name string, value []byte) (batch uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.batch = appendRecord(j.batch, record)
+	j.batch = appendRecord(j.batch, name, value)
 	if !j.closed {
 		signals.Wake(j.work)
 	}
@@ -170,42 +170,58 @@ func (j *Journal) run() {
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-func appendRecord(b, record []byte) []byte {
+// appendRecord appends the length of the name, the name and the value, behind their head.
+func appendRecord(b []byte, name string, value []byte) []byte {
+	record := append(append(binary.AppendUvarint(nil, uint64(len(name))), name...), value...)
 	size := binary.LittleEndian.AppendUint32(nil, uint32(len(record))) //nolint:gosec // far below 4 GiB
 	b = binary.LittleEndian.AppendUint32(append(b, size...), checksum(size))
 	return append(binary.LittleEndian.AppendUint32(b, checksum(record)), record...)
 }
 
-// decode gives the records of a file, in order, behind the one that names its owner.
-func decode(b []byte, owner string, record func([]byte) error) error {
-	named := false
-	for at := 0; len(b)-at >= headBytes; {
-		head := b[at : at+headBytes]
-		end := uint64(at+headBytes) + uint64(binary.LittleEndian.Uint32(head))
-		switch {
-		case binary.LittleEndian.Uint32(head[4:]) != checksum(head[:4]):
-			return fmt.Errorf("at byte %d of %d: what should be the length of a record is none: %w", at, len(b), ErrCorrupt)
-		case end > uint64(len(b)): // torn
-			at = len(b)
-			continue
-		}
-		r := b[at+headBytes : end]
-		var err error
-		switch {
-		case binary.LittleEndian.Uint32(head[8:]) != checksum(r):
-			err = fmt.Errorf("the checksum of a record is wrong: %w", ErrCorrupt)
-		case named:
-			err = record(r)
-		case string(r) != magic+owner:
-			err = fmt.Errorf("it is that of %q, not of %q: %w", r, magic+owner, ErrCorrupt)
-		}
-		if err != nil {
-			return fmt.Errorf("at byte %d of %d: %w", at, len(b), err)
-		}
-		named, at = true, int(end) //nolint:gosec // within b
+// cut splits the first record off b. It gives none if b ends within it.
+func cut(b []byte) (name string, value, rest []byte, err error) {
+	if len(b) < headBytes {
+		return "", nil, nil, nil
 	}
-	if !named {
-		return fmt.Errorf("it does not begin as a journal does: %w", ErrCorrupt)
+	head, b := b[:headBytes], b[headBytes:]
+	size := uint64(binary.LittleEndian.Uint32(head))
+	switch {
+	case binary.LittleEndian.Uint32(head[4:]) != checksum(head[:4]):
+		return "", nil, nil, fmt.Errorf("what should be the length of a record is none: %w", ErrCorrupt)
+	case size > uint64(len(b)):
+		return "", nil, nil, nil
+	case binary.LittleEndian.Uint32(head[8:]) != checksum(b[:size]):
+		return "", nil, nil, fmt.Errorf("the checksum of a record is wrong: %w", ErrCorrupt)
 	}
-	return nil
+	record, rest := b[:size:size], b[size:]
+	length, n := binary.Uvarint(record)
+	if n <= 0 || length > size-uint64(n) {
+		return "", nil, nil, fmt.Errorf("a name is longer than its record: %w", ErrCorrupt)
+	}
+	value = record[uint64(n)+length:]
+	return string(record[n : len(record)-len(value)]), value, rest, nil
+}
+
+// decode reads a whole file.
+func decode(b []byte, owner string) (map[string][]byte, error) {
+	name, value, rest, err := cut(b)
+	switch {
+	case err != nil:
+		return nil, err
+	case name != magic:
+		return nil, fmt.Errorf("it does not begin as a journal does: %w", ErrCorrupt)
+	case string(value) != owner:
+		return nil, fmt.Errorf("it is that of %s, not of %s: %w", value, owner, ErrCorrupt)
+	}
+	values := map[string][]byte{}
+	for len(rest) > 0 {
+		at := len(b) - len(rest)
+		if name, value, rest, err = cut(rest); err != nil {
+			return nil, fmt.Errorf("at byte %d of %d: %w", at, len(b), err)
+		}
+		if value != nil {
+			values[name] = value
+		}
+	}
+	return values, nil
 }

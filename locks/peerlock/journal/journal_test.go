@@ -35,45 +35,33 @@ func newBook(t *testing.T) *book {
 	return b
 }
 
-func (b *book) create(t *testing.T, records ...string) *Journal {
+func (b *book) create(t *testing.T, values map[string][]byte) *Journal {
 	t.Helper()
-	var all [][]byte
-	for _, r := range records {
-		all = append(all, []byte(r))
-	}
-	j, err := Create(b.Config, all)
+	j, err := Create(b.Config, values)
 	must.Do(t, err)
 	return j
 }
 
-func (b *book) read(owner string) (records []string, err error) {
-	err = Read(b.Path, owner, func(r []byte) error {
-		records = append(records, string(r))
-		return nil
-	})
-	return records, err
-}
-
-func TestRecordsComeBack(t *testing.T) {
+func TestValuesComeBack(t *testing.T) {
 	b := newBook(t)
-	b.create(t, "gone").Close()
-	j := b.create(t, "a", "") // in the place of the first
-	for _, r := range []string{"c", "d"} {
-		if batch := j.Append([]byte(r)); batch != <-b.stored {
-			t.Errorf("%q is in batch %d, and another one was stored", r, batch)
+	b.create(t, map[string][]byte{"gone": nil}).Close()
+	j := b.create(t, map[string][]byte{"a": []byte("old"), "": []byte("no name")}) // in the place of the first
+	for _, name := range []string{"c", "a"} {
+		if batch := j.Append(name, []byte("new")); batch != <-b.stored {
+			t.Errorf("%q is in batch %d, and another one was stored", name, batch)
 		}
 	}
-	j.Append([]byte("e"))
+	j.Append("e", nil)
 	j.Close()
-	got, err := b.read("me")
-	if want := []string{"a", "", "c", "d", "e"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("want %q, got %q, %v", want, got, err)
+	got, err := Read(b.Path, "me")
+	if want := "map[:no name a:new c:new e:]"; err != nil || fmt.Sprintf("%s", got) != want {
+		t.Errorf("want %s, got %s, %v", want, got, err)
 	}
-	if _, err := b.read("you"); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), b.Path) {
+	if _, err := Read(b.Path, "you"); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), b.Path) {
 		t.Errorf("want ErrCorrupt with the file's name, got %v", err)
 	}
 	b.Path += " is elsewhere"
-	if _, err := b.read("me"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), b.Path) {
+	if _, err := Read(b.Path, "me"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), b.Path) {
 		t.Errorf("want ErrNotExist with the file's name, got %v", err)
 	}
 	b.Path = filepath.Join(b.Path, "below nothing")
@@ -86,27 +74,28 @@ func TestRecordsComeBack(t *testing.T) {
 // record must be there, or an error that names the file.
 func TestTornEnd(t *testing.T) {
 	b := newBook(t)
-	j := b.create(t, "first")
-	j.Append([]byte("second"))
+	j := b.create(t, map[string][]byte{"first": nil})
+	j.Append("second", nil)
 	j.Close()
 	file := testfile.Read(t, b.Path)
-	begin := len(appendRecord(nil, []byte(magic+"me")))
-	end := len(file) - len("second") - headBytes // where the last record begins
+	begin := len(appendRecord(nil, magic, []byte("me")))
+	end := len(file) - len(appendRecord(nil, "second", nil)) // where the last record begins
 	for n := range len(file) {
 		testfile.Write(t, b.Path, file[:n])
-		got, err := b.read("me")
+		got, err := Read(b.Path, "me")
+		_, first := got["first"]
 		switch {
 		case n < begin: // within the record of the owner, which is never torn
 			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), b.Path) {
 				t.Errorf("%d bytes: want ErrCorrupt with the file's name, got %q, %v", n, got, err)
 			}
-		case err != nil || (n >= end && !slices.Equal(got, []string{"first"})) || (n < end && len(got) != 0):
+		case err != nil || len(got) > 1 || first != (n >= end):
 			t.Errorf("%d of %d bytes: got %q, %v", n, len(file), got, err)
 		}
 		bad := slices.Clone(file)
 		bad[n] ^= 0x10
 		testfile.Write(t, b.Path, bad)
-		if got, err := b.read("me"); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), b.Path) {
+		if got, err := Read(b.Path, "me"); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), b.Path) {
 			t.Errorf("byte %d is wrong: want ErrCorrupt with the file's name, got %q, %v", n, got, err)
 		}
 	}
@@ -123,11 +112,11 @@ func TestOneSyncForMany(t *testing.T) {
 		}
 		return f.Sync()
 	}
-	j := b.create(t)
-	j.Append([]byte("alone"))
+	j := b.create(t, nil)
+	j.Append("alone", nil)
 	<-entered
 	for i := range 100 {
-		j.Append(fmt.Append(nil, i))
+		j.Append(fmt.Sprint(i), nil)
 	}
 	if len(b.stored) > 0 {
 		t.Error("stored before it was synced")
@@ -137,7 +126,7 @@ func TestOneSyncForMany(t *testing.T) {
 	if syncs > 3 {
 		t.Errorf("%d records that came together took %d syncs", 100, syncs-2)
 	}
-	if got, err := b.read("me"); err != nil || len(got) != 101 {
+	if got, err := Read(b.Path, "me"); err != nil || len(got) != 101 {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 }
@@ -152,8 +141,8 @@ func TestDiskThatFails(t *testing.T) {
 		}
 		return f.Sync()
 	}
-	j := b.create(t)
-	j.Append([]byte("a"))
+	j := b.create(t, nil)
+	j.Append("a", nil)
 	if err := <-b.failed; !errors.Is(err, broken) || !strings.Contains(err.Error(), b.Path) {
 		t.Errorf("want the disk's error with the file's name, got %v", err)
 	}
@@ -165,13 +154,13 @@ func TestDiskThatFails(t *testing.T) {
 
 // FuzzDecode reads files of any content: well, or with ErrCorrupt.
 func FuzzDecode(f *testing.F) {
-	file := appendRecord(appendRecord(nil, []byte(magic+"me")), []byte("a"))
+	file := appendRecord(appendRecord(nil, magic, []byte("me")), "a", []byte("b"))
 	f.Add(file)
 	f.Add(append(file, 0, 0, 0))
 	f.Add(append(file, 200, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-	f.Add(appendRecord(nil, []byte(magic+"you")))
+	f.Add(appendRecord(nil, magic, []byte("you")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := decode(b, "me", func([]byte) error { return nil }); err != nil && !errors.Is(err, ErrCorrupt) {
+		if _, err := decode(b, "me"); err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Errorf("want ErrCorrupt, got %v", err)
 		}
 	})

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,7 +24,7 @@ type Peer struct {
 
 // Config is what a [Mesh] is made of.
 type Config struct {
-	Self  Peer   // Addr is not used
+	Self  Peer   // its Rank breaks ties; Addr is not used
 	Peers []Peer // all others
 
 	// Cluster and Protocol must be the same at all peers, or they refuse each
@@ -60,12 +61,7 @@ func patience(late time.Duration) time.Duration {
 
 // complete fills in defaults, and checks what a topology can get wrong.
 func (c *Config) complete() error {
-	if c.Clock == nil {
-		c.Clock = clock.System()
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Clock, c.Log = cmp.Or(c.Clock, clock.System()), cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	for _, p := range append([]Peer{c.Self}, c.Peers...) {
 		if p.Rank < 0 || p.Rank > MaxRank {
 			return fmt.Errorf("mesh: peer %q: rank %d should be from 0 to %d: %w", p.ID, p.Rank, MaxRank, locks.ErrInvalid)

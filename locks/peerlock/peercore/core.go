@@ -27,12 +27,9 @@ type Core[S, M any] interface {
 	// Waits says that the lock is wanted and not held, Holds that it is held.
 	Waits() bool
 	Holds() bool
-	// AppendEncode appends a canonical encoding, for up to 64 peers: two states of one
-	// peer behave alike if their encodings are equal.
-	AppendEncode(b []byte) []byte
-	// Load makes it the state that AppendEncode wrote at the front of b and returns the
-	// rest of b. It keeps its configuration and reuses its memory.
-	Load(b []byte) (rest []byte)
+	// Code goes through all that the peer knows, for up to 64 peers: two states of one peer behave
+	// alike if what is written of them is equal. Reading keeps the configuration and reuses memory.
+	Code(c *Coder)
 }
 
 // Pauser is implemented by cores that ask for pauses. Pauses says that Wake would do

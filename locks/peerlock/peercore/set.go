@@ -1,7 +1,6 @@
 package peercore
 
 import (
-	"encoding/binary"
 	"fmt"
 	"iter"
 	"math/bits"
@@ -126,15 +125,6 @@ func (s Set) All() iter.Seq[int] {
 			}
 		}
 	}
-}
-
-// Append appends the members to b, as an unsigned varint. Sets with ranks above 63
-// can't be appended; the mesh has none, nor has an exploration.
-func (s Set) Append(b []byte) []byte {
-	if s.high != "" {
-		panic("peercore: a set with ranks above 63 has no encoding")
-	}
-	return binary.AppendUvarint(b, s.low)
 }
 
 // String lists the ranks, as in {0 2}.

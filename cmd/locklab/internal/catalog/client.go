@@ -117,8 +117,11 @@ func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error), opti
 			return nil, fmt.Errorf("listen for peers: %w", err)
 		}
 		return start(peerlock.Config[O]{
-			ID: env.Name, Rank: env.Settings.Rank, Cluster: env.Settings.Cluster, Peers: peers,
-			Listener: listener, Options: options, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
+			Config: mesh.Config{
+				Self: mesh.Peer{ID: env.Name, Rank: env.Settings.Rank}, Peers: peers, Cluster: env.Settings.Cluster,
+				Listener: listener, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
+			},
+			Options: options,
 			// All peers of a run are new with it, so there is nothing to recover. A peer that is
 			// restarted without its folder has lost something.
 			StateFile: filepath.Join(env.Dir, "votes"), Founding: env.First,
