@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -146,16 +145,4 @@ func golden(t *testing.T, path, got string) {
 	if string(want) != got {
 		t.Errorf("%s says\n%s\nbut it is (REWRITE=1 writes it)\n%s", path, want, got)
 	}
-}
-
-// ExampleOf explores the lock of two peers without faults.
-func ExampleOf() {
-	alg := lamport.Options{Defer: true}.Algorithm()
-	subject := explore.Of(alg, nil)
-	r := subject.Explore(context.Background(), explore.Scope{Peers: 2, Requests: []int{1}}, nil)
-	fmt.Println(r.Scope)
-	fmt.Println(r.States)
-	// Output:
-	// 2 peers, 1 request each, no give-up, no faults
-	// 27
 }

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -142,25 +141,6 @@ func TestAgainstNaive(t *testing.T) {
 	}
 	if stuckSeen == 0 {
 		t.Error("no state was stuck: nothing was compared")
-	}
-}
-
-// TestBounds: a search ends where it was told to, without a verdict.
-func TestBounds(t *testing.T) {
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	big := Scope{Peers: 3, Requests: []int{3}, GiveUps: 3}
-	states := big
-	states.StatesMax = 1000
-	for want, sc := range map[Ending]Scope{StatesBound: states, Interrupted: big} {
-		ctx := t.Context()
-		if want == Interrupted {
-			ctx = cancelled
-		}
-		r := Of(lockWith(right), nil).Explore(ctx, sc, nil)
-		if r.Ended != want || r.Violation != "" || r.StuckChecked || r.States == 0 || sc.StatesMax > 0 && r.States != sc.StatesMax {
-			t.Errorf("want %v, got %+v", want, r)
-		}
 	}
 }
 

@@ -11,26 +11,48 @@ import (
 // every line is one step with the state of each peer after it. A message is drawn when it arrives; @N
 // says that it was sent in step N.
 func (t *Trace) String() string {
-	d := newDiagram(t)
-	states := make([]string, len(d.states))
-	line := slices.Repeat([]rune{' '}, d.at(len(d.states)-1)+d.last)
-	put(line, 0, "step")
-	for i := range states {
-		states[i] = fmt.Sprintf("peer %d", i)
-		d.states[i] = max(d.states[i], len(states[i]))
-		put(line, d.at(i), fmt.Sprint(i))
+	const margin = 7                            // before the first lifeline
+	column, last, state := 12, 1, len("peer 0") // from one lifeline to the next, behind the last, of a state
+	steps := append([]Step{{Peers: t.Peers}}, t.Steps...)
+	for _, s := range steps {
+		label := utf8.RuneCountInString(s.label())
+		switch {
+		case s.spans():
+			column = max(column, (label+7)/max(s.Peer-s.From, s.From-s.Peer))
+		case s.Peer == len(t.Peers)-1:
+			last = max(last, label+3)
+		default:
+			column = max(column, label+4)
+		}
+		for _, p := range s.Peers {
+			state = max(state, utf8.RuneCountInString(p))
+		}
 	}
 	var b strings.Builder
-	d.finish(&b, line, states)
-	for number, s := range t.fromBeginning() {
-		d.finish(&b, d.drawn(number, s), s.Peers)
+	write := func(number string, lines []rune, states []string) {
+		text := fmt.Sprintf("%4s%*s%s", number, margin-4, "", string(lines))
+		for _, s := range states {
+			text += fmt.Sprintf("  %-*s", state, s)
+		}
+		b.WriteString(strings.TrimRight(text, " ") + "\n")
+	}
+	blank := slices.Repeat([]rune{' '}, (len(t.Peers)-1)*column+last)
+	lines := slices.Clone(blank)
+	var states []string
+	for i := range t.Peers {
+		put(lines, i*column, fmt.Sprint(i))
+		states = append(states, fmt.Sprintf("peer %d", i))
+	}
+	write("step", lines, states)
+	for number, s := range steps {
+		lines := slices.Clone(blank)
+		for i := range t.Peers {
+			lines[i*column] = '│'
+		}
+		s.draw(lines, column)
+		write(fmt.Sprint(number), lines, s.Peers)
 	}
 	return b.String()
-}
-
-// fromBeginning is the steps, from 1, behind one in which nothing happens.
-func (t *Trace) fromBeginning() []Step {
-	return append([]Step{{From: -1, Peer: -1, Peers: t.Peers}}, t.Steps...)
 }
 
 // spans says that the step is drawn between two lifelines.
@@ -43,99 +65,44 @@ func (s *Step) label() string {
 	return s.Text
 }
 
-// diagram is the widths of a diagram.
-type diagram struct {
-	column int   // from one lifeline to the next
-	last   int   // what the last lifeline needs to its right
-	states []int // of each peer
-}
-
-func newDiagram(t *Trace) *diagram {
-	d := &diagram{column: 12, last: 1, states: make([]int, len(t.Peers))}
-	for _, s := range t.fromBeginning() {
-		label := utf8.RuneCountInString(s.label())
-		switch {
-		case s.spans():
-			d.column = max(d.column, (label+7)/max(s.Peer-s.From, s.From-s.Peer))
-		case s.Peer == len(t.Peers)-1:
-			d.last = max(d.last, label+3)
-		default:
-			d.column = max(d.column, label+4)
-		}
-		for i, p := range s.Peers {
-			d.states[i] = max(d.states[i], utf8.RuneCountInString(p))
-		}
-	}
-	return d
-}
-
-func (d *diagram) at(peer int) int {
-	const margin = 7 // before the first lifeline
-	return margin + peer*d.column
-}
-
-// drawn is one step.
-func (d *diagram) drawn(number int, s Step) []rune {
-	line := slices.Repeat([]rune{' '}, d.at(len(d.states)-1)+d.last)
-	put(line, 0, fmt.Sprintf("%4d", number))
-	for i := range d.states {
-		line[d.at(i)] = '│'
-	}
+// draw draws the step over the lifelines: at one, or as an arrow, or as a link that breaks or is made.
+func (s *Step) draw(lines []rune, column int) {
 	switch {
-	case s.Peer < 0: // the beginning
-	case s.spans():
-		d.span(line, s)
+	case s.Kind == 0: // the beginning
+		return
 	case s.Kind == Crash:
-		put(line, d.at(s.Peer), "✖ "+s.Text)
-	default:
-		put(line, d.at(s.Peer), "● "+s.Text)
+		put(lines, s.Peer*column, "✖ "+s.Text)
+		return
+	case !s.spans():
+		put(lines, s.Peer*column, "● "+s.Text)
+		return
 	}
-	return line
-}
-
-// span draws an arrow, or a link that breaks or is made.
-func (d *diagram) span(line []rune, s Step) {
-	left, right := d.at(min(s.From, s.Peer)), d.at(max(s.From, s.Peer))
+	left, right := min(s.From, s.Peer)*column, max(s.From, s.Peer)*column
 	dash := '─'
 	if s.SentAt == 0 {
 		dash = '╌'
 	}
 	for x := left + 1; x < right; x++ {
-		if line[x] == '│' {
-			line[x] = '┼'
+		if lines[x] == '│' {
+			lines[x] = '┼'
 		} else {
-			line[x] = dash
+			lines[x] = dash
 		}
 	}
 	switch {
 	case s.Kind == Cut:
-		line[left], line[right] = '╳', '╳'
-	case s.SentAt == 0:
-		line[left], line[right] = '●', '●'
+		lines[left], lines[right] = '╳', '╳'
+	case s.Kind == Mend:
+		lines[left], lines[right] = '●', '●'
 	case s.Peer > s.From:
-		line[left], line[right-1] = '├', '►'
+		lines[left], lines[right-1] = '├', '►'
 	default:
-		line[right], line[left+1] = '┤', '◄'
+		lines[right], lines[left+1] = '┤', '◄'
 	}
 	label := " " + s.label() + " "
-	put(line, left+(right-left-utf8.RuneCountInString(label)+1)/2, label)
+	put(lines, left+(right-left-utf8.RuneCountInString(label)+1)/2, label)
 }
 
-// finish writes a line, and the states beside it.
-func (d *diagram) finish(b *strings.Builder, line []rune, states []string) {
-	var text strings.Builder
-	text.WriteString(string(line))
-	for i, s := range states {
-		fmt.Fprintf(&text, "  %-*s", d.states[i], s)
-	}
-	b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-}
-
-func put(line []rune, at int, text string) {
-	for _, r := range text {
-		if at < len(line) {
-			line[at] = r
-		}
-		at++
-	}
+func put(lines []rune, at int, text string) {
+	copy(lines[at:], []rune(text))
 }

@@ -46,10 +46,3 @@ func TestShrinkToNoFault(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
-
-// TestShrinkNothing: there is nothing to make smaller.
-func TestShrinkNothing(t *testing.T) {
-	if m := sim.Shrink(simulator(t, "multiphase"), sim.Config{Load: load()}, sim.Overlap); m.Finding.Kind != "" {
-		t.Errorf("%+v", m)
-	}
-}

@@ -70,28 +70,6 @@ func campaign(tb testing.TB, lock string, plan sim.Plan) sim.Outcome {
 	return o
 }
 
-func TestSameSeedSameTrace(t *testing.T) {
-	for _, lock := range allLocks() {
-		s := simulator(t, lock)
-		trace := func(n seed.Seed) string {
-			var b bytes.Buffer
-			cfg := sim.Config{Peers: 5, Seed: n, Duration: 3 * time.Second, Load: load()}
-			cfg.Load.GiveUp = 50 * time.Millisecond
-			cfg.Faults = sim.Draw(cfg, sim.Kinds())
-			cfg.Trace = &b
-			run(t, s, cfg)
-			return b.String()
-		}
-		one, other := trace(7), trace(8)
-		if again := trace(7); again != one {
-			t.Errorf("%s: the same seed again: another trace", lock)
-		}
-		if one == other || strings.Count(one, "\n") < 100 {
-			t.Errorf("%s: two seeds, one trace of %d lines", lock, strings.Count(one, "\n"))
-		}
-	}
-}
-
 // TestConnections watches, through cores that only send numbers, that a connection
 // keeps their order and loses none of them while it stands, whatever happens.
 func TestConnections(t *testing.T) {
@@ -329,30 +307,6 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestDebtBound: with fair=on nobody is passed more than 2(N-1) times, and without it
-// somebody is, where the highest rank is far away.
-func TestDebtBound(t *testing.T) {
-	const n = 5
-	far := make([][]time.Duration, n)
-	for a := range far {
-		far[a] = make([]time.Duration, n)
-		for b := range far[a] {
-			far[a][b] = 500 * time.Microsecond
-			if (a == 0) != (b == 0) {
-				far[a][b] = 10 * time.Millisecond
-			}
-		}
-	}
-	for lock, bounded := range map[string]bool{"multiphase": true, "multiphase:fair=off": false} {
-		o := campaign(t, lock, sim.Plan{Config: sim.Config{
-			Peers: n, Zones: n, Seed: 1, Network: sim.Network{Delay: far}, Formed: true, Load: sim.Load{Hold: 5 * time.Millisecond},
-		}, Seeds: 30})
-		if most := o.Totals.BypassMax(); (most <= 2*(n-1)) != bounded {
-			t.Errorf("%s: somebody was passed %d times", lock, most)
-		}
-	}
-}
-
 func TestCampaignDoesNotDependOnWorkers(t *testing.T) {
 	plan := sim.Plan{Config: sim.Config{Seed: 3, Duration: 3 * time.Second, Load: load()}, Seeds: 60, Kinds: sim.Kinds()}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -360,21 +314,5 @@ func TestCampaignDoesNotDependOnWorkers(t *testing.T) {
 	runtime.GOMAXPROCS(3)
 	if three := campaign(t, "multiphase", plan); !reflect.DeepEqual(one, three) {
 		t.Errorf("one worker: %+v\nthree: %+v", one, three)
-	}
-}
-
-func TestCohortSavesMessages(t *testing.T) {
-	cfg := sim.Config{Peers: 2, Seed: 1, Load: sim.Load{Clients: 32, Hold: 100 * time.Microsecond}, Duration: time.Second}
-	plain := run(t, simulator(t, "multiphase"), cfg)
-	cohort := run(t, simulator(t, "multiphase:cohort"), cfg)
-	if 3*cohort.Messages/cohort.Grants > plain.Messages/plain.Grants || cohort.Grants < 3*plain.Grants {
-		t.Errorf("plain: %d messages, %d grants; cohort: %d, %d", plain.Messages, plain.Grants, cohort.Messages, cohort.Grants)
-	}
-}
-
-func TestBoundOfEvents(t *testing.T) {
-	r := run(t, simulator(t, "multiphase"), sim.Config{Load: load(), MaxEvents: 100})
-	if r.Truncated == 0 || len(r.Findings) > 0 {
-		t.Errorf("%+v", r)
 	}
 }

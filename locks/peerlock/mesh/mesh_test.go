@@ -145,23 +145,6 @@ func newPair(tb testing.TB, change func(cfg *[2]mesh.Config)) *pair {
 	return p
 }
 
-func TestPayloadsArriveInOrder(t *testing.T) {
-	p := newPair(t, nil)
-	up := p.events[0].want("up")
-	p.events[1].want("up")
-	const n = 20_000
-	for i := range n {
-		up.link.Send(binary.BigEndian.AppendUint32(nil, uint32(i)))
-		if i%7 == 0 {
-			p.mesh[0].Flush()
-		}
-	}
-	p.mesh[0].Flush()
-	for i := range n {
-		p.events[1].want(string(binary.BigEndian.AppendUint32(nil, uint32(i))))
-	}
-}
-
 func TestManySendersLoseNothing(t *testing.T) {
 	p := newPair(t, func(cfg *[2]mesh.Config) { cfg[1].Handler.(*recorder).echo = true })
 	up := p.events[0].want("up")
