@@ -1,7 +1,7 @@
 package clock
 
 import (
-	"container/heap"
+	"math"
 	"sync"
 )
 
@@ -10,11 +10,14 @@ import (
 // woken, neither to set it nor when it goes off.
 type Precise struct {
 	mu      sync.Mutex
-	waiters wakeHeap
+	waiters map[chan struct{}]int64 // until when each waits; few enough to look at all
+	next    int64                   // the earliest of them, for which the alarm is set
 	closed  bool
 	alarm   *alarm
 	done    chan struct{}
 }
+
+const never = math.MaxInt64
 
 // NewPrecise starts the goroutine that wakes the others. Close ends it.
 func NewPrecise() (*Precise, error) {
@@ -22,7 +25,7 @@ func NewPrecise() (*Precise, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Precise{alarm: a, done: make(chan struct{})}
+	p := &Precise{waiters: map[chan struct{}]int64{}, next: never, alarm: a, done: make(chan struct{})}
 	go p.run()
 	return p, nil
 }
@@ -41,79 +44,50 @@ func (p *Precise) Close() {
 // After sends at the deadline, a value of [Mono], or when p is closed. Call cancel when it is of
 // no use any more.
 func (p *Precise) After(deadline int64) (woken <-chan struct{}, cancel func()) {
-	w := &waiter{at: deadline, wake: make(chan struct{}, 1), index: -1}
+	wake := make(chan struct{}, 1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || deadline <= Mono() {
-		w.wake <- struct{}{}
-		return w.wake, func() {}
+		wake <- struct{}{}
+		return wake, func() {}
 	}
-	heap.Push(&p.waiters, w)
-	if p.waiters[0] == w {
+	p.waiters[wake] = deadline
+	if deadline < p.next {
+		p.next = deadline
 		p.alarm.set(deadline)
 	}
-	return w.wake, func() {
+	return wake, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if w.index >= 0 {
-			heap.Remove(&p.waiters, w.index)
-		}
+		delete(p.waiters, wake)
 	}
 }
 
 func (p *Precise) run() {
 	defer close(p.done)
-	for {
-		p.alarm.wait()
-		p.mu.Lock()
-		if p.closed {
-			for _, w := range p.waiters {
-				w.index = -1
-				w.wake <- struct{}{}
-			}
-			p.waiters = nil
-			p.alarm.close()
-			p.mu.Unlock()
-			return
-		}
-		now := Mono()
-		for len(p.waiters) > 0 && p.waiters[0].at <= now {
-			w := heap.Pop(&p.waiters).(*waiter)
-			w.wake <- struct{}{} // never blocks: one send into a buffer of one
-		}
-		if len(p.waiters) > 0 {
-			p.alarm.set(p.waiters[0].at)
-		}
-		p.mu.Unlock()
+	for !p.ring() {
 	}
 }
 
-type waiter struct {
-	at    int64
-	index int // in the heap, -1 once it left
-	wake  chan struct{}
-}
-
-type wakeHeap []*waiter
-
-func (h wakeHeap) Len() int           { return len(h) }
-func (h wakeHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h wakeHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *wakeHeap) Push(x any) {
-	w := x.(*waiter)
-	w.index = len(*h)
-	*h = append(*h, w)
-}
-
-func (h *wakeHeap) Pop() any {
-	last := len(*h) - 1
-	w := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	w.index = -1
-	return w
+// ring waits for the alarm, and wakes all whose moment has come.
+func (p *Precise) ring() (closed bool) {
+	p.alarm.wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := Mono()
+	p.next = never
+	for wake, at := range p.waiters {
+		if at > now && !p.closed {
+			p.next = min(p.next, at)
+			continue
+		}
+		delete(p.waiters, wake)
+		wake <- struct{}{} // never blocks: one send into a buffer of one
+	}
+	if p.closed {
+		p.alarm.close()
+	} else if p.next != never {
+		p.alarm.set(p.next)
+	}
+	return p.closed
 }

@@ -4,19 +4,15 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"locklab/internal/nowait"
 )
 
 // alarm goes off at a moment of [Mono]: a timer of the kernel that the runtime's poller
 // waits for. The runtime's own timers have steps of a millisecond there.
 type alarm struct {
+	fd   int
 	file *os.File
-	raw  syscall.RawConn
-	now  *nowait.Conn
 }
 
 func newAlarm() (*alarm, error) {
@@ -24,26 +20,20 @@ func newAlarm() (*alarm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create timerfd: %w", err)
 	}
-	a := &alarm{file: os.NewFile(uintptr(fd), "timerfd")} //nolint:gosec // not negative
-	a.now = nowait.New(a.file)
-	if a.raw, err = a.file.SyscallConn(); err != nil {
-		_ = a.file.Close()
-		return nil, fmt.Errorf("create timerfd: %w", err)
-	}
-	return a, nil
+	return &alarm{fd, os.NewFile(uintptr(fd), "timerfd")}, nil //nolint:gosec // not negative
 }
 
 // set has the alarm go off at the moment, at once if that has passed, and no more at the
 // one that was set before.
 func (a *alarm) set(at int64) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at, 1))} // zero would disarm it
-	_ = a.raw.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME, &spec, nil) })
+	_ = unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &spec, nil)
 }
 
 // wait returns when the alarm went off since the last call.
 func (a *alarm) wait() {
 	var times [8]byte
-	_, _ = a.now.Read(times[:]) // only close makes it fail, which the same goroutine calls
+	_, _ = a.file.Read(times[:]) // only close makes it fail, which the same goroutine calls
 }
 
 func (a *alarm) close() { _ = a.file.Close() }

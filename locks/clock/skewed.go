@@ -46,10 +46,7 @@ func (s *skew) now(base time.Time) time.Time {
 // Now is the time without the step.
 func (s *Skewed) Now() time.Time {
 	now := s.base.Now()
-	if k := s.skew.Load(); k != nil {
-		return k.now(now)
-	}
-	return now
+	return s.skew.Load().now(now)
 }
 
 // Wall is the time with the step.
