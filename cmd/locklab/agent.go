@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/scratch"
@@ -118,7 +119,8 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 		return errors.Join(err, host.Close())
 	}
 	if toxiproxy != nil {
-		defer host.ServeToxiproxy(ctx, toxiproxy, f.Host, f.Token, f.Log)()
+		links := map[string]*link.Client{f.Host: link.NewClient(host.URL(), f.Token)}
+		defer lab.ServeToxiproxy(ctx, toxiproxy, links, f.Log)()
 	}
 	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.Host, strings.TrimPrefix(host.URL(), "http://"))
 	<-ctx.Done()

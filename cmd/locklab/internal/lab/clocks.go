@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"locklab/locks/clock"
@@ -89,34 +88,18 @@ func (c *cluster) settleClocks(ctx context.Context) error {
 
 func (c *cluster) settleClock(m *machine, bound time.Duration) {
 	c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
-	c.fleet.clocks.add(result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)})
+	if r := (result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)}); r.ErrorNS >= m.worst.ErrorNS {
+		m.worst = r
+	}
 	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Add, "error", bound)
 }
 
-// clockFacts are the worst that was seen of each host's clock over all runs, by host.
-type clockFacts struct {
-	mu    sync.Mutex
-	worst map[string]result.Clock
-}
-
-// add keeps the reading with the larger error.
-func (f *clockFacts) add(r result.Clock) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.worst == nil {
-		f.worst = map[string]result.Clock{}
-	}
-	if r.ErrorNS >= f.worst[r.Host].ErrorNS {
-		f.worst[r.Host] = r
-	}
-}
-
-// report adds what is known to the result, in the order of the hosts; nothing if
-// all of them are this machine.
-func (f *clockFacts) report(order []string, run *result.Run) {
-	for _, host := range order {
-		if r, known := f.worst[host]; known {
-			run.Clocks = append(run.Clocks, r)
+// worstClocks are the readings with the largest errors over all runs; none if all hosts are this machine.
+func (f *fleet) worstClocks() (all []result.Clock) {
+	for _, name := range f.order {
+		if m := f.machines[name]; m.worst.Host != "" {
+			all = append(all, m.worst)
 		}
 	}
+	return all
 }

@@ -17,6 +17,7 @@ import (
 	"locklab/nodes/hostload"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
+	"locklab/workloads/result"
 )
 
 // machine is a host of the topology with the clients of its agent and its links.
@@ -29,6 +30,7 @@ type machine struct {
 	greeted  bool   // its agent is the right one
 	instance string // of its agent, since the run began; see agent.Health
 	clock    hostClock
+	worst    result.Clock // the reading with the largest error over all runs
 
 	returning bool // it was stopped on purpose and may still be on its way back
 }
@@ -36,9 +38,8 @@ type machine struct {
 // fleet is all machines of a comparison. It outlives single runs.
 type fleet struct {
 	machines map[string]*machine
-	order    []string     // host names as in the topology
-	data     *scratch.Dir // of local hosts
-	clocks   clockFacts
+	order    []string        // host names as in the topology
+	data     *scratch.Dir    // of local hosts
 	tracer   *tracing.Tracer // of players; nil is none
 	log      *slog.Logger
 	notice   func(line string) // tells the user

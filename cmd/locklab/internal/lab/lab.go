@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"locklab/chaos/link"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
@@ -83,7 +84,11 @@ func with(
 		}
 	}()
 	if c.Toxiproxy != nil {
-		defer serveToxiproxy(ctx, c.Toxiproxy, fleet.links, log)()
+		links := map[string]*link.Client{}
+		for name, m := range fleet.machines {
+			links[name] = m.links
+		}
+		defer ServeToxiproxy(ctx, c.Toxiproxy, links, log)()
 	}
 	if err := c.describe(ctx, fleet, &file.Run); err != nil {
 		return file, err
@@ -105,7 +110,7 @@ func with(
 		return file, err
 	}
 	err = do(fleet, rows)
-	fleet.clocks.report(fleet.order, &file.Run)
+	file.Run.Clocks = fleet.worstClocks()
 	file.Run.Unfinished = err != nil && ctx.Err() == nil // --resume goes on with it
 	file.Run.DurationMS += clk.Now().Sub(started).Milliseconds()
 	return file, errors.Join(err, rows.save())

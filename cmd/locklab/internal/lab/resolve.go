@@ -121,9 +121,7 @@ func (r resolver) poll(ctx context.Context, nothing string, ask func() string) (
 }
 
 func (r resolver) masterStatus(ctx context.Context, name string) (status master.Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	client := httpapi.NewClient(r.cluster.masterURL(name), httpapi.ClientConfig{Name: "master"})
+	client := httpapi.NewClient(r.cluster.masterURL(name), httpapi.ClientConfig{Name: "master", Timeout: answerTime})
 	defer client.Close()
 	err = client.Call(ctx, http.MethodGet, "/v1/status", nil, &status)
 	return status, err

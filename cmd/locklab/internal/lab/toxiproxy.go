@@ -17,40 +17,20 @@ type Toxiproxy struct {
 	AnyName bool // whatever name a request calls it by, see [link.Toxiproxy]
 }
 
-// serveToxiproxy serves toxiproxy's API over the links of hosts until stop is called.
-func serveToxiproxy(
-	ctx context.Context, at *Toxiproxy, hosts func() map[string]*link.Client, log *slog.Logger,
-) (stop func()) {
+// ServeToxiproxy serves toxiproxy's API over the links of hosts until stop is called.
+func ServeToxiproxy(ctx context.Context, at *Toxiproxy, links map[string]*link.Client, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := httpapi.Serve(ctx, at, link.Toxiproxy(hosts, at.AnyName), log); err != nil {
+		handler := link.Toxiproxy(func() map[string]*link.Client { return links }, at.AnyName)
+		if err := httpapi.Serve(ctx, at, handler, log); err != nil {
 			log.Warn("toxiproxy's API ended", "error", err)
 		}
 	}()
 	return func() {
 		cancel()
 		<-served
-	}
-}
-
-// links are those of all hosts that answer.
-func (f *fleet) links() map[string]*link.Client {
-	all := map[string]*link.Client{}
-	for name, m := range f.machines {
-		all[name] = m.links
-	}
-	return all
-}
-
-// ServeToxiproxy serves toxiproxy's API over the host's links until stop is called.
-func (h *Host) ServeToxiproxy(ctx context.Context, at *Toxiproxy, name, token string, log *slog.Logger) (stop func()) {
-	client := link.NewClient(h.URL(), token)
-	end := serveToxiproxy(ctx, at, func() map[string]*link.Client { return map[string]*link.Client{name: client} }, log)
-	return func() {
-		end()
-		client.Disconnect()
 	}
 }
 
@@ -69,15 +49,12 @@ func (c *cluster) recordHand(ctx context.Context, m *machine) error {
 		if done.ToHost != "" {
 			e.To = []string{done.ToHost}
 		}
-		for _, moment := range []struct {
-			state string
-			at    int64
-		}{{"began", done.BeganNS}, {"ended", done.EndedNS}} {
-			if moment.at == 0 {
+		for state, at := range map[string]int64{"began": done.BeganNS, "ended": done.EndedNS} {
+			if at == 0 {
 				continue // it was in force to the end
 			}
-			e.State, e.AtNS = moment.state, moment.at
 			own := e
+			own.State, own.AtNS = state, at
 			m.clock.shift(&own)
 			c.recorder.Record(own)
 		}
