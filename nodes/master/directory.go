@@ -87,7 +87,8 @@ func (d *directory) proposeLocked(group string, tried []string) *knownRoom {
 	now := clock.System().Now()
 	var best *knownRoom
 	for _, k := range d.group(group).rooms {
-		if k.left() > 0 && (best == nil || k.left() > best.left()) && !d.suspectLocked(k.remote, now) && !slices.Contains(tried, k.id) {
+		better := k.left() > 0 && (best == nil || k.left() > best.left())
+		if better && !d.suspectLocked(k.remote, now) && !slices.Contains(tried, k.id) {
 			best = k
 		}
 	}
@@ -189,6 +190,18 @@ func (d *directory) unfollowed(r *remote) {
 	d.sites[r].heard, d.sites[r].following = time.Time{}, false
 }
 
+// follows says whether every feed has been heard of.
+func (d *directory) follows() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.sites {
+		if !s.following {
+			return false
+		}
+	}
+	return true
+}
+
 func (d *directory) suspect(r *remote) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -237,11 +250,8 @@ func (d *directory) status(remotes []*remote) (rooms int, workers []WorkerStatus
 	}
 	for _, r := range remotes {
 		feed := "live"
-		switch {
-		case !d.sites[r].following:
+		if d.suspectLocked(r, clock.System().Now()) {
 			feed = "down"
-		case d.suspectLocked(r, clock.System().Now()):
-			feed = "silent"
 		}
 		workers = append(workers, WorkerStatus{Name: r.Name, Zone: r.Zone, Feed: feed})
 	}

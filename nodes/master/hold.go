@@ -21,30 +21,26 @@ type hold struct {
 	client   string
 	resource string
 	lease    locks.Lease
+	err      error         // why there is no lease
 	done     chan struct{} // closed when the holder stops acting
-}
-
-// grant is the answer to an acquisition.
-type grant struct {
-	hold *hold
-	err  error
 }
 
 // errSeated is why an acquisition was called off.
 var errSeated = errors.New("the player has a seat")
 
 // acquire asks for the lock of the group in the background: the player may get a seat elsewhere meanwhile.
-// Exactly one grant arrives on the channel.
-func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant {
-	answered := make(chan grant, 1)
+// Exactly one hold arrives on the channel, or one that says why it is none.
+func (m *Master) acquire(ctx context.Context, client, group string) <-chan *hold {
+	answered := make(chan *hold, 1)
 	m.background.Go(func() {
 		ctx, span := m.Tracer.Begin(ctx, "acquire lock", tracing.Client)
 		asked := clock.Mono()
 		lease, err := m.Locker.Acquire(ctx, group)
 		span.End(err, "lock", m.settings.Lock, "group", group, "outcome", string(locks.OutcomeOf(err)))
-		h := &hold{master: m, client: client, resource: group, lease: lease, done: make(chan struct{})}
+		h := &hold{master: m, client: client, resource: group, lease: lease, err: err, done: make(chan struct{})}
 		if err == nil {
 			h.id = m.newID("h")
+			m.background.Go(h.watch)
 		}
 		event := h.event(history.KindAcquire)
 		event.FromNS, event.Outcome, event.Error = asked, string(locks.OutcomeOf(err)), locks.ErrorKind(err)
@@ -52,23 +48,9 @@ func (m *Master) acquire(ctx context.Context, client, group string) <-chan grant
 			event.Error = locks.ErrorKind(context.Canceled)
 		}
 		m.Recorder.Record(event)
-		if err != nil {
-			answered <- grant{err: err}
-			return
-		}
-		m.background.Go(h.watch)
-		answered <- grant{hold: h}
+		answered <- h
 	})
 	return answered
-}
-
-// discard gives back what an abandoned acquisition may still bring.
-func (m *Master) discard(ctx context.Context, answered <-chan grant) {
-	m.background.Go(func() {
-		if g := <-answered; g.hold != nil {
-			g.hold.release(ctx)
-		}
-	})
 }
 
 // watch records when the holder learns that it holds no longer.
@@ -155,7 +137,8 @@ func (m *Master) askCanary(ctx context.Context, asked int64) {
 	}
 	m.Recorder.Record(history.Event{
 		Kind: history.KindAcquire, FromNS: asked, AtNS: clock.Mono(), Node: m.settings.Name, Client: "canary", Resource: resource,
-		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err), Messages: m.Locker.MessagesSent(), Wakeups: m.Locker.Wakeups(),
+		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err),
+		Messages: m.Locker.MessagesSent(), Wakeups: m.Locker.Wakeups(),
 	})
 	if err != nil {
 		return

@@ -14,11 +14,10 @@
 //	              v                                   │
 //	           order a room, release the lock ────────┘
 //
-// What the master knows of rooms comes from the workers' feeds and may be old; the
-// worker gives the seats (409 when the room is full). Requests under
-// way count against the seats known, so that concurrent players spread over rooms.
-// A worker that has been silent is suspect until it is heard of again: its rooms are not proposed, but
-// under the lock it is asked all the same, with less patience.
+// What the master knows of rooms comes from the workers' feeds and may be old; the worker gives the seats
+// (409 when the room is full). Requests under way count against the seats known, so that concurrent players
+// spread over rooms. A worker that has been silent is suspect until it is heard of again: its rooms are not
+// proposed, but under the lock it is asked all the same, with less patience.
 //
 // Everything that a worker is asked for may be repeated without a second effect,
 // so a request that met a dead connection is repeated at the same worker. An order
@@ -31,23 +30,18 @@
 //	     200 {"room":"w1-k3x9-12","worker":"w1","state":"open","created":false}
 //	     503 {"error":{"kind":"timeout","message":"...","outcome":"failed"}}
 //	GET  /v1/status  name, zone, lock, holds, waiting, rooms known, workers with the
-//	                 state of their feed: live, silent or down
+//	                 state of their feed: live or down
 //	GET  /v1/health  204
 //
-// created says that the room was ordered for this request. outcome is "unknown"
-// when a seat may be taken or a room ordered in spite of the error; a request that is
-// wrong (400, 413) has none, and no effect. The kinds are those of locks.ErrorKind
-// (timeout, unavailable, unknown, canceled, ...) and
-// capacity, stopping. What was injected as Mounts is served beside it.
-//
-//	curl -d '{"player":"p1","group":"g"}' http://127.0.0.1:8081/v1/match
+// created says that the room was ordered for this request. outcome is "unknown" when a seat may be taken
+// or a room ordered in spite of the error; a request that is wrong (400, 413) has none, and no effect. The
+// kinds are those of locks.ErrorKind (timeout, unavailable, ...) and capacity, stopping.
 //
 // # History
 //
-// The master records acquire, release and lost for each hold, and an order event
-// for each room that it asked a worker for, with the workers that it could not see
-// when it decided. Client is the player, Hold the grant, unique among all masters
-// and their incarnations.
+// The master records acquire, release and lost for each hold, and an order event for each room that it asked
+// a worker for, with the workers that it could not see when it decided. Client is the player, Hold the grant,
+// unique among all masters and their incarnations.
 //
 // Its canary asks for canary-NAME every 100 ms from when the master is ready, and gives it back at
 // once: acquire events without a hold, which count in nothing but outages.
@@ -58,7 +52,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -67,7 +60,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
@@ -180,62 +172,39 @@ type Deps struct {
 	Mounts map[string]http.Handler
 }
 
-// Master is one matchmaking server. It collects its metrics.
+// Master is one matchmaking server. It collects how long matches take.
 type Master struct {
-	prometheus.Collector
+	*prometheus.HistogramVec
 	Deps
 	settings    Settings
 	incarnation string
-	took        *prometheus.HistogramVec
 
 	remotes   []*remote
 	directory *directory
-	matches   atomic.Int64
 	ids       atomic.Uint64
 
 	open   sync.RWMutex // read-locked by each match, and locked for good by Close
 	closed sync.Once
 
-	randMu sync.Mutex
-	rand   *rand.Rand
-
 	stop       context.CancelFunc // ends the feeds
 	feeds      sync.WaitGroup     // and the canary
 	background sync.WaitGroup     // acquisitions, watches and releases
-	followed   sync.WaitGroup     // until every feed has been heard of
 }
 
 // New starts to follow the workers, until ctx ends or the master is closed. Call Close in any case.
 func New(ctx context.Context, settings Settings, deps Deps) *Master {
-	metrics := prometheus.NewRegistry()
-	m := &Master{
-		Collector:   metrics,
-		Deps:        deps,
-		settings:    settings,
-		incarnation: strconv.FormatUint(uint64(clock.Mono()), 36),
-		rand:        deps.Seed.Child("master " + settings.Name).Rand(),
-		took: promauto.With(metrics).NewHistogramVec(prometheus.HistogramOpts{
-			Name: "locklab_match_duration_seconds", Help: "How long it took to find a player a seat, by outcome.", Buckets: kit.Buckets(),
-		}, []string{"outcome"}),
-	}
+	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "locklab_match_duration_seconds", Help: "How long it took to find a player a seat, by outcome.", Buckets: kit.Buckets(),
+	}, []string{"outcome"})
+	incarnation := strconv.FormatUint(uint64(clock.Mono()), 36)
+	m := &Master{HistogramVec: took, Deps: deps, settings: settings, incarnation: incarnation}
 	for _, addr := range settings.Workers {
 		m.remotes = append(m.remotes, newRemote(addr, settings.WorkerToken))
 	}
 	m.directory = newDirectory(settings.FeedSilence, m.remotes)
-	promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "locklab_matches_in_flight", Help: "Match requests under way.",
-	}, func() float64 { return float64(m.matches.Load()) })
-	promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "locklab_master_known_rooms", Help: "Rooms that this master knows of.",
-	}, func() float64 { return float64(m.Status().Rooms) })
 	ctx, m.stop = context.WithCancel(ctx)
 	for _, r := range m.remotes {
-		m.followed.Add(1)
-		first := sync.OnceFunc(m.followed.Done)
-		m.feeds.Go(func() {
-			m.follow(ctx, r, first)
-			first()
-		})
+		m.feeds.Go(func() { m.follow(ctx, r) })
 	}
 	return m
 }
@@ -249,14 +218,10 @@ func (m *Master) Ready(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.settings.ReadyTimeout)
 	defer cancel()
-	followed := make(chan struct{})
-	go func() {
-		m.followed.Wait()
-		close(followed)
-	}()
-	select {
-	case <-followed:
-	case <-waiting.Done():
+	for !m.directory.follows() && waiting.Err() == nil {
+		_ = clock.Sleep(waiting, 5*time.Millisecond) // the loop looks at the time
+	}
+	if waiting.Err() != nil {
 		m.Log.Warn("ready without all workers", slog.Any("workers", m.Status().Workers))
 	}
 	return ctx.Err()
@@ -310,8 +275,7 @@ type Status struct {
 	Workers []WorkerStatus `json:"workers"`
 }
 
-// WorkerStatus is one worker as this master sees it. Feed is "live", "silent" (its
-// connection stands) or "down".
+// WorkerStatus is one worker as this master sees it. Feed is "live" or "down".
 type WorkerStatus struct {
 	Name string `json:"name"`
 	Zone string `json:"zone"`
@@ -363,40 +327,31 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 // failed when surely nothing was.
 func (m *Master) Match(ctx context.Context, req MatchRequest) (match Match, outcome locks.Outcome, err error) {
 	began := clock.Mono()
-	defer func() { m.took.WithLabelValues(string(outcome)).Observe(seconds(clock.Mono() - began)) }()
+	defer func() { m.WithLabelValues(string(outcome)).Observe(seconds(clock.Mono() - began)) }()
 	if !m.open.TryRLock() {
 		return Match{}, locks.OutcomeFailed, errStopping
 	}
 	defer m.open.RUnlock()
-	m.matches.Add(1)
-	defer m.matches.Add(-1)
 	ctx, cancel := context.WithTimeout(ctx, m.settings.MatchTimeout+2*m.settings.Hold)
 	defer cancel()
 	a := &attempt{Master: m, player: req.Player, group: req.Group}
-	match, err = a.match(ctx)
-	switch {
-	case err == nil:
+	if match, err = a.match(ctx); err == nil {
 		return match, locks.OutcomeOK, nil
-	case a.unknown:
-		return Match{}, locks.OutcomeUnknown, err
-	default:
-		return Match{}, locks.OutcomeFailed, err
 	}
+	if a.unknown {
+		return Match{}, locks.OutcomeUnknown, err
+	}
+	return Match{}, locks.OutcomeFailed, err
 }
 
 // kindOf names an error in one word: the worker's own for its refusals, and
 // otherwise those of locks.ErrorKind and a few that a matchmaker adds.
 func kindOf(err error) string {
-	switch kind := httpapi.KindOf(err); {
-	case kind != "":
+	if kind := httpapi.KindOf(err); kind != "" {
 		return kind
-	case errors.Is(err, errNoWorker), errors.Is(err, httpapi.ErrNotSent):
-		return "unavailable"
-	case errors.Is(err, errCapacity):
-		return worker.KindCapacity
-	case errors.Is(err, errStopping):
-		return "stopping"
-	default:
-		return locks.ErrorKind(err)
 	}
+	if errors.Is(err, httpapi.ErrNotSent) {
+		return "unavailable"
+	}
+	return locks.ErrorKind(err)
 }

@@ -36,9 +36,10 @@ type Match struct {
 var (
 	errLost     = errors.New("the lock was lost before a room was ordered")
 	errSeatGone = errors.New("all seats of the new room are taken")
-	errNoWorker = errors.New("no worker can be reached")
-	errCapacity = errors.New("no reachable worker has space for a room")
-	errStopping = errors.New("the master is going down")
+
+	errNoWorker error = &httpapi.Error{Kind: "unavailable", Message: "no worker can be reached"}
+	errCapacity error = &httpapi.Error{Kind: worker.KindCapacity, Message: "no reachable worker has space for a room"}
+	errStopping error = &httpapi.Error{Kind: "stopping", Message: "the master is going down"}
 )
 
 // attempt is one match request under way.
@@ -131,7 +132,11 @@ func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 		if k != nil {
 			if found, ok := a.take(ctx, k); ok {
 				callOff(errSeated)
-				a.discard(ctx, answered)
+				a.background.Go(func() {
+					if h := <-answered; h.err == nil {
+						h.release(ctx)
+					}
+				})
 				return nil, found, nil
 			}
 			if ctx.Err() == nil {
@@ -139,11 +144,11 @@ func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 			} // without news the acquisition is waited for, which ends with ctx
 		}
 		select {
-		case g := <-answered:
-			if g.err != nil {
-				return nil, Match{}, fmt.Errorf("acquire the lock: %w", g.err)
+		case h := <-answered:
+			if h.err != nil {
+				return nil, Match{}, fmt.Errorf("acquire the lock: %w", h.err)
 			}
-			return g.hold, Match{}, nil
+			return h, Match{}, nil
 		case <-news:
 		}
 	}
@@ -271,7 +276,9 @@ func (a *attempt) seatInListed(ctx context.Context, seen []listed) (match Match,
 // order has a room made by the worker with the fewest rooms. A worker that surely
 // did not make it is passed over; after an order whose outcome is unknown no other
 // worker is asked, or there might be two rooms.
-func (a *attempt) order(ctx context.Context, h *hold, seen []listed, unreachable []*remote, began int64) (listed, worker.Room, error) {
+func (a *attempt) order(
+	ctx context.Context, h *hold, seen []listed, unreachable []*remote, began int64,
+) (listed, worker.Room, error) {
 	last := errNoWorker
 	for _, s := range a.rank(seen, unreachable) {
 		if h.lost() {
@@ -315,9 +322,8 @@ func (a *attempt) order(ctx context.Context, h *hold, seen []listed, unreachable
 // fewest rooms first, then those of the own zone, then by lot.
 func (a *attempt) rank(seen []listed, unreachable []*remote) []listed {
 	ranked := slices.DeleteFunc(seen, func(s listed) bool { return slices.Contains(unreachable, s.remote) })
-	a.randMu.Lock()
-	a.rand.Shuffle(len(ranked), func(i, j int) { ranked[i], ranked[j] = ranked[j], ranked[i] })
-	a.randMu.Unlock()
+	lot := a.Seed.Child(a.settings.Name + a.player).Rand()
+	lot.Shuffle(len(ranked), func(i, j int) { ranked[i], ranked[j] = ranked[j], ranked[i] })
 	otherZone := func(s listed) int {
 		if s.remote.Zone == a.settings.Zone {
 			return 0

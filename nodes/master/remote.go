@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -24,7 +23,7 @@ type remote struct {
 }
 
 func newRemote(addr WorkerAddr, token string) *remote {
-	config := httpapi.ClientConfig{Name: "worker", Token: token, Repeatable: true}
+	config := httpapi.ClientConfig{Name: "worker " + addr.Name, Token: token, Repeatable: true}
 	return &remote{addr, httpapi.NewClient("http://"+addr.Addr, config)}
 }
 
@@ -32,26 +31,19 @@ func newRemote(addr WorkerAddr, token string) *remote {
 func (r *remote) seat(ctx context.Context, room, player string) (seated worker.Room, err error) {
 	path := "/v1/rooms/" + url.PathEscape(room) + "/seats"
 	err = r.http.Call(ctx, http.MethodPost, path, worker.SeatRequest{Player: player}, &seated)
-	return seated, r.wrap("seat", err)
+	return seated, err
 }
 
 // order asks for a new room.
 func (r *remote) order(ctx context.Context, req worker.OrderRequest) (made worker.Room, err error) {
 	err = r.http.Call(ctx, http.MethodPost, "/v1/rooms", req, &made)
-	return made, r.wrap("order", err)
+	return made, err
 }
 
 // look asks for the rooms of a group.
 func (r *remote) look(ctx context.Context, group string) (listing worker.Listing, err error) {
 	err = r.http.Call(ctx, http.MethodGet, "/v1/rooms?group="+url.QueryEscape(group), nil, &listing)
-	return listing, r.wrap("look", err)
-}
-
-func (r *remote) wrap(verb string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s at %s: %w", verb, r.Name, err)
-	}
-	return nil
+	return listing, err
 }
 
 // effect says what became of a request to a worker, from its error.
@@ -75,11 +67,10 @@ const (
 
 var errFeedGap = errors.New("lines of the feed are missing")
 
-// follow keeps the directory up to date from one worker's feed until ctx ends. It
-// calls first when the first snapshot is in.
-func (m *Master) follow(ctx context.Context, r *remote, first func()) {
+// follow keeps the directory up to date from one worker's feed until ctx ends.
+func (m *Master) follow(ctx context.Context, r *remote) {
 	for ctx.Err() == nil {
-		err := m.followOnce(ctx, r, first)
+		err := m.followOnce(ctx, r)
 		m.directory.unfollowed(r)
 		m.Log.Debug("feed interrupted", slog.String("worker", r.Name), slog.Any("error", err))
 		_ = clock.Sleep(ctx, redial) // the loop looks at ctx
@@ -87,7 +78,7 @@ func (m *Master) follow(ctx context.Context, r *remote, first func()) {
 }
 
 // followOnce reads one connection until it ends, lines are missing or nothing comes.
-func (m *Master) followOnce(ctx context.Context, r *remote, first func()) error {
+func (m *Master) followOnce(ctx context.Context, r *remote) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watchdog := clock.System().AfterFunc(m.settings.FeedReset, cancel)
@@ -107,7 +98,6 @@ func (m *Master) followOnce(ctx context.Context, r *remote, first func()) error 
 		if begun == (line.Type == worker.LineSnapshot) || !m.directory.merge(r, line) {
 			return errFeedGap
 		}
-		first()
 		watchdog.Reset(m.settings.FeedReset)
 	}
 	return lines.Err()

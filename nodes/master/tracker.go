@@ -62,7 +62,8 @@ func Track(locker locks.Locker, points *process.Points) *Tracker {
 	}
 	t := &Tracker{
 		Collector: all, locker: locker, points: points, held: map[*trackedLease]struct{}{},
-		acquired: byOutcome("locklab_lock_acquires_total", "Acquisitions that have ended: ok is granted, failed surely not, unknown perhaps."),
+		acquired: byOutcome("locklab_lock_acquires_total",
+			"Acquisitions that have ended: ok is granted, failed surely not, unknown perhaps."),
 		released: byOutcome("locklab_lock_releases_total", "Releases that have ended, by outcome."),
 		took:     histogram("locklab_lock_acquire_duration_seconds", "How long it took until the lock was granted."),
 		holdTime: histogram("locklab_lock_hold_duration_seconds", "How long the lock was held until its release was sent."),
