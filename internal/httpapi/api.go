@@ -26,6 +26,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -44,9 +45,8 @@ type Config struct {
 	Token string
 	// ReadToken gets ReadPath and does nothing else; "" is none.
 	ReadToken, ReadPath string
-	// Hosts are the names by which requests may call the server, besides IP addresses
-	// and localhost: a web page may have another name lead here, to pass for one of the
-	// same origin. nil does not check.
+	// Hosts are the names by which requests may call the server, besides IP addresses and localhost: a web
+	// page may have another name lead here. nil does not check.
 	Hosts []string
 	// Pages lets the web pages of this very server ask. Without it no page may.
 	Pages bool
@@ -86,10 +86,7 @@ func New(c Config) *API {
 func (a *API) Get(pattern string, f func(*http.Request) (any, error)) {
 	a.Stream(pattern, func(w http.ResponseWriter, r *http.Request) error {
 		answer, err := f(r)
-		if err == nil {
-			a.reply(w, http.StatusOK, answer)
-		}
-		return err
+		return reply(w, answer, err)
 	})
 }
 
@@ -109,10 +106,7 @@ func Post[In any](a *API, pattern string, f func(*http.Request, In) (any, error)
 			return fmt.Errorf("read request of %s: %w: %w", r.URL.Path, err, ErrInvalid)
 		}
 		answer, err := f(r, in)
-		if err == nil {
-			a.reply(w, http.StatusOK, answer)
-		}
-		return err
+		return reply(w, answer, err)
 	})
 }
 
@@ -146,21 +140,19 @@ func (a *API) check(r *http.Request) error {
 	is := func(token string) bool {
 		return bears && token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
 	}
-	if a.Token != "" && !is(a.Token) {
-		if !is(a.ReadToken) {
-			return fmt.Errorf("the token is missing or wrong: want the one that the %s was started with: %w", a.Name, ErrUnauthorized)
-		}
-		if r.Method != http.MethodGet || r.URL.Path != a.ReadPath {
-			return fmt.Errorf("the token is one that gets %s of the %s, and does nothing else: %w", a.ReadPath, a.Name, ErrForbidden)
-		}
-	}
-	if a.Hosts != nil && !IsAddress(r.Host) && !slices.Contains(a.Hosts, nameOf(r.Host)) {
-		return fmt.Errorf("%q is no name of the %s: want its IP address, or the name that it listens on: %w", r.Host, a.Name, ErrForbidden)
-	}
-	if err := new(http.CrossOriginProtection).Check(r); a.Pages && err != nil {
-		return fmt.Errorf("pages of other sites may not control the %s: %w: %w", a.Name, err, ErrForbidden)
-	}
-	if !a.Pages && (r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "") {
+	foreign := new(http.CrossOriginProtection).Check(r)
+	switch {
+	case a.Token != "" && !is(a.Token) && !is(a.ReadToken):
+		return fmt.Errorf("the token is missing or wrong: want the one that the %s was started with: %w",
+			a.Name, ErrUnauthorized)
+	case a.Token != "" && !is(a.Token) && (r.Method != http.MethodGet || r.URL.Path != a.ReadPath):
+		return fmt.Errorf("the token gets %s of the %s, and does nothing else: %w", a.ReadPath, a.Name, ErrForbidden)
+	case a.Hosts != nil && !IsAddress(r.Host) && !slices.Contains(a.Hosts, nameOf(r.Host)):
+		return fmt.Errorf("%q is no name of the %s: want its IP address, or the name that it listens on: %w",
+			r.Host, a.Name, ErrForbidden)
+	case a.Pages && foreign != nil:
+		return fmt.Errorf("pages of other sites may not control the %s: %w: %w", a.Name, foreign, ErrForbidden)
+	case !a.Pages && (r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""):
 		return fmt.Errorf("web pages may not control the %s: %w", a.Name, ErrForbidden)
 	}
 	return nil
@@ -169,17 +161,12 @@ func (a *API) check(r *http.Request) error {
 // IsAddress says whether a request's Host is an IP address or localhost: a name could be one
 // that a web page's own name server made point here.
 func IsAddress(host string) bool {
-	name := nameOf(host)
-	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	return err == nil || strings.EqualFold(name, "localhost")
+	_, err := netip.ParseAddr(nameOf(host))
+	return err == nil || strings.EqualFold(nameOf(host), "localhost")
 }
 
-func nameOf(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return host
-}
+// nameOf is a request's Host without its port.
+func nameOf(host string) string { return (&url.URL{Host: host}).Hostname() }
 
 // NewToken makes a random token.
 func NewToken() string { return rand.Text() + rand.Text() }
@@ -189,14 +176,22 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if a.Log != nil {
 		a.Log.Info("refused a request", "by", a.Name, "method", r.Method, "path", r.URL.Path, "error", err)
 	}
-	a.reply(w, e.Status, map[string]*Error{"error": e})
+	write(w, e.Status, map[string]*Error{"error": e})
 }
 
-func (a *API) reply(w http.ResponseWriter, status int, body any) {
-	if body == nil {
+func reply(w http.ResponseWriter, answer any, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case answer == nil:
 		w.WriteHeader(http.StatusNoContent)
-		return
+	default:
+		write(w, http.StatusOK, answer)
 	}
+	return nil
+}
+
+func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.MarshalWrite(w, body, json.Deterministic(true)) // a client that went away needs no answer
@@ -221,8 +216,10 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		IdleTimeout:       keepAlive,
 		MaxHeaderBytes:    headerBytes,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan struct{})
 	goesOn := context.AfterFunc(ctx, func() {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -61,13 +62,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	switch {
-	case e.from == "":
+	if e.from == "" {
 		return e.Message
-	case e.Kind == "":
-		return fmt.Sprintf("%s: %s (status %d)", e.from, e.Message, e.Status)
 	}
-	return fmt.Sprintf("%s: %s (%s)", e.from, e.Message, e.Kind)
+	return fmt.Sprintf("%s: %s (%s)", e.from, e.Message, cmp.Or(e.Kind, fmt.Sprintf("status %d", e.Status)))
 }
 
 // Unwrap is the sentinel of the error's kind, nil if the kind is not known.

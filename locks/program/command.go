@@ -25,7 +25,7 @@ func ParseCommand(text string) (Command, error) {
 		return Command{}, err
 	}
 	if len(args) == 0 {
-		return Command{}, fmt.Errorf("%q has no program: want a command such as './client --flag': %w", text, locks.ErrInvalid)
+		return Command{}, fmt.Errorf("%q has no program: want one such as './client --flag': %w", text, locks.ErrInvalid)
 	}
 	dir, err := os.Getwd()
 	if err != nil {

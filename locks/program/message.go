@@ -126,12 +126,13 @@ func (s Said) check(line []byte) error {
 		return wrong("op is %q: want hello, acquire, release, lost or extended", s.Op)
 	}
 	answers := s.Op == OpAcquire || s.Op == OpRelease
+	outcomes := []locks.Outcome{locks.OutcomeOK, locks.OutcomeFailed, locks.OutcomeUnknown}
 	switch said, fits := reflect.ValueOf(s), reflect.ValueOf(fits); {
 	case s.Op == OpHello && s.Version != Version:
 		return wrong("version is %d: want %d", s.Version, Version)
 	case s.LeaseMS < 0 || s.LeaseMS > LeaseMax.Milliseconds():
 		return wrong("lease_ms is %d: want 0 to %d", s.LeaseMS, LeaseMax.Milliseconds())
-	case answers && !slices.Contains([]locks.Outcome{locks.OutcomeOK, locks.OutcomeFailed, locks.OutcomeUnknown}, s.Outcome):
+	case answers && !slices.Contains(outcomes, s.Outcome):
 		return wrong("outcome is %q: want ok, failed or unknown", s.Outcome)
 	case answers && s.Outcome != locks.OutcomeOK && s.Error == "":
 		return wrong("error is missing: want the reason for the outcome %s", s.Outcome)
@@ -158,7 +159,8 @@ func (s Said) hello() (Hello, error) {
 	seen := map[string]bool{}
 	for _, n := range h.Servers {
 		if seen[n.Role] || n.Role == "" || n.Nodes < 0 {
-			return h, broken("hello: servers: role %q, nodes %d: want each role once, and 0 (all) or more nodes", n.Role, n.Nodes)
+			return h, broken("hello: servers: role %q, nodes %d: want each role once, and 0 (all) or more nodes",
+				n.Role, n.Nodes)
 		}
 		seen[n.Role] = true
 	}

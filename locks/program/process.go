@@ -68,8 +68,11 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // it outlives the acquisition that needs it first
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, childIn, childOut, stderr
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_") }) // among them a secret
-	cmd.WaitDelay = EndTime / 2                                                                                // a child of its own may keep stderr: its own end is heard of in time
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // among them a secret
+		return strings.HasPrefix(v, "LOCKLAB_")
+	})
+	// A child of its own may keep stderr: its own end is heard of in time.
+	cmd.WaitDelay = EndTime / 2
 	p := &process{
 		cmd: cmd, input: in, clock: clk,
 		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan struct{}), calls: map[uint64]*call{},

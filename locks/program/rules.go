@@ -18,7 +18,10 @@ func rules() []rule {
 		{ruleHello, "says hello with the version, and what its lock has, and nothing else before", sayHello},
 		{"end", "ends by itself when its input ends", endWithInput},
 		{"free", "grants what is free, and what was given back", grantFree},
-		{"kept", "lets nothing that it granted be lost while nothing disturbs it, or not before half of its lease", keepGrants},
+		{
+			"kept", "lets nothing that it granted be lost while nothing disturbs it, or not before half of its lease",
+			keepGrants,
+		},
 		{"exclusive", "keeps the clients of other programs out", keepOthersOut},
 		{"exclusive-within", "keeps its own other callers out", keepOwnOut},
 		{"deadline", "answers an acquisition that it cannot grant by the deadline, not with ok", answerInTime},
@@ -258,7 +261,8 @@ func endLeases(ctx context.Context, t *trial) {
 	over := held.lease.isOver()
 	if s.Outcome == locks.OutcomeOK && !over {
 		until, _ := held.lease.Expires()
-		t.fail("granted %v before the end of which its holder was told", until.Sub(clock.System().Now()).Round(time.Millisecond))
+		early := until.Sub(clock.System().Now()).Round(time.Millisecond)
+		t.fail("granted %v before the end of which its holder was told", early)
 	}
 	if s := t.giveBack(ctx, a, held); s.Outcome == locks.OutcomeOK && waiter.lease != nil {
 		t.fail("release of what had ended, and another one held: ok: want failed or unknown")
@@ -308,7 +312,8 @@ func takeNames(ctx context.Context, t *trial) {
 			t.back(ctx, p, other)
 			t.back(ctx, p, one)
 			if late {
-				return fmt.Errorf("acquire %.80q while %.80q is held: granted only when that one's lease had ended", pair[1], pair[0])
+				return fmt.Errorf("acquire %.80q while %.80q is held: granted only when that one's lease had ended",
+					pair[1], pair[0])
 			}
 			return nil
 		})

@@ -136,7 +136,8 @@ func (m *Master) askCanary(ctx context.Context, asked int64) {
 		return // the master stops: that is no answer of the lock
 	}
 	m.Recorder.Record(history.Event{
-		Kind: history.KindAcquire, FromNS: asked, AtNS: clock.Mono(), Node: m.settings.Name, Client: "canary", Resource: resource,
+		Kind: history.KindAcquire, FromNS: asked, AtNS: clock.Mono(),
+		Node: m.settings.Name, Client: "canary", Resource: resource,
 		Outcome: string(locks.OutcomeOf(err)), Error: locks.ErrorKind(err),
 		Messages: m.Locker.MessagesSent(), Wakeups: m.Locker.Wakeups(),
 	})

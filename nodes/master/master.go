@@ -194,7 +194,8 @@ type Master struct {
 // New starts to follow the workers, until ctx ends or the master is closed. Call Close in any case.
 func New(ctx context.Context, settings Settings, deps Deps) *Master {
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "locklab_match_duration_seconds", Help: "How long it took to find a player a seat, by outcome.", Buckets: kit.Buckets(),
+		Name: "locklab_match_duration_seconds", Help: "How long it took to find a player a seat, by outcome.",
+		Buckets: kit.Buckets(),
 	}, []string{"outcome"})
 	incarnation := strconv.FormatUint(uint64(clock.Mono()), 36)
 	m := &Master{HistogramVec: took, Deps: deps, settings: settings, incarnation: incarnation}

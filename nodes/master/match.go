@@ -34,9 +34,8 @@ type Match struct {
 
 // Reasons for a match to fail besides those of the lock (see locks.ErrorKind).
 var (
-	errLost     = errors.New("the lock was lost before a room was ordered")
-	errSeatGone = errors.New("all seats of the new room are taken")
-
+	errLost           = errors.New("the lock was lost before a room was ordered")
+	errSeatGone       = errors.New("all seats of the new room are taken")
 	errNoWorker error = &httpapi.Error{Kind: "unavailable", Message: "no worker can be reached"}
 	errCapacity error = &httpapi.Error{Kind: worker.KindCapacity, Message: "no reachable worker has space for a room"}
 	errStopping error = &httpapi.Error{Kind: "stopping", Message: "the master is going down"}
@@ -167,11 +166,9 @@ type listed struct {
 // still speaks is busy: it is asked again, because to order without its word would
 // overlook its rooms. Only what seems to be out of reach is passed over.
 func (a *attempt) guarded(ctx context.Context, h *hold) (match Match, err error) {
-	var (
-		began       int64
-		seen        []listed
-		unreachable []*remote
-	)
+	var began int64
+	var seen []listed
+	var unreachable []*remote
 	speaks := func(r *remote) bool { return !a.directory.suspect(r) }
 	for again := true; again; again = slices.ContainsFunc(unreachable, speaks) {
 		var ok bool

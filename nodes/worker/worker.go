@@ -205,7 +205,8 @@ func New(settings Settings, recorder history.Recorder) *Worker {
 	}, w.rooms.made)
 	for _, s := range []State{StateStarting, StateOpen, StateFull} {
 		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "locklab_rooms", Help: "Rooms that are not closed, by state.", ConstLabels: prometheus.Labels{"state": string(s)},
+			Name: "locklab_rooms", Help: "Rooms that are not closed, by state.",
+			ConstLabels: prometheus.Labels{"state": string(s)},
 		}, func() float64 { return w.rooms.count(s) })
 	}
 	httpapi.Post(w.API, "POST /v1/rooms", w.handleOrder)
@@ -233,7 +234,8 @@ func (w *Worker) Serve(ctx context.Context, addr string, log *slog.Logger, ready
 }
 
 func (w *Worker) handleOrder(r *http.Request, req OrderRequest) (any, error) {
-	if err := errors.Join(CheckName("group", req.Group), CheckName("order", req.Order), CheckName("by", req.By)); err != nil {
+	err := errors.Join(CheckName("group", req.Group), CheckName("order", req.Order), CheckName("by", req.By))
+	if err != nil {
 		return nil, err
 	}
 	_, span := w.settings.Tracer.Join(r.Context(), r.Header.Get(tracing.Header), "create room")

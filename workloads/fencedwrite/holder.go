@@ -45,8 +45,10 @@ type Workload struct {
 // Handler is the workload's side in the master. Close it before the locker.
 func Handler(c Config) *Workload {
 	w := &Workload{timeout: cmp.Or(c.Second, time.Second) / 2}
-	for _, a := range slices.SortedFunc(slices.Values(c.Stores), func(a, b Address) int { return cmp.Compare(a.Name, b.Name) }) {
-		w.stores = append(w.stores, httpapi.NewClient(a.URL, httpapi.ClientConfig{Name: "store of " + a.Name, Token: c.StoreToken, Kinds: kinds()}))
+	slices.SortFunc(c.Stores, func(a, b Address) int { return cmp.Compare(a.Name, b.Name) })
+	for _, a := range c.Stores {
+		config := httpapi.ClientConfig{Name: "store of " + a.Name, Token: c.StoreToken, Kinds: kinds()}
+		w.stores = append(w.stores, httpapi.NewClient(a.URL, config))
 	}
 	c.Use = w.use
 	w.Workload = mutex.Handler(c.Config)

@@ -79,8 +79,9 @@ func NewStore(c StoreConfig) (*Store, error) {
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read store: %w", err), s.file.Close())
 	}
-	httpapi.Post(s.API, "POST "+StorePath+"read", func(_ *http.Request, r request) (any, error) { return s.serve(history.KindRead, r) })
-	httpapi.Post(s.API, "POST "+StorePath+"write", func(_ *http.Request, r request) (any, error) { return s.serve(history.KindWrite, r) })
+	for path, kind := range map[string]history.Kind{"read": history.KindRead, "write": history.KindWrite} {
+		httpapi.Post(s.API, "POST "+StorePath+path, func(_ *http.Request, r request) (any, error) { return s.serve(kind, r) })
+	}
 	return s, nil
 }
 

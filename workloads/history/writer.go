@@ -35,7 +35,7 @@ var _ Recorder = (*Writer)(nil)
 // Create starts a new history file. An existing file is an error: a history is
 // evidence and is never overwritten.
 func Create(path string) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // histories are meant to be read by others
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // others may read it
 	if err != nil {
 		return nil, fmt.Errorf("create history: %w", err)
 	}

@@ -44,7 +44,8 @@ type Client struct {
 func NewClient(path string, masters []Master, plan Plan, rec history.Recorder) *Client {
 	c := &Client{path: path, plan: plan, rec: rec, last: make([]Status, len(masters))}
 	for _, m := range masters {
-		c.masters = append(c.masters, httpapi.NewClient(m.URL, httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token}))
+		config := httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token, Timeout: requestTimeout}
+		c.masters = append(c.masters, httpapi.NewClient(m.URL, config))
 	}
 	return c
 }
@@ -192,8 +193,6 @@ func (c *Client) status(ctx context.Context, i int) (Status, error) {
 }
 
 func (c *Client) call(ctx context.Context, i int, method, verb string, in any) (s Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	if err := c.masters[i].Call(ctx, method, c.path+verb, in, &s); err != nil {
 		return Status{}, fmt.Errorf("%s the workload: %w", verb, err)
 	}

@@ -138,7 +138,8 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 		e.Wakeups = counter.Wakeups()
 	}
 	if err != nil {
-		cut := (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) && !errors.Is(err, locks.ErrUnavailable)
+		cut := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		cut = cut && !errors.Is(err, locks.ErrUnavailable)
 		late := r.over != 0 && e.AtNS >= r.over && e.AtNS-op.SentNS < int64(r.plan.Timeout)
 		if cut && (late || ctx.Err() != nil) { // the time was over, or the run was ended
 			e.Error = loadgen.ErrorCalledOff
@@ -193,7 +194,8 @@ func (r *runner) use(ctx context.Context, lease locks.Lease, acquired *history.E
 		}
 	}()
 	r.Use(ctx, &Held{
-		Lease: lease, Plan: &r.plan, Client: acquired.Client, ID: acquired.Hold, Resource: acquired.Resource, Fence: locks.Token(acquired.Token),
+		Lease: lease, Plan: &r.plan, Client: acquired.Client, ID: acquired.Hold, Resource: acquired.Resource,
+		Fence: locks.Token(acquired.Token),
 	})
 	close(done)
 	<-told
@@ -210,7 +212,8 @@ func (r *runner) release(ctx context.Context, lease locks.Lease, acquired *histo
 	defer cancel()
 	err := lease.Release(ctx)
 	e := after(acquired, history.KindRelease)
-	e.FromNS, e.Outcome, e.Error, e.Messages = intent.AtNS, string(locks.OutcomeOf(err)), locks.ErrorKind(err), r.messages()
+	e.FromNS, e.Messages = intent.AtNS, r.messages()
+	e.Outcome, e.Error = string(locks.OutcomeOf(err)), locks.ErrorKind(err)
 	r.Recorder.Record(e)
 }
 
