@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
@@ -26,7 +26,6 @@ type Agent struct {
 	cfg      Config
 	env      []string // what nodes inherit
 	bind     netip.Addr
-	metrics  *metrics
 	listener net.Listener
 	ctx      context.Context //nolint:containedctx // the agent's life: ends what runs on its behalf
 	cancel   context.CancelFunc
@@ -35,6 +34,8 @@ type Agent struct {
 	tasks    sync.WaitGroup // what measures, and the idle check
 	children sync.WaitGroup
 	heardNS  atomic.Int64 // of the last request of a controller, on clock.Mono
+
+	starts, ends *prometheus.CounterVec
 
 	mu       sync.Mutex
 	closed   bool
@@ -54,8 +55,14 @@ func New(cfg Config) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, env: inherited(), bind: netip.MustParseAddr(cfg.Bind),
 		nodes: map[string]*node{}, log: newEventLog(maxEventBytes), instance: httpapi.NewToken(),
+		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_node_starts_total", Help: "Processes of nodes that the agent has started.",
+		}, []string{"role"}),
+		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_node_ends_total",
+			Help: "Processes of nodes that have ended: stopped and killed by the agent, or exited.",
+		}, []string{"role", "how"}),
 	}
-	a.metrics = newMetrics(a)
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	var err error
 	if a.listener, err = new(net.ListenConfig).Listen(a.ctx, "tcp", cfg.Listen); err != nil {
@@ -193,17 +200,11 @@ func (a *Agent) reserve(name, roleName string) (*node, error) {
 	if n, ok := a.nodes[name]; ok {
 		return n, nil
 	}
-	n := &node{agent: a, name: name, role: r, dir: filepath.Join(a.cfg.DataDir, name), ports: map[string]int{}}
-	for _, portName := range r.Ports {
-		var held io.Closer
-		if n.ports[portName], held, err = reservePort(a.bind); err != nil {
-			n.releasePorts()
-			return nil, fmt.Errorf("node %s: %w", name, err)
-		}
-		n.held = append(n.held, held)
+	n, err := newNode(a, name, r)
+	if err == nil {
+		a.nodes[name] = n
 	}
-	a.nodes[name] = n
-	return n, nil
+	return n, err
 }
 
 func (a *Agent) role(name string) (role.Role, error) {
@@ -226,6 +227,17 @@ func (a *Agent) node(name string) (*node, error) {
 			name, a.cfg.Host, httpapi.ErrNotFound)
 	}
 	return n, nil
+}
+
+// adopt runs what sees a child to its end; Close waits for it.
+func (a *Agent) adopt(run func()) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return httpapi.ErrClosed
+	}
+	a.children.Go(run)
+	return nil
 }
 
 // remove kills a node if it runs, deletes its data and log, and gives its addresses back.

@@ -2,36 +2,16 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
 )
-
-// What can go wrong beside what can with every API (see [httpapi.ErrInvalid] and those
-// around it). Errors of an Agent wrap one of these, and so do those of a Client, on the
-// other side of the wire.
-var (
-	// ErrStart says that a node did not start or did not become ready.
-	ErrStart = errors.New("node did not start")
-	// ErrLate is an ErrStart of a node that may have needed more time than it had.
-	ErrLate = fmt.Errorf("%w in time", ErrStart)
-	// ErrEventsLost says that the agent no longer has the events that were asked for.
-	ErrEventsLost = errors.New("events lost")
-)
-
-func kinds() []httpapi.Kind {
-	return []httpapi.Kind{
-		{Is: ErrEventsLost, Name: "events-lost", Status: http.StatusGone},
-		{Is: ErrLate, Name: "late", Status: http.StatusGatewayTimeout},
-		{Is: ErrStart, Name: "start", Status: http.StatusInternalServerError},
-	}
-}
 
 func (a *Agent) serve() {
 	if a.serveErr = httpapi.Serve(a.ctx, a.listener, a.api(), a.cfg.Log); a.serveErr != nil {
@@ -50,7 +30,7 @@ func (a *Agent) api() *httpapi.API {
 	for pattern, handler := range a.cfg.Mounts {
 		api.Mount(pattern, handler)
 	}
-	kit.Serve(api, a.metrics)
+	kit.Serve(api, newMetrics(a))
 	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.health(), nil })
 	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return clock.Mono(), nil })
 	api.Get("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
@@ -107,26 +87,56 @@ func post[In any](a *Agent, api *httpapi.API, verb string, do func(*node, contex
 	})
 }
 
-// pauseRequest says where to stop the node: at once, or when it next comes to a point of its
-// work, which it must within a time.
-type pauseRequest struct {
-	Point  string        `json:"point,omitzero"`
-	Within time.Duration `json:"within_ns,omitzero,format:nano"`
-}
-
-// Health is what an agent says of itself.
-type Health struct {
-	Host string `json:"host"`
-	// Instance changes when the agent is started or reset: event numbers of another
-	// instance mean nothing.
-	Instance  string `json:"instance"`
-	NextEvent uint64 `json:"next_event"` // number that the next event will get
-}
-
 func (a *Agent) health() Health {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return Health{a.cfg.Host, a.instance, a.log.nextNumber()}
+}
+
+// A request for events is answered as soon as there are any, and after pollTime without: an agent that lives
+// says something every second. The agent forgets events when the follower asks for later ones. So a lost
+// connection costs nothing.
+const (
+	pollTime = time.Second
+	// gather is how long the first event of an answer waits for others to join it.
+	gather = 4 * time.Millisecond
+)
+
+// handleEvents answers with the events from a number on. A follower names the instance that it follows, and
+// has all events before that number; a reader that names no instance takes nothing.
+func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	from, err := strconv.ParseUint(query.Get("from"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w",
+			query.Get("from"), httpapi.ErrInvalid)
+	}
+	a.mu.Lock()
+	log, instance := a.log, a.instance
+	a.mu.Unlock()
+	asked := query.Get("instance")
+	if asked != "" && asked != instance {
+		return fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
+	}
+	end := clock.System().NewTimer(pollTime)
+	defer end.Stop()
+	lines, changed, err := log.read(from, asked != "")
+	if err == nil && lines == nil {
+		select {
+		case <-changed:
+			_ = clock.Sleep(r.Context(), gather) // ends early with the request
+		case <-end.C():
+		case <-r.Context().Done():
+		case <-a.ctx.Done():
+		}
+		lines, _, err = log.read(from, false)
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/jsonl")
+	_, _ = w.Write(lines) // a follower that went away will ask again
+	return nil
 }
 
 // hear notes when a controller asked last. It sees the requests that the API lets through; Prometheus is no

@@ -1,20 +1,24 @@
 package agent
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
-	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"locklab/internal/httpapi"
 	"locklab/internal/posix"
@@ -22,7 +26,6 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
-	"locklab/nodes/role"
 	"locklab/workloads/history"
 )
 
@@ -62,14 +65,15 @@ type files struct {
 	stdin, events, answers, disk *os.File   // the agent's
 }
 
-func (n *node) openFiles() (f *files, err error) {
+// openFiles opens them, with a socket if calls are to be stopped.
+func openFiles(log string, calls diskfault.Calls) (f *files, err error) {
 	f = &files{}
 	defer func() {
 		if err != nil {
 			f.close()
 		}
 	}()
-	if f.log, err = os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+	if f.log, err = os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, fmt.Errorf("open node log: %w", err)
 	}
 	for _, kept := range []**os.File{&f.stdin, &f.events, &f.answers} {
@@ -82,7 +86,7 @@ func (n *node) openFiles() (f *files, err error) {
 		}
 		*kept, f.given = r, append(f.given, w)
 	}
-	if n.spec.Disk == "" {
+	if calls == "" {
 		return f, nil
 	}
 	if err := diskfault.Missing(); err != nil {
@@ -103,69 +107,6 @@ func closeAll(files ...*os.File) {
 	for _, f := range files {
 		_ = f.Close() // pipes hold nothing that closing could lose, and the log is output, not data
 	}
-}
-
-// startChild starts the next incarnation. The caller has locked the node.
-func (n *node) startChild(config string, command role.Command) (*child, error) {
-	a := n.agent
-	f, err := n.openFiles()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"node", n.role.Name, "--config", config}
-	if f.disk != nil { // the executable starts itself, with its calls stopped
-		fd := 1 + len(f.given) // in the process, where standard output and error come before the others
-		args = append([]string{"node", "disk", "--"}, diskfault.Command(fd, n.spec.Disk, a.cfg.Executable, args)...)
-	}
-	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // its life is the node's, not a request's
-	cmd.Dir, cmd.Env = n.dataDir(), append(a.env, command.Env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.log, f.log, f.given[1:]
-	apart(cmd)
-	c := &child{
-		host: a.cfg.Host, name: n.name, cmd: cmd, spreads: command.Spreads, points: n.role.Points,
-		clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, logPath: n.logPath(), events: a.eventLog(),
-		orders: &orders{out: f.stdin, answers: make(chan process.Answer, 16)},
-		ready:  make(chan struct{}), gone: make(chan struct{}),
-	}
-	asked := clock.Mono()
-	started := make(chan error, 1)
-	err = a.adopt(func() {
-		runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		if err == nil {
-			c.pid = cmd.Process.Pid
-			c.record("started", asked)
-		}
-		if started <- err; err == nil {
-			c.supervise(f)
-			a.metrics.ends.WithLabelValues(n.role.Name, cmp.Or(c.intent, history.NodeExited)).Inc()
-		}
-	})
-	if err == nil {
-		err = <-started
-	}
-	if err != nil {
-		f.close()
-		return nil, fmt.Errorf("start %s: %w: %w", cmd.Path, err, ErrStart)
-	}
-	closeAll(append(f.given, f.log)...)
-	if f.disk != nil {
-		n.serveDisk(f.disk, c.gone)
-	}
-	a.metrics.starts.WithLabelValues(n.role.Name).Inc()
-	return c, nil
-}
-
-// adopt runs what sees a child to its end; Close waits for it.
-func (a *Agent) adopt(run func()) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return httpapi.ErrClosed
-	}
-	a.children.Go(run)
-	return nil
 }
 
 // pipeGrace is how long pipes may outlast the process: a grandchild outside its group may hold them open.
@@ -200,23 +141,6 @@ func (c *child) supervise(f *files) {
 		event.Log = lastLines(c.logPath)
 	}
 	c.events.record(event)
-}
-
-// maxLine bounds one event of a node, or one answer.
-const maxLine = 1 << 20
-
-// newLines reads whole lines: what is cut off at the end is none.
-func newLines(from io.Reader) *bufio.Scanner {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 0, 32<<10), maxLine)
-	lines.Split(func(data []byte, _ bool) (int, []byte, error) {
-		end := bytes.IndexByte(data, '\n')
-		if end < 0 {
-			return 0, nil, nil
-		}
-		return end + 1, data[:end], nil
-	})
-	return lines
 }
 
 // readEvents takes the node's events until the pipe ends. A torn last line was not yet
@@ -288,11 +212,6 @@ func (c *child) end(state string, sig syscall.Signal) {
 	c.signalLocked(posix.SIGCONT) // a stopped process does not see the signal
 }
 
-var (
-	errEnded     = errors.New("it has ended")
-	errStillRuns = fmt.Errorf("it did not stand still within %v", answerTime)
-)
-
 // pause stops the process and returns once it stands still.
 func (c *child) pause() error {
 	c.mu.Lock()
@@ -331,6 +250,65 @@ func (c *child) resume() error {
 		c.record("resumed", asked)
 	}
 	return nil
+}
+
+// points are those that a node can be stopped at.
+func points() []string {
+	return []string{history.PointAcquiring, history.PointGranted, history.PointReleasing}
+}
+
+// pointWait is a pause that waits until the process stops itself at a point.
+type pointWait struct {
+	askedNS int64
+	stopped chan struct{} // closed when it stands still there
+}
+
+// pauseAt stops a node when it next comes to a point of its work, and returns once it stands
+// still there. One that does not come to it in the time goes on.
+func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) error {
+	if !c.points || !slices.Contains(points(), point) {
+		return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w",
+			c.name, point, points(), httpapi.ErrInvalid)
+	}
+	w := &pointWait{clock.Mono(), make(chan struct{})}
+	err := c.comesTo(context.WithoutCancel(ctx), w, process.PauseAt{Point: point, Within: within})
+	if err == nil && ctx.Err() != nil { // the controller has gone, and may have resumed it before it stopped
+		err = errors.Join(ctx.Err(), c.resume())
+	}
+	if err != nil {
+		return fmt.Errorf("pause %s at %s: %w", c.name, point, err)
+	}
+	return nil
+}
+
+// comesTo returns nil once the process stands still at the point. Its context lasts for as long as that takes.
+func (c *child) comesTo(ctx context.Context, w *pointWait, at process.PauseAt) error {
+	c.mu.Lock()
+	if c.paused || c.waits != nil {
+		c.mu.Unlock()
+		return fmt.Errorf("it stands still, or is to stop at another point: %w", httpapi.ErrConflict)
+	}
+	c.waits = w
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.waits = nil
+		c.mu.Unlock()
+	}()
+	_, err := c.orders.ask(ctx, process.Order{PauseAt: &at})
+	timer := clock.System().NewTimer(at.Within + answerTime) // by then the node does not stop any more
+	defer timer.Stop()
+	select {
+	case <-w.stopped: // perhaps before it answered
+		return nil
+	case <-c.gone:
+		return fmt.Errorf("%w: %w", errEnded, httpapi.ErrConflict)
+	case <-timer.C():
+		if err == nil {
+			err = fmt.Errorf("it did not come to that within %v: %w", at.Within, httpapi.ErrConflict)
+		}
+		return err
+	}
 }
 
 // noticeStopped is called when the process stands still, also by the hand of another program. The function
@@ -381,6 +359,25 @@ func (c *child) standsStill() bool {
 		return c.paused
 	}
 	return !c.reaped && isStopped(c.pid)
+}
+
+// scrapeTimeout is less than Prometheus gives the agent: a node that hangs does not cost the others.
+const scrapeTimeout = 500 * time.Millisecond
+
+// gather asks the process for its own, none if it does not tell in time.
+func (c *child) gather(ctx context.Context) []*dto.MetricFamily {
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	defer cancel()
+	answer, err := c.orders.ask(ctx, process.Order{Metrics: true})
+	if err != nil {
+		return nil
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	found, err := parser.TextToMetricFamilies(strings.NewReader(answer.Metrics))
+	if err != nil {
+		return nil
+	}
+	return slices.Collect(maps.Values(found))
 }
 
 // exitWord is how a process ended: "" for code 0, exit-1, signal-killed.

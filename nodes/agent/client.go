@@ -34,12 +34,12 @@ func NewClient(agentURL, token string) *Client {
 
 // Health asks the agent about itself.
 func (c *Client) Health(ctx context.Context) (Health, error) {
-	return ask[Health](ctx, c, "/v1/health")
+	return fetch[Health](ctx, c, "/v1/health")
 }
 
 // Version is the version of a role's server on the agent's host.
 func (c *Client) Version(ctx context.Context, role string) (string, error) {
-	return ask[string](ctx, c, "/v1/roles/"+url.PathEscape(role)+"/version")
+	return fetch[string](ctx, c, "/v1/roles/"+url.PathEscape(role)+"/version")
 }
 
 // Reserve gives a node its addresses, by port name, as others dial them. It keeps
@@ -94,7 +94,7 @@ func (c *Client) SetClock(ctx context.Context, node string, skew process.Skew) e
 
 // NodeClock reads a node's wall clock: by how much it is wrong, against its host's.
 func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, error) {
-	skew, err := ask[process.Skew](ctx, c, nodePath(node, "clock"))
+	skew, err := fetch[process.Skew](ctx, c, nodePath(node, "clock"))
 	return skew.Offset, err
 }
 
@@ -105,7 +105,7 @@ func (c *Client) SetDisk(ctx context.Context, node string, fault diskfault.Fault
 
 // Disk says what is wrong with a node's disk, and what that has done.
 func (c *Client) Disk(ctx context.Context, node string) (diskfault.Seen, error) {
-	return ask[diskfault.Seen](ctx, c, nodePath(node, "disk"))
+	return fetch[diskfault.Seen](ctx, c, nodePath(node, "disk"))
 }
 
 // Reset removes every node and forgets all events: a controller that takes over a
@@ -116,17 +116,17 @@ func (c *Client) Reset(ctx context.Context) error {
 
 // Nodes lists the agent's nodes, sorted by name.
 func (c *Client) Nodes(ctx context.Context) ([]NodeStatus, error) {
-	return ask[[]NodeStatus](ctx, c, "/v1/nodes")
+	return fetch[[]NodeStatus](ctx, c, "/v1/nodes")
 }
 
 // Log is the end of a node's output, two megabytes at most.
 func (c *Client) Log(ctx context.Context, node string) (string, error) {
-	return ask[string](ctx, c, nodePath(node, "log"))
+	return fetch[string](ctx, c, nodePath(node, "log"))
 }
 
 func nodePath(node, verb string) string { return "/v1/nodes/" + url.PathEscape(node) + "/" + verb }
 
-func ask[Out any](ctx context.Context, c *Client, path string) (out Out, err error) {
+func fetch[Out any](ctx context.Context, c *Client, path string) (out Out, err error) {
 	err = c.Call(ctx, http.MethodGet, path, nil, &out)
 	return out, err
 }
@@ -144,7 +144,7 @@ type Offset struct{ Add, Error time.Duration }
 func (c *Client) ClockOffset(ctx context.Context, roundTrips int) (best Offset, err error) {
 	for i := range roundTrips {
 		sent := clock.Mono()
-		at, err := ask[int64](ctx, c, "/v1/clock")
+		at, err := fetch[int64](ctx, c, "/v1/clock")
 		if err != nil {
 			return Offset{}, err
 		}

@@ -72,6 +72,12 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// Traffic is what the host's links to one node have carried so far, in bytes.
+type Traffic struct {
+	ToNode   string
+	Up, Down int64 // to the node, and back
+}
+
 // DefaultConfig has the defaults filled in. Host, Zone, Token, DataDir, Executable and
 // Roles are still to be set.
 func DefaultConfig() Config {

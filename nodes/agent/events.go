@@ -3,63 +3,14 @@ package agent
 import (
 	"bytes"
 	"fmt"
-	"net/http"
-	"strconv"
 	"sync"
-	"time"
 
 	"locklab/internal/httpapi"
-	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
 
-// A request for events is answered as soon as there are any, and after pollTime without: an agent that lives
-// says something every second. The agent forgets events when the follower asks for later ones. So a lost
-// connection costs nothing.
-const (
-	pollTime = time.Second
-	// gather is how long the first event of an answer waits for others to join it.
-	gather = 4 * time.Millisecond
-	// maxEventBytes bounds what is kept for a follower that stays away.
-	maxEventBytes = 64 << 20
-)
-
-// handleEvents answers with the events from a number on. A follower names the instance that it follows, and
-// has all events before that number; a reader that names no instance takes nothing.
-func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	from, err := strconv.ParseUint(query.Get("from"), 10, 64)
-	if err != nil {
-		return fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w",
-			query.Get("from"), httpapi.ErrInvalid)
-	}
-	a.mu.Lock()
-	log, instance := a.log, a.instance
-	a.mu.Unlock()
-	asked := query.Get("instance")
-	if asked != "" && asked != instance {
-		return fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
-	}
-	end := clock.System().NewTimer(pollTime)
-	defer end.Stop()
-	lines, changed, err := log.read(from, asked != "")
-	if err == nil && lines == nil {
-		select {
-		case <-changed:
-			_ = clock.Sleep(r.Context(), gather) // ends early with the request
-		case <-end.C():
-		case <-r.Context().Done():
-		case <-a.ctx.Done():
-		}
-		lines, _, err = log.read(from, false)
-	}
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/jsonl")
-	_, _ = w.Write(lines) // a follower that went away will ask again
-	return nil
-}
+// maxEventBytes bounds what is kept for a follower that stays away.
+const maxEventBytes = 64 << 20
 
 // eventLog keeps numbered events, as JSON lines, until the follower has them.
 type eventLog struct {

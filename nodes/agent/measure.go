@@ -23,12 +23,6 @@ func (a *Agent) measure() {
 	}
 }
 
-// Traffic is what the host's links to one node have carried so far, in bytes.
-type Traffic struct {
-	ToNode   string
-	Up, Down int64 // to the node, and back
-}
-
 // recordUsage records what the nodes use.
 func (a *Agent) recordUsage() {
 	last := a.used()

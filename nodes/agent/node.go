@@ -1,13 +1,16 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +18,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/httpapi"
 	"locklab/internal/signals"
@@ -23,35 +25,8 @@ import (
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
+	"locklab/workloads/history"
 )
-
-// NodeSpec is a node to start.
-type NodeSpec struct {
-	Name     string         `json:"-"` // in the path of a request
-	Role     string         `json:"role"`
-	Settings jsontext.Value `json:"settings,omitzero"` // for the role; nil for none
-	// FakeClock runs it with a wall clock that [Client.SetClock] can set, if its role has one.
-	FakeClock bool `json:"fake_clock,omitzero"`
-	// Disk are the calls that [Client.SetDisk] can hold or refuse, "" none.
-	Disk diskfault.Calls `json:"disk,omitzero"`
-}
-
-// RestartOptions say how a node comes back.
-type RestartOptions struct {
-	Wipe  bool          `json:"wipe,omitzero"` // with an empty data directory
-	Delay time.Duration `json:"-"`             // how long it stays down
-}
-
-// NodeStatus is what an agent knows of a node.
-type NodeStatus struct {
-	Name string `json:"name"`
-	Role string `json:"role"`
-	// State is reserved, starting, ready, paused or ended.
-	State string            `json:"state"`
-	Addrs map[string]string `json:"addrs"`         // as others dial them
-	PID   int               `json:"pid,omitzero"`  // while it runs
-	Exit  string            `json:"exit,omitzero"` // how it ended: exit-1, signal-killed; absent for code 0
-}
 
 // node is one node of the host, through all its incarnations.
 type node struct {
@@ -73,6 +48,19 @@ type node struct {
 	skew   process.Skew
 	skewed time.Time
 	disk   *diskfault.Disk
+}
+
+func newNode(a *Agent, name string, of role.Role) (*node, error) {
+	n := &node{agent: a, name: name, role: of, dir: filepath.Join(a.cfg.DataDir, name), ports: map[string]int{}}
+	for _, portName := range of.Ports {
+		port, held, err := reservePort(a.bind)
+		if err != nil {
+			n.releasePorts()
+			return nil, fmt.Errorf("node %s: %w", name, err)
+		}
+		n.ports[portName], n.held = port, append(n.held, held)
+	}
+	return n, nil
 }
 
 func (n *node) addrs(host string) map[string]string {
@@ -221,6 +209,58 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 	if n.agent.ctx.Err() != nil { // Close may have looked for the child before it was there
 		c.end("killed", syscall.SIGKILL)
 	}
+	return c, nil
+}
+
+// startChild starts the next incarnation. The caller has locked the node.
+func (n *node) startChild(config string, command role.Command) (*child, error) {
+	a := n.agent
+	f, err := openFiles(n.logPath(), n.spec.Disk)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"node", n.role.Name, "--config", config}
+	if f.disk != nil { // the executable starts itself, with its calls stopped
+		fd := 1 + len(f.given) // in the process, where standard output and error come before the others
+		args = append([]string{"node", "disk", "--"}, diskfault.Command(fd, n.spec.Disk, a.cfg.Executable, args)...)
+	}
+	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // its life is the node's, not a request's
+	cmd.Dir, cmd.Env = n.dataDir(), append(a.env, command.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.log, f.log, f.given[1:]
+	apart(cmd)
+	c := &child{
+		host: a.cfg.Host, name: n.name, cmd: cmd, spreads: command.Spreads, points: n.role.Points,
+		clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, logPath: n.logPath(), events: a.eventLog(),
+		orders: &orders{out: f.stdin, answers: make(chan process.Answer, 16)},
+		ready:  make(chan struct{}), gone: make(chan struct{}),
+	}
+	asked := clock.Mono()
+	started := make(chan error, 1)
+	err = a.adopt(func() {
+		runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		if err == nil {
+			c.pid = cmd.Process.Pid
+			c.record("started", asked)
+		}
+		if started <- err; err == nil {
+			c.supervise(f)
+			a.ends.WithLabelValues(n.role.Name, cmp.Or(c.intent, history.NodeExited)).Inc()
+		}
+	})
+	if err == nil {
+		err = <-started
+	}
+	if err != nil {
+		f.close()
+		return nil, fmt.Errorf("start %s: %w: %w", cmd.Path, err, ErrStart)
+	}
+	closeAll(append(f.given, f.log)...)
+	if f.disk != nil {
+		n.serveDisk(f.disk, c.gone)
+	}
+	a.starts.WithLabelValues(n.role.Name).Inc()
 	return c, nil
 }
 
