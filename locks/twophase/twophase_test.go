@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestLock(t *testing.T) {
-	peertest.NeedsEveryPeer(t, locktest.Options(t, twophase.ParseOptions, "2pc"), twophase.New, 4)
+	peertest.NeedsEveryPeer(t, locktest.Options(t, twophase.ParseOptions, "2pc"), twophase.New)
 }
 
 func TestOptions(t *testing.T) {

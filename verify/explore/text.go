@@ -30,11 +30,11 @@ func (t *Trace) String() string {
 	}
 	var b strings.Builder
 	write := func(number string, lines []rune, states []string) {
-		text := fmt.Sprintf("%4s%*s%s", number, margin-4, "", string(lines))
+		words := []string{fmt.Sprintf("%4s%*s%s", number, margin-4, "", string(lines))}
 		for _, s := range states {
-			text += fmt.Sprintf("  %-*s", state, s)
+			words = append(words, fmt.Sprintf("%-*s", state, s))
 		}
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
+		b.WriteString(strings.TrimRight(strings.Join(words, "  "), " ") + "\n")
 	}
 	blank := slices.Repeat([]rune{' '}, (len(t.Peers)-1)*column+last)
 	lines := slices.Clone(blank)

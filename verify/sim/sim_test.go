@@ -50,10 +50,6 @@ func of[S, M any, P peercore.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S
 	return sim.New[S, M, P](alg, shell)
 }
 
-func allLocks() []string {
-	return []string{"multiphase", "multiphase:fair=off", "multiphase:quorum", "lamport", "ricart-agrawala", "2pc"}
-}
-
 func load() sim.Load { return sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond} }
 
 func run(tb testing.TB, s sim.Simulator, cfg sim.Config) sim.Result {

@@ -131,27 +131,6 @@ func TestOneSyncForMany(t *testing.T) {
 	}
 }
 
-func TestDiskThatFails(t *testing.T) {
-	b := newBook(t)
-	broken := errors.New("broken")
-	syncs := 0
-	b.Sync = func(f *os.File) error {
-		if syncs++; syncs > 1 {
-			return broken
-		}
-		return f.Sync()
-	}
-	j := b.create(t, nil)
-	j.Append("a", nil)
-	if err := <-b.failed; !errors.Is(err, broken) || !strings.Contains(err.Error(), b.Path) {
-		t.Errorf("want the disk's error with the file's name, got %v", err)
-	}
-	j.Close()
-	if len(b.stored) > 0 {
-		t.Error("stored though the disk failed")
-	}
-}
-
 // FuzzDecode reads files of any content: well, or with ErrCorrupt.
 func FuzzDecode(f *testing.F) {
 	file := appendRecord(appendRecord(nil, magic, []byte("me")), "a", []byte("b"))

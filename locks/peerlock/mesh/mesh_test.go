@@ -223,27 +223,6 @@ func TestPeerThatSaysNothingIsDialedAgain(t *testing.T) {
 	p.events[0].want("up")
 }
 
-func TestRestartedPeerIsAnotherLink(t *testing.T) {
-	p := newPair(t, nil)
-	p.events[0].want("up")
-	p.events[1].want("up")
-	if err := p.mesh[1].Close(); err != nil {
-		t.Fatal(err)
-	}
-	if e := p.events[1].want("down"); !errors.Is(e.cause, mesh.ErrClosed) {
-		t.Errorf("want ErrClosed, got %v", e.cause)
-	}
-	p.events[0].want("down")
-	l, err := net.Listen("tcp", p.cfg[1].Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.cfg[1].Listener = l
-	start(t, p.cfg[1])
-	p.events[0].want("up")
-	p.events[1].want("up")
-}
-
 // byHand is a peer that speaks the protocol by hand, and the link of a mesh to it.
 func byHand(t *testing.T) (net.Conn, *mesh.Link, *recorder) {
 	t.Helper()
