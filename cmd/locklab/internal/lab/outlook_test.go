@@ -67,20 +67,19 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"too short", "redlock", "seoul-2az", "{at: 99%, for: 1%, fault: kill, target: holder}", "x.yaml:3: for: fault kill-1 is on for 20ms of a run of 2s, which is too short to be proven"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "x.yaml")
-			testfile.Write(t, path, "name: x\ntimeline:\n  - "+c.step+"\n")
-			config := configFor(t, nil, c.lock)
-			if err := config.UseTopology(c.topology, ""); err != nil {
-				t.Fatal(err)
-			}
-			err := config.UseScenarios([]string{path})
-			switch {
-			case c.want == "" && err != nil:
-				t.Error(err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
-				t.Errorf("got %v, want %q", err, c.want)
-			}
+			refuses(t, configFor(t, nil, c.lock), c.topology, "name: x\ntimeline:\n  - "+c.step+"\n", c.want)
 		})
+	}
+}
+
+// refuses sees that the configuration takes a scenario on a topology, or refuses it with a text.
+func refuses(t *testing.T, config *Config, topology, scenario, want string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	testfile.Write(t, path, scenario)
+	err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{path}))
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
@@ -108,8 +107,6 @@ func TestFaultsReachLockPrograms(t *testing.T) {
 					t.Skip(err)
 				}
 			}
-			path := filepath.Join(t.TempDir(), "x.yaml")
-			testfile.Write(t, path, "name: x\ntimeline:\n  - "+c.step+"\n")
 			mine, err := catalog.OfProgram("mine", program.Command{Args: []string{"mine"}}, program.Hello{Servers: c.servers})
 			if err != nil {
 				t.Fatal(err)
@@ -117,9 +114,7 @@ func TestFaultsReachLockPrograms(t *testing.T) {
 			config := configFor(t, nil, "redis")
 			config.Locks = append(config.Locks, mine)
 			config.Suite = true
-			if err := errors.Join(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{path})); err != nil {
-				t.Fatal(err)
-			}
+			refuses(t, config, "seoul-2az", "name: x\ntimeline:\n  - "+c.step+"\n", "")
 			why := ""
 			for _, u := range config.Unfit {
 				if u.Lock == "mine" {
@@ -154,12 +149,7 @@ func TestHoldersOfWhatIsLocked(t *testing.T) {
 				}
 			}
 		}
-		path := filepath.Join(t.TempDir(), "x.yaml")
-		testfile.Write(t, path, fmt.Sprintf(text, c.wants))
-		err := errors.Join(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{path}))
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %s %s: got %v, want %q", c.workload, c.flags, c.wants, err, c.want)
-		}
+		refuses(t, config, "seoul-2az", fmt.Sprintf(text, c.wants), c.want)
 	}
 }
 

@@ -1,15 +1,13 @@
 package lab
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"locklab/chaos/scenario"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
-	"locklab/workloads/history"
-	"locklab/workloads/loadgen"
 	"locklab/workloads/result"
 )
 
@@ -57,49 +55,16 @@ func TestWhatARunGoesOnFrom(t *testing.T) {
 	}
 }
 
-// TestComplete: a comparison that was killed gets the row of the history that it left. A history
-// that was set aside gives none.
-func TestComplete(t *testing.T) {
-	dir := t.TempDir()
-	const ms = int64(1e6)
-	const path = "histories/none/baseline.mutex.2.jsonl"
-	testfile.Write(t, filepath.Join(dir, path), "of an earlier try")
-	if err := setAside(filepath.Join(dir, path)); err != nil {
-		t.Fatal(err)
+// TestSetAside: no history is overwritten.
+func TestSetAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "baseline.mutex.2.jsonl")
+	must.Do(t, setAside(path)) // there is none
+	for _, text := range []string{"first", "second"} {
+		testfile.Write(t, path, text)
+		must.Do(t, setAside(path))
 	}
-	w, err := history.Create(filepath.Join(dir, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range []history.Event{
-		{Kind: history.KindRun, AtNS: 1, Run: &history.Run{Schema: history.Schema, Lock: "none", Scenario: "baseline", Workload: "mutex", Repeat: 2, DurationNS: 1000 * ms}},
-		{Kind: history.KindPhase, State: loadgen.PhaseMeasure, AtNS: 10 * ms},
-		{Kind: history.KindAcquire, Node: "m1", Client: "c", Hold: "h", Resource: "x", FromNS: 20 * ms, SentNS: 20 * ms, AtNS: 30 * ms, Outcome: "ok"},
-	} {
-		w.Record(e)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	sound := result.Statement{State: result.OK}
-	first := result.Row{
-		Lock: "none", Scenario: "baseline", Workload: "mutex", Repeat: 1, History: "histories/none/baseline.mutex.1.jsonl",
-		Verdict: result.Verdict{Sound: sound, Safety: sound, Liveness: sound, Word: result.Live, As: result.AsExpected},
-	}
-	file := result.File{Schema: result.Schema, Run: result.Run{Unfinished: true}, Rows: []result.Row{first}}
-	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
-		t.Fatal(err)
-	}
-	if err := Complete(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
-	if file, err = result.Read(filepath.Join(dir, result.FileName)); err != nil {
-		t.Fatal(err)
-	}
-	if len(file.Rows) != 2 || file.Rows[1].Repeat != 2 || !file.Rows[1].Partial || file.Rows[1].History != path {
-		t.Errorf("%+v", file.Rows)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, path+".aside-1")); err != nil || string(text) != "of an earlier try" {
-		t.Errorf("what was kept before: %q, %v", text, err)
+	first, second := testfile.Read(t, path+".aside-1"), testfile.Read(t, path+".aside-2")
+	if string(first) != "first" || string(second) != "second" {
+		t.Errorf("kept %q and %q", first, second)
 	}
 }
