@@ -20,64 +20,9 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
-	"locklab/reports/lang"
-	"locklab/reports/table"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
-
-// Info describes a comparison before it begins.
-type Info struct {
-	Title string
-	Zones []Zone
-	Runs  int
-	Rooms bool // some workload has them
-	// Grids are the report's, of the rows so far.
-	Grids func(*lang.Lang, result.File) []table.Table
-	// Duplicates judges the rooms of a history, whose first event is the run. It is the
-	// run's own checker: live has no rule of its own. nil judges nothing.
-	Duplicates func([]history.Event) []Duplicate
-	// Control lets viewers break the lab; nil does not.
-	Control Control
-}
-
-// Zone is an availability zone of the comparison.
-type Zone struct{ Name, Short string }
-
-// Duplicate is a room that should not have been created.
-type Duplicate struct {
-	AtNS        int64  // it began
-	Room, Group string // the group of its players
-	Worker      string
-	Free        string // the worker of the room that was free then
-	Unreachable bool   // it is not held against the lock
-}
-
-// Run describes a run that begins.
-type Run struct {
-	result.Key
-	Hosts       []Host
-	Links       []Link
-	Planned     []history.Planned
-	Duration    time.Duration
-	Played      bool    // it is broken and ended by hand: it has no Duration
-	OfferedPerS float64 // 0 if nothing is offered at a rate
-}
-
-// Host is a machine of a run with its nodes.
-type Host struct {
-	Name, Zone string // the zone's short name
-	Nodes      []Node
-}
-
-// Node is one process on a host.
-type Node struct{ Name, Role string }
-
-// Link is a pair of hosts: nodes of the first dial nodes of the second.
-type Link struct {
-	From, To string
-	RTT      time.Duration // of a round trip while nothing is broken
-}
 
 // Board takes the events of a comparison and shows them. A nil Board takes everything and
 // shows nothing. Its methods may be called from any goroutine and never wait for a viewer.

@@ -333,13 +333,17 @@ func (m *model) chart(nowNS int64) series.Series {
 	return s
 }
 
+func (m *model) counts() counts {
+	return counts{m.okay, m.all - m.okay, m.rooms.duplicates, m.rooms.unreachable}
+}
+
 // steer looks at the state of the lab, and goes on with the tour.
 func (m *model) steer(nowNS int64) {
 	if m.info.Control == nil {
 		return
 	}
 	m.state = m.info.Control.State()
-	m.tour.drive(m.info.Control, m.state, m)
+	m.tour.drive(m.info.Control, m.state, m.number, m.measureNS != 0, m.counts())
 	if m.run != nil && m.run.Played && m.measureNS != 0 && m.at(nowNS) >= inMS(int64(m.run.Duration)) {
 		m.run.Duration *= 2
 		m.ops.Double()

@@ -88,6 +88,67 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 		part{"latency", string(plots.Latency(say, m.run.Scenario, line, scale))})
 }
 
+// brokenText is a fault that can be healed.
+func brokenText(say *lang.Lang, f ControlFault) string {
+	name := say.Tell(history.FaultText(f.Kind, f.Target))
+	switch {
+	case f.Healing:
+		return say.Sprintf("%s: is being healed", name)
+	case f.Proven:
+		return beganText(say, name, f.Target)
+	}
+	return say.Sprintf("%s: not proven yet", name)
+}
+
+// controlParts are the parts of the page with buttons; none if nothing can be controlled.
+func controlParts(say *lang.Lang, m *model, text func(name string, data any) part) []part {
+	if m.info.Control == nil {
+		return nil
+	}
+	choices := struct {
+		ControlState
+		Over bool // there is nothing to control any more
+	}{m.state, m.over}
+	return []part{
+		text("tour", tourOf(say, m)), text("choices", choices), text("targets", m.state),
+		text("broken", m.state.Faults),
+	}
+}
+
+type tourView struct {
+	Number, Stops  int // Number is 0 before the first
+	Step           int // of the stop, for the page's buttons
+	Ended          bool
+	Text, Evidence string
+	Class, Shape   string
+	Says           string // changes when the evidence says something else than before
+}
+
+// tourOf is the tour as it is shown.
+func tourOf(say *lang.Lang, m *model) tourView {
+	t := &m.tour
+	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops), Class: "none"}
+	if !t.on() {
+		return v
+	}
+	here := t.stops[t.at]
+	v.Text = say.Term(here.text)
+	switch {
+	case t.refused != "":
+		v.Evidence = t.refused
+	case !t.arrived && here.cut && m.state.Running && m.state.Lock == here.lock:
+		v.Evidence = say.Text("The zones are being parted.")
+	case !t.arrived:
+		v.Evidence = say.Sprintf("The lab is getting %s ready: a few seconds.", here.lock)
+	default:
+		seen := m.counts().since(t.base)
+		v.Evidence, v.Class = seen.text(say), here.judge(seen)
+	}
+	v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
+	v.Says = fmt.Sprint(t.at, t.run, t.arrived, t.refused, v.Class)
+	return v
+}
+
 // nowMS is since the measured part began; 0 before.
 func (m *model) nowMS(nowNS int64) float64 {
 	if m.measureNS == 0 {

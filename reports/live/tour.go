@@ -1,7 +1,6 @@
 package live
 
 import (
-	"fmt"
 	"slices"
 
 	"locklab/internal/sentence"
@@ -40,10 +39,6 @@ const (
 
 // counts are those of a run so far.
 type counts struct{ matches, failed, duplicates, unreached int64 }
-
-func (m *model) counts() counts {
-	return counts{m.okay, m.all - m.okay, m.rooms.duplicates, m.rooms.unreachable}
-}
 
 func (c counts) since(base counts) counts {
 	return counts{
@@ -92,14 +87,14 @@ const partition = `{"fault": "partition", "between": ["zones"], "mode": "hold"}`
 
 // drive does the next thing that leads to the stop, each once, and tries again what was refused. A
 // viewer who changes something by hand ends the tour.
-func (t *tour) drive(c Control, s ControlState, m *model) {
+func (t *tour) drive(c Control, s ControlState, run int, measured bool, now counts) {
 	if !t.on() {
 		return
 	}
-	if t.run != m.number { // the counts were of another run
-		*t = tour{stops: t.stops, at: t.at, switched: t.switched, run: m.number}
+	if t.run != run { // the counts were of another run
+		*t = tour{stops: t.stops, at: t.at, switched: t.switched, run: run}
 	}
-	if !s.Running || m.measureNS == 0 {
+	if !s.Running || !measured {
 		return
 	}
 	want := t.stops[t.at]
@@ -108,7 +103,7 @@ func (t *tour) drive(c Control, s ControlState, m *model) {
 	switch {
 	case there && t.arrived:
 	case there:
-		t.arrived, t.switched, t.base = true, true, m.counts()
+		t.arrived, t.switched, t.base = true, true, now
 	case t.arrived || other && t.switched:
 		t.enter(-1)
 	case other:
@@ -133,40 +128,6 @@ func (t *tour) did(err error) bool {
 // parts says whether the fault is seen to keep all zones apart.
 func (f ControlFault) parts() bool {
 	return f.Kind == "partition" && f.Target == history.TargetZones && f.Proven && !f.Healing
-}
-
-type tourView struct {
-	Number, Stops  int // Number is 0 before the first
-	Step           int // of the stop, for the page's buttons
-	Ended          bool
-	Text, Evidence string
-	Class, Shape   string
-	Says           string // changes when the evidence says something else than before
-}
-
-// tourOf is the tour as it is shown.
-func tourOf(say *lang.Lang, m *model) tourView {
-	t := &m.tour
-	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops), Class: "none"}
-	if !t.on() {
-		return v
-	}
-	here := t.stops[t.at]
-	v.Text = say.Term(here.text)
-	switch {
-	case t.refused != "":
-		v.Evidence = t.refused
-	case !t.arrived && here.cut && m.state.Running && m.state.Lock == here.lock:
-		v.Evidence = say.Text("The zones are being parted.")
-	case !t.arrived:
-		v.Evidence = say.Sprintf("The lab is getting %s ready: a few seconds.", here.lock)
-	default:
-		seen := m.counts().since(t.base)
-		v.Evidence, v.Class = seen.text(say), here.judge(seen)
-	}
-	v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
-	v.Says = fmt.Sprint(t.at, t.run, t.arrived, t.refused, v.Class)
-	return v
 }
 
 func (c counts) text(say *lang.Lang) string {
