@@ -6,6 +6,7 @@
 package plots
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +23,9 @@ type Line struct {
 	Offered []Offered // the rate from when on; none if nothing was offered at a rate
 	Series  series.Series
 }
+
+// Offered is the load per second from a moment on.
+type Offered struct{ FromMS, PerS float64 }
 
 // The layout, in units of the SVG. A figure is about as wide as half a desktop
 // page; on a phone the style sheet enlarges the text.
@@ -84,6 +88,53 @@ func (f *frame) across(ticks []tick) {
 }
 
 func (f *frame) end(label string) []byte { return f.sized(f.width, f.bottom+axisHeight, "img", label) }
+
+// logarithmic draws a line at each power of ten from low to high, and gives the height of a value.
+func (f *frame) logarithmic(low, high float64) (y func(v float64) float64) {
+	floor, span := math.Log10(low), math.Log10(high/low)
+	y = func(v float64) float64 { return f.bottom - (math.Log10(v)-floor)/span*(f.bottom-topMargin) }
+	var grid []tick
+	for _, v := range decades(low, high) {
+		grid = append(grid, tick{y(v), number(v)})
+	}
+	f.across(grid)
+	return y
+}
+
+// end is where a line ends, and the height of its label.
+type end struct {
+	line   Line
+	at     point
+	height float64
+}
+
+// wideLetter is the width of a letter where the page enlarges it.
+const wideLetter = 9.8
+
+// nameGap is between the plot and the names.
+const nameGap = 12
+
+// label writes the names beside the ends of the lines, moved apart where they
+// would overlap, each with a thin line to its end.
+func (f *frame) label(ends []end, letterWidth float64) {
+	const gap = 16 // also where the page enlarges it
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.at.y, a.at.y) })
+	floor := math.Inf(1)
+	for i := range ends { // from below, each at least a gap above the last
+		ends[i].height = min(ends[i].at.y, floor)
+		floor = ends[i].height - gap
+	}
+	ceiling := topMargin
+	for i := range slices.Backward(ends) {
+		ends[i].height = max(ends[i].height, ceiling)
+		ceiling = ends[i].height + gap
+	}
+	for _, e := range ends {
+		at := point{f.right + nameGap, e.height}
+		f.stroke(pen{e.line.Ink, 0.7, ""}, []point{{e.at.x + 2, e.at.y}, {at.x - 2, at.y}})
+		f.text(at, Clip(e.line.Name, int((figureWidth-at.x)/letterWidth)), "", "0.35em", "name "+string(e.line.Ink))
+	}
+}
 
 // rows is a figure with one strip for each lock, one below the other. Inside a strip
 // 0 is its floor and 1 its ceiling; above the ceiling is the name.
@@ -189,6 +240,32 @@ func mergeWindows(windows []series.Window, endMS float64) []series.Window {
 		merged = append(merged, w)
 	}
 	return merged
+}
+
+// decades are the powers of ten from low to high.
+func decades(low, high float64) []float64 {
+	var all []float64
+	for e := math.Ceil(math.Log10(low) - 0.001); e <= math.Log10(high)+0.001; e++ {
+		all = append(all, math.Pow(10, e))
+	}
+	return all
+}
+
+// number writes an axis label: 0.1, 1, 2,500, 10k, 2.5M, so that none is wide.
+func number(v float64) string {
+	for _, unit := range []struct {
+		from, is float64
+		name     string
+	}{{1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {10_000, 1000, "k"}} {
+		if v >= unit.from {
+			return strconv.FormatFloat(math.Round(v/unit.is*100)/100, 'f', -1, 64) + unit.name
+		}
+	}
+	if v >= 1000 {
+		whole := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+		return whole[:len(whole)-3] + "," + whole[len(whole)-3:]
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
 // Clip shortens a name to n letters, with an ellipsis in the middle: specs of locks begin with

@@ -57,30 +57,3 @@ func Growth(say *lang.Lang, label string, curves []Curve, most int, low, high fl
 	f.label(ends, letter)
 	return f.end(label)
 }
-
-// logarithmic draws a line at each power of ten from low to high, and gives the height of a value.
-func (f *frame) logarithmic(low, high float64) (y func(v float64) float64) {
-	floor, span := math.Log10(low), math.Log10(high/low)
-	y = func(v float64) float64 { return f.bottom - (math.Log10(v)-floor)/span*(f.bottom-topMargin) }
-	var grid []tick
-	for _, v := range decades(low, high) {
-		grid = append(grid, tick{y(v), number(v)})
-	}
-	f.across(grid)
-	return y
-}
-
-// mark is the outline of the points of the i-th line, so that they are told apart without
-// colour: a circle, a square, a triangle, a hexagon, a pentagon and an octagon.
-func mark(i int, at point, r float64) (outline []point) {
-	corners := []int{24, 4, 3, 6, 5, 8}[i%6]
-	turn := []float64{0, math.Pi / 4, -math.Pi / 2, 0, -math.Pi / 2, math.Pi / 8}[i%6]
-	for n := range corners {
-		angle := turn + 2*math.Pi*float64(n)/float64(corners)
-		outline = append(outline, point{at.x + r*math.Cos(angle), at.y + r*math.Sin(angle)})
-	}
-	return outline
-}
-
-// dashes tell the lines of a figure apart without colour.
-func dashes(i int) string { return []string{"", "6 2.5", "2 2", "8 2 2 2"}[i%4] }

@@ -3,7 +3,6 @@ package plots
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"locklab/reports/lang"
 	"locklab/reports/series"
@@ -55,15 +54,6 @@ func ScaleOf(all []Line) Scale {
 	return s
 }
 
-// decades are the powers of ten from low to high.
-func decades(low, high float64) []float64 {
-	var all []float64
-	for e := math.Ceil(math.Log10(low) - 0.001); e <= math.Log10(high)+0.001; e++ {
-		all = append(all, math.Pow(10, e))
-	}
-	return all
-}
-
 // Rate draws operations per second over time: one strip for each lock, the fault
 // shaded behind, failed operations on top of successful ones, and a mark below
 // every bin in which a violation began.
@@ -94,9 +84,6 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	}
 	return r.noted(say, say.Text("Served over time"), scenario, nil)
 }
-
-// Offered is the load per second from a moment on.
-type Offered struct{ FromMS, PerS float64 }
 
 // Offer adds a rate. A rate that was set before the measured part counts from its beginning on.
 func Offer(all []Offered, atMS, perS float64) []Offered {
@@ -182,23 +169,6 @@ func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
 		}
 	}
 	r.stroke(p, pieces...)
-}
-
-// number writes an axis label: 0.1, 1, 2,500, 10k, 2.5M, so that none is wide.
-func number(v float64) string {
-	for _, unit := range []struct {
-		from, is float64
-		name     string
-	}{{1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {10_000, 1000, "k"}} {
-		if v >= unit.from {
-			return strconv.FormatFloat(math.Round(v/unit.is*100)/100, 'f', -1, 64) + unit.name
-		}
-	}
-	if v >= 1000 {
-		whole := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
-		return whole[:len(whole)-3] + "," + whole[len(whole)-3:]
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
 // latencyNote is the highest p99.

@@ -1,9 +1,7 @@
 package plots
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strings"
 
 	"locklab/reports/lang"
@@ -44,39 +42,4 @@ func Percentiles(say *lang.Lang, scenario string, lines []Line, scale Scale) []b
 	}
 	f.label(ends, wideLetter)
 	return f.end(strings.Join(said, "; "))
-}
-
-// end is where a line ends, and the height of its label.
-type end struct {
-	line   Line
-	at     point
-	height float64
-}
-
-// wideLetter is the width of a letter where the page enlarges it.
-const wideLetter = 9.8
-
-// nameGap is between the plot and the names.
-const nameGap = 12
-
-// label writes the names beside the ends of the lines, moved apart where they
-// would overlap, each with a thin line to its end.
-func (f *frame) label(ends []end, letterWidth float64) {
-	const gap = 16 // also where the page enlarges it
-	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.at.y, a.at.y) })
-	floor := math.Inf(1)
-	for i := range ends { // from below, each at least a gap above the last
-		ends[i].height = min(ends[i].at.y, floor)
-		floor = ends[i].height - gap
-	}
-	ceiling := topMargin
-	for i := range slices.Backward(ends) {
-		ends[i].height = max(ends[i].height, ceiling)
-		ceiling = ends[i].height + gap
-	}
-	for _, e := range ends {
-		at := point{f.right + nameGap, e.height}
-		f.stroke(pen{e.line.Ink, 0.7, ""}, []point{{e.at.x + 2, e.at.y}, {at.x - 2, at.y}})
-		f.text(at, Clip(e.line.Name, int((figureWidth-at.x)/letterWidth)), "", "0.35em", "name "+string(e.line.Ink))
-	}
 }

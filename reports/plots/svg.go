@@ -31,6 +31,31 @@ func LockInk(n int) Ink { return Ink("k" + strconv.Itoa(((n%slots)+slots)%slots)
 // point is a place in the units of the drawing, from the left and from the top.
 type point struct{ x, y float64 }
 
+// box is a rectangle.
+type box struct{ x, y, w, h float64 }
+
+func (b box) middle() point { return point{b.x + b.w/2, b.y + b.h/2} }
+
+// hits says that two boxes, of marks or names, overlap.
+func (b box) hits(o box) bool {
+	return b.x < o.x+o.w && o.x < b.x+b.w && b.y < o.y+o.h && o.y < b.y+b.h
+}
+
+// mark is the outline of the points of the i-th line, so that they are told apart without
+// colour: a circle, a square, a triangle, a hexagon, a pentagon and an octagon.
+func mark(i int, at point, r float64) (outline []point) {
+	corners := []int{24, 4, 3, 6, 5, 8}[i%6]
+	turn := []float64{0, math.Pi / 4, -math.Pi / 2, 0, -math.Pi / 2, math.Pi / 8}[i%6]
+	for n := range corners {
+		angle := turn + 2*math.Pi*float64(n)/float64(corners)
+		outline = append(outline, point{at.x + r*math.Cos(angle), at.y + r*math.Sin(angle)})
+	}
+	return outline
+}
+
+// dashes tell the lines of a figure apart without colour.
+func dashes(i int) string { return []string{"", "6 2.5", "2 2", "8 2 2 2"}[i%4] }
+
 // pen is how a line is drawn.
 type pen struct {
 	ink    Ink

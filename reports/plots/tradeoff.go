@@ -21,11 +21,6 @@ type Point struct {
 	Href, Words    string
 }
 
-// hits says that two boxes, of marks or names, overlap.
-func (b box) hits(o box) bool {
-	return b.x < o.x+o.w && o.x < b.x+b.w && b.y < o.y+o.h && o.y < b.y+b.h
-}
-
 // Tradeoff draws the points as links, each with a shape of its lock, as large as its p99
 // is long, and with its name.
 func Tradeoff(say *lang.Lang, measure string, points []Point) []byte {

@@ -64,11 +64,6 @@ const (
 	mapCard            = 100.0 // the least width of a card: names have room
 )
 
-// box is a rectangle.
-type box struct{ x, y, w, h float64 }
-
-func (b box) middle() point { return point{b.x + b.w/2, b.y + b.h/2} }
-
 // placed is a node with its card.
 type placed struct {
 	Node
