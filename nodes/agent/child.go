@@ -61,7 +61,7 @@ type child struct {
 // that the process runs has its pipes too: they end when all processes of the node have.
 type files struct {
 	log                          *os.File   // standard output and error
-	given                        []*os.File // standard input, process.EventsFD and AnswersFD, and a socket where calls are stopped
+	given                        []*os.File // standard input, EventsFD, AnswersFD, a socket where calls are stopped
 	stdin, events, answers, disk *os.File   // the agent's
 }
 

@@ -81,7 +81,8 @@ func (c *Client) Pause(ctx context.Context, node string) error { return c.do(ctx
 // and returns once it stands still there; one that did not come to it in the time goes on, which is an
 // error.
 func (c *Client) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	return c.Within(within+callTimeout).Call(ctx, http.MethodPost, nodePath(node, "pause"), pauseRequest{point, within}, nil)
+	in := pauseRequest{point, within}
+	return c.Within(within+callTimeout).Call(ctx, http.MethodPost, nodePath(node, "pause"), in, nil)
 }
 
 // Resume lets a paused node go on.

@@ -16,10 +16,10 @@
 //   - Start begins with an empty data directory; Restart keeps the data unless it is
 //     told to wipe it. Both return once the node is ready, and their error shows the
 //     end of its log. A node keeps its addresses until it is removed.
-//   - Kill, Pause, Resume and Stop return once the kernel says so of the node's process, and the
+//   - Kill, Pause, Resume and Stop return once the kernel says that it is so, and the
 //     event they leave bears that time (FromNS is when the signal was sent). So is the
-//     state paused. A server that the node runs gets the same signal at the same time. Elsewhere than on
-//     Linux the effect of Pause and Resume is not proven: nothing tells of it but the signal that was sent.
+//     state paused. Elsewhere than on Linux the effect of Pause and Resume is not
+//     proven: nothing tells of it but the signal that was sent.
 //   - Events are numbered from 0 without gaps. Those that a node wrote before it was
 //     killed come before the event of its end. The agent keeps them until the follower asks for
 //     later ones; if the follower stays away for too long the agent says [ErrEventsLost]

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -58,20 +59,27 @@ func awaitExit(cmd *exec.Cmd, stopped func() (letGo func() bool), continued func
 	}
 }
 
-// awaitStopped returns when every thread of the process has stopped. It does not wait for ever:
-// one with a call that is held stops only once that is answered.
+// awaitStopped returns when every thread of the process has stopped, and all processes that descend from it.
+// It does not wait for ever: one with a call that is held stops only once that is answered.
 func awaitStopped(pid int) error {
 	for deadline := clock.Mono() + int64(answerTime); ; {
 		switch code := waitid(pid, unix.WSTOPPED|unix.WEXITED|unix.WNOHANG); {
-		case code == codeStopped:
+		case code == codeStopped && !slices.ContainsFunc(hostload.Descendants(pid), runs):
 			return nil
-		case code != codeNothing:
+		case code != codeNothing && code != codeStopped:
 			return errEnded
 		case clock.Mono() >= deadline:
 			return errStillRuns
 		}
 		<-clock.System().NewTimer(time.Millisecond).C()
 	}
+}
+
+// runs says whether a process neither stands still nor has ended.
+func runs(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that is gone has none
+	_, state, found := bytes.Cut(stat, []byte(") "))
+	return found && !bytes.ContainsAny(state[:1], "TtZX")
 }
 
 // kernelTells says that isStopped knows.

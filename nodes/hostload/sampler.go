@@ -103,7 +103,8 @@ type schedstat struct{ run, wait int64 }
 // was started in between.
 func (r *reading) since(last *reading) *history.Machine {
 	m := &history.Machine{
-		BusyNS: grown(last.busy, r.busy), StolenNS: grown(last.stolen, r.stolen), ThrottledNS: grown(last.throttled, r.throttled),
+		BusyNS: grown(last.busy, r.busy), StolenNS: grown(last.stolen, r.stolen),
+		ThrottledNS: grown(last.throttled, r.throttled),
 	}
 	if r.threads == nil {
 		return m

@@ -139,8 +139,8 @@ func run(ctx context.Context, node *process.Node) error {
 			return fmt.Errorf("initdb: %w: %s", err, out)
 		}
 		// Other hosts connect without a password; the network around them is private.
-		access := filepath.Join(data, "pg_hba.conf")
-		if err := os.WriteFile(access, []byte("host all all all trust\n"), 0o644); err != nil { //nolint:gosec // its user must read it
+		access, rule := filepath.Join(data, "pg_hba.conf"), []byte("host all all all trust\n")
+		if err := os.WriteFile(access, rule, 0o644); err != nil { //nolint:gosec // its user must read it
 			return err
 		}
 	}

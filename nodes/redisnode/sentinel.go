@@ -95,7 +95,8 @@ func sentinelConfig(s SentinelSettings, dir, addr string) (string, error) {
 	add("announce-port %s", port)
 	add("monitor %s %s %d", Service, place(s.Primary), (len(s.Others)+1)/2+1)
 	add("down-after-milliseconds %s %d", Service, s.DownAfterMS)
-	add("failover-timeout %s %d", Service, 6*s.DownAfterMS) // as in Redis's own sample: a second try comes after twice that
+	// As in Redis's own sample: a second try comes after twice that.
+	add("failover-timeout %s %d", Service, 6*s.DownAfterMS)
 	for _, addr := range s.Replicas {
 		add("known-replica %s %s", Service, place(addr))
 	}
