@@ -57,9 +57,6 @@ func with(
 		Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
 		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit, Inputs: c.Inputs,
 	}}
-	if earlier != nil {
-		file.Run.Started = earlier.Run.Started
-	}
 	logFile, log, err := openLog(c.Dir)
 	if err != nil {
 		return file, err
@@ -96,15 +93,9 @@ func with(
 	for i := range parts {
 		parts[i].warnOfLoads(&file.Run)
 	}
-	if earlier != nil {
-		goesOnFrom(&file.Run, *earlier)
-	}
+	rows := newResults(parts, &file, earlier)
 	for _, w := range file.Run.Warnings {
 		display.Note("warning: " + w)
-	}
-	rows := newResults(parts, &file)
-	if earlier != nil {
-		rows.keep(*earlier)
 	}
 	if err := rows.save(); err != nil {
 		return file, err
@@ -116,29 +107,10 @@ func with(
 	return file, errors.Join(err, rows.save())
 }
 
-// goesOnFrom keeps earlier warnings, and names rows that others measured: by another
-// program, on another machine, with other servers.
-func goesOnFrom(run *result.Run, earlier result.File) {
-	for _, w := range earlier.Run.Warnings {
-		run.Warn(w)
-	}
-	was := earlier.Run
-	kept := len(slices.DeleteFunc(slices.Clone(earlier.Rows), func(r result.Row) bool { return r.Partial }))
-	if kept > 0 && (was.Commit != run.Commit || was.Host != run.Host || !maps.Equal(was.Versions, run.Versions)) {
-		run.Warn(fmt.Sprintf("%d rows were measured before the run was resumed: "+
-			"by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
-			kept, was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
-	}
-}
-
 // Remaining is how many runs there are that the earlier result does not have, and about
 // how long they take.
 func Remaining(parts []Config, earlier *result.File) (runs int, about time.Duration) {
-	var file result.File
-	rows := newResults(parts, &file)
-	if earlier != nil {
-		rows.keep(*earlier)
-	}
+	rows := newResults(parts, new(result.File), earlier)
 	for i := range parts {
 		c := &parts[i]
 		for lock, s := range c.eachFit {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -34,7 +35,8 @@ func (c *Config) key(lock catalog.Lock, s scenario.Scenario) result.Key {
 	return result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}
 }
 
-func newResults(parts []Config, file *result.File) *results {
+// newResults goes on from an earlier result, if there is one.
+func newResults(parts []Config, file, earlier *result.File) *results {
 	t := &results{file: file, path: filepath.Join(parts[0].Dir, result.FileName), order: map[result.Key]int{}}
 	for i := range parts {
 		for _, lock := range parts[i].Locks {
@@ -43,15 +45,30 @@ func newResults(parts []Config, file *result.File) *results {
 			}
 		}
 	}
+	if earlier != nil {
+		t.goOnFrom(*earlier)
+	}
 	return t
 }
 
-// keep takes over the rows of an earlier result, also those of combinations that are not asked
-// for any more.
-func (t *results) keep(earlier result.File) {
-	t.file.Run.DurationMS = earlier.Run.DurationMS
+// goOnFrom takes over the rows and warnings of an earlier result, also those of combinations that are not asked for
+// any more, and names rows that others measured: by another program, on another machine, with other servers.
+func (t *results) goOnFrom(earlier result.File) {
+	run, was, kept := &t.file.Run, earlier.Run, 0
+	run.Started, run.DurationMS = was.Started, was.DurationMS
+	for _, w := range was.Warnings {
+		run.Warn(w)
+	}
 	for _, row := range earlier.Rows {
 		t.add(row)
+		if !row.Partial {
+			kept++
+		}
+	}
+	if kept > 0 && (was.Commit != run.Commit || was.Host != run.Host || !maps.Equal(was.Versions, run.Versions)) {
+		run.Warn(fmt.Sprintf("%d rows were measured before the run was resumed: "+
+			"by commit %s on %s %s with %d CPUs, perhaps with other versions of servers",
+			kept, was.Commit, was.Host.OS, was.Host.Kernel, was.Host.CPUs))
 	}
 }
 
@@ -65,17 +82,12 @@ func (t *results) find(key result.Key, repeat int) int {
 	return slices.IndexFunc(t.file.Rows, func(r result.Row) bool { return r.Key() == key && r.Repeat == repeat })
 }
 
-// add adds a row, or replaces that of the same run.
+// add adds the row of a run that has none.
 func (t *results) add(row result.Row) {
 	if _, known := t.order[row.Key()]; !known {
 		t.order[row.Key()] = len(t.order)
 	}
-	t.file.Rows = slices.Clone(t.file.Rows) // others may have the old ones
-	if i := t.find(row.Key(), row.Repeat); i >= 0 {
-		t.file.Rows[i] = row
-	} else {
-		t.file.Rows = append(t.file.Rows, row)
-	}
+	t.file.Rows = append(slices.Clone(t.file.Rows), row) // others may have the old ones
 	slices.SortStableFunc(t.file.Rows, func(a, b result.Row) int {
 		return cmp.Or(cmp.Compare(t.order[a.Key()], t.order[b.Key()]), cmp.Compare(a.Repeat, b.Repeat))
 	})
@@ -120,7 +132,7 @@ func rowOf(ctx context.Context, dir, path string, cut bool) (result.Row, error) 
 // the runs that had no time to get there. A comparison that has ended, or that goes on,
 // is left as it is.
 func Complete(ctx context.Context, dir string) error {
-	t := &results{file: new(result.File), path: filepath.Join(dir, result.FileName), order: map[result.Key]int{}}
+	t := &results{path: filepath.Join(dir, result.FileName), order: map[result.Key]int{}}
 	file, err := result.Read(t.path)
 	if err != nil || !file.Run.Unfinished {
 		return err
@@ -133,8 +145,8 @@ func Complete(ctx context.Context, dir string) error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // nothing was written
-	t.file.Schema, t.file.Run = file.Schema, file.Run
-	t.keep(file)
+	t.file = &result.File{Schema: file.Schema, Run: file.Run}
+	t.goOnFrom(file)
 	all, err := filepath.Glob(filepath.Join(dir, HistoryDir, "*", "*.jsonl"))
 	if err != nil {
 		return fmt.Errorf("list histories: %w", err)

@@ -25,8 +25,7 @@ func TestWhatARunGoesOnFrom(t *testing.T) {
 	c := Config{Locks: bound(t, "local,none"), Scenarios: []scenario.Scenario{{Name: "baseline"}}, Dir: t.TempDir(), Repeat: 2}
 	c.Workload.Name = "matchmaking"
 	file := result.File{Schema: result.Schema}
-	rows := newResults([]Config{c}, &file)
-	rows.keep(result.File{Rows: []result.Row{partial, gone, whole}})
+	rows := newResults([]Config{c}, &file, &result.File{Rows: []result.Row{partial, gone, whole}})
 	if !rows.done(whole.Key(), 1) || rows.done(whole.Key(), 2) || len(file.Rows) != 3 {
 		t.Errorf("want the whole row to be done, and the other one not: %+v", file.Rows)
 	}
