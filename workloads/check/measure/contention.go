@@ -43,7 +43,8 @@ func (m *measures) handoffs(own []*record.Acquire, grants []*record.Acquire, too
 	}
 	slices.Sort(asks)
 	slices.Sort(answers)
-	waiting := func(at int64) bool { return before(asks, at+1) > before(answers, at+1) }
+	asking, answered := cursor{times: asks}, cursor{times: answers}
+	waiting := func(at int64) bool { return asking.before(at+1) > answered.before(at+1) }
 	since := int64(record.Never) // the first release since a waiting client held
 	for i := 1; i < len(grants); i++ {
 		last, next := grants[i-1], grants[i]
@@ -75,6 +76,7 @@ func (m *measures) peers(own []*record.Acquire, grants []*record.Acquire, all ma
 	for i, g := range grants {
 		times[i] = g.At
 	}
+	begin, end := cursor{times: times}, cursor{times: times}
 	for _, a := range own {
 		from, to := asked(a), min(a.At, m.Drain)
 		if a.Outcome == record.Unsent || a.At < m.Measure || from >= m.Drain {
@@ -86,9 +88,9 @@ func (m *measures) peers(own []*record.Acquire, grants []*record.Acquire, all ma
 			all[a.Node] = p
 		}
 		p.waits.add(to - from)
-		first := before(times, from+1)
+		first := begin.before(from + 1)
 		passed, row := int64(0), int64(0)
-		for _, g := range grants[first:max(first, before(times, to))] {
+		for _, g := range grants[first:max(first, end.before(to))] {
 			if row++; g.Node == a.Node {
 				row = 0
 				continue
@@ -107,10 +109,21 @@ func (m *measures) peers(own []*record.Acquire, grants []*record.Acquire, all ma
 	}
 }
 
-// before is how many of the sorted times come before at.
-func before(times []int64, at int64) int {
-	n, _ := slices.BinarySearch(times, at)
-	return n
+// cursor counts the sorted times before moments that follow each other closely.
+type cursor struct {
+	times []int64
+	n     int
+}
+
+// before is how many of the times come before at.
+func (c *cursor) before(at int64) int {
+	for c.n < len(c.times) && c.times[c.n] < at {
+		c.n++
+	}
+	for c.n > 0 && c.times[c.n-1] >= at {
+		c.n--
+	}
+	return c.n
 }
 
 // fairness is Jain's index of the masters' grants (R. Jain, D. Chiu, W. Hawe, "A Quantitative
@@ -119,10 +132,11 @@ func (m *measures) fairness() {
 	got := map[string]float64{}
 	for _, a := range m.Acquires {
 		if a.At >= m.Measure && a.From < m.Drain {
-			got[a.Node] += 0
+			grants := 0.0
 			if a.Outcome == record.OK && a.At < m.Drain {
-				got[a.Node]++
+				grants++
 			}
+			got[a.Node] += grants
 		}
 	}
 	sum, squares := 0.0, 0.0

@@ -158,7 +158,8 @@ func (m *measures) counted() (messages, wakeups, ended float64) {
 			if a.Outcome != record.Unsent && a.At >= m.Measure {
 				ended++
 			}
-			of := life{a.Node, before(m.Kills(a.Node), a.At)}
+			n, _ := slices.BinarySearch(m.Kills(a.Node), a.At)
+			of := life{a.Node, n}
 			if totals[of] == nil {
 				totals[of] = &[2][2]uint64{}
 			}
