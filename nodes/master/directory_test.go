@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"locklab/internal/signals"
-	"locklab/internal/strictjson"
 	"locklab/nodes/worker"
 )
 
@@ -175,21 +174,5 @@ func TestWakeups(t *testing.T) {
 				}
 			},
 		})
-	})
-}
-
-func FuzzFeedLine(f *testing.F) {
-	f.Add([]byte(`{"type":"snapshot","worker":"w1","incarnation":"i","rev":3,"live":1,"rooms":[{"room":"x","group":"g","worker":"w1","state":"open","capacity":8,"free":3,"rev":3}]}`))
-	f.Add([]byte(`{"type":"change","worker":"w1","incarnation":"i","prev":3,"rev":1,"rooms":[{"room":"x","free":-3,"state":"full"},{"room":"x"}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		d, r := at(t)
-		var line worker.FeedLine
-		if strictjson.DecodeOpen(text, &line) != nil {
-			return
-		}
-		for range 2 {
-			d.merge(r, line)
-			d.propose("g", nil)
-		}
 	})
 }

@@ -222,38 +222,6 @@ func TestTheBoundIsCountedNotHidden(t *testing.T) {
 	}
 }
 
-func TestTooMuchIsSaid(t *testing.T) {
-	var c tally
-	c.open(t.Context(), loadgen.Config{Duration: 300 * time.Millisecond}, constant(loadgen.MaxRate),
-		func(context.Context, loadgen.Op) {
-			x := 0.0
-			for i := range 20_000 {
-				x += math.Sqrt(float64(i))
-			}
-			if x < 0 {
-				panic("never")
-			}
-		})
-	if c.sent()+int(c.unsent) != 300_000 || !c.behind() {
-		t.Errorf("a million a second was fine: %d sent, %d unsent", c.sent(), c.unsent)
-	}
-}
-
-func TestOpenStopsEarly(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var sent atomic.Uint64
-	var c tally
-	c.open(ctx, loadgen.Config{Duration: time.Hour}, constant(1000), func(ctx context.Context, _ loadgen.Op) {
-		if sent.Add(1) == 20 {
-			cancel()
-		}
-		<-ctx.Done()
-	})
-	if c.sent() != int(sent.Load()) || c.unsent > 0 {
-		t.Errorf("%d sent, %d unsent", c.sent(), c.unsent)
-	}
-}
-
 // TestACutDrainHasNoEnd: of what was in flight when all was called off, nobody knows how it would have
 // ended. What was cut before that says so by its length.
 func TestACutDrainHasNoEnd(t *testing.T) {
