@@ -52,8 +52,8 @@ type process struct {
 
 	writing sync.Mutex
 	mu      sync.Mutex
-	why     error         // it is dead
-	greeted chan struct{} // closed by hello, which is there from then on; nil behind it
+	why     error     // it is dead
+	greeted chan Said // has room for hello; nil behind it
 	last    uint64
 	calls   map[uint64]*call
 }
@@ -75,7 +75,7 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	cmd.WaitDelay = EndTime / 2
 	p := &process{
 		cmd: cmd, input: in, clock: clk,
-		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan struct{}), calls: map[uint64]*call{},
+		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan Said, 1), calls: map[uint64]*call{},
 	}
 	ended, err := spawn(cmd)
 	_, _ = childIn.Close(), childOut.Close() // the program has its own
@@ -85,25 +85,15 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	greeted := p.greeted
 	go p.listen(out, ended)
 	ask.Op, ask.Version = OpHello, Version
-	if err := p.send(ask); err != nil {
-		p.end(0)
+	if err = p.send(ask); err == nil {
+		_, err = p.answer(ctx, greeted, HelloTime)
+	}
+	if err != nil {
+		p.fail(err)
+		<-p.gone
 		return nil, fmt.Errorf("ask %s for hello: %w", c, err)
 	}
-	patience := clk.NewTimer(HelloTime)
-	defer patience.Stop()
-	select {
-	case <-greeted:
-		return p, nil
-	case <-p.dead:
-		err = p.reason()
-	case <-patience.C():
-		err = broken("it did not say hello within %v", HelloTime)
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	p.fail(err)
-	<-p.gone
-	return nil, fmt.Errorf("ask %s for hello: %w", c, err)
+	return p, nil
 }
 
 // spawn starts the program such that it dies with this process: a lock that
@@ -132,17 +122,6 @@ func (p *process) send(a Ask) error {
 	if err != nil {
 		return err
 	}
-	if err := p.write(line); err != nil {
-		if errors.Is(err, syscall.EPIPE) { // most likely it has ended: that says more
-			clock.Await(p.clock, EndTime, p.dead)
-		}
-		p.fail(broken("it does not read what it is asked: %w", err))
-		return p.reason()
-	}
-	return nil
-}
-
-func (p *process) write(line []byte) (err error) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	n := 0
@@ -152,7 +131,14 @@ func (p *process) write(line []byte) (err error) {
 			break
 		}
 	}
-	return err //nolint:wrapcheck // send says what it was for
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, syscall.EPIPE) { // most likely it has ended: that says more
+		clock.Await(p.clock, EndTime, p.dead)
+	}
+	p.fail(broken("it does not read what it is asked: %w", err))
+	return p.reason()
 }
 
 // listen reads what the program says until it has said its last word, or a wrong one.
@@ -217,7 +203,7 @@ func (p *process) hear(line []byte) error {
 			return broken("it said hello twice")
 		}
 		p.hello = h
-		close(p.greeted)
+		p.greeted <- s
 		p.greeted = nil
 		return nil
 	}

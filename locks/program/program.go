@@ -217,9 +217,9 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 	s, err := p.answer(ctx, c.acquired, limit+grace)
 	switch {
 	case err != nil && l.closing.Err() != nil:
-		return nil, false, p.giveUp(c, locks.ErrClosed)
+		return nil, false, p.giveUp(context.WithoutCancel(ctx), c, locks.ErrClosed)
 	case err != nil:
-		return nil, false, p.giveUp(c, err)
+		return nil, false, p.giveUp(context.WithoutCancel(ctx), c, err)
 	case s.Outcome != locks.OutcomeOK:
 		late := !bounded && l.cfg.Clock.Now().Sub(c.askedAt) >= limit
 		return nil, late && s.Outcome == locks.OutcomeFailed, s.err("the program says", locks.ErrNotAcquired)
@@ -231,12 +231,12 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 }
 
 // giveUp tells the program that an acquisition is not waited for any more, and says what became of it.
-func (p *process) giveUp(c *call, why error) error {
+func (p *process) giveUp(ctx context.Context, c *call, why error) error {
 	outcome := locks.ErrUnknown
 	if p.release(c, releaseTime) == nil {
-		s, _ := p.answer(context.Background(), c.acquired, grace)
+		s, _ := p.answer(ctx, c.acquired, grace)
 		if s.Outcome == locks.OutcomeOK { // it came too late: is it given back?
-			s, _ = p.answer(context.Background(), c.released, grace)
+			s, _ = p.answer(ctx, c.released, grace)
 			if s.Outcome == locks.OutcomeOK {
 				s.Outcome = locks.OutcomeFailed
 			}

@@ -274,7 +274,7 @@ func (w *Worker) handleFeed(rw http.ResponseWriter, r *http.Request) error {
 	out := http.NewResponseController(rw)
 	for r.Context().Err() == nil {
 		if writeLine(rw, line) != nil || out.Flush() != nil {
-			return nil //nolint:nilerr // the client has gone, and something was written
+			break // the client has gone, and something was written
 		}
 		_ = clock.Sleep(r.Context(), feedGap) // the loop looks at the context
 		clock.Await(clock.System(), w.settings.Heartbeat-feedGap, f.wake)

@@ -57,8 +57,11 @@ func (r *Run) validate() error {
 		return fmt.Errorf("run.offered_per_s: have %v, want 0 or more", r.OfferedPS)
 	}
 	spans := []figure[int64]{
-		{"run.warmup_ns", r.WarmupNS}, {"run.duration_ns", r.DurationNS}, {"run.lease_ns", r.LeaseNS},
-		{"run.rtt_ns", r.RTTNS}, {"run.second_ns", r.SecondNS},
+		{"run.warmup_ns", r.WarmupNS},
+		{"run.duration_ns", r.DurationNS},
+		{"run.lease_ns", r.LeaseNS},
+		{"run.rtt_ns", r.RTTNS},
+		{"run.second_ns", r.SecondNS},
 	}
 	for i, p := range r.Planned {
 		at := fmt.Sprintf("run.planned[%d].", i)

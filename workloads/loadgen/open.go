@@ -85,11 +85,12 @@ type Config struct {
 // should bound its time itself. When ctx is done, scheduling stops, and the
 // operations in flight see it too.
 func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context, Op)) {
-	g := &generator{cfg: cfg, span: cfg.span(), do: do, work: make(chan Op)}
+	s := cfg.span()
+	g := &generator{cfg: cfg, span: s, do: do, work: make(chan Op)}
 	going, stop := context.WithCancel(ctx)
 	defer stop()
 	var watching sync.WaitGroup
-	watching.Go(func() { cfg.begin(going, g.span) })
+	watching.Go(func() { cfg.begin(going, s) })
 	watching.Go(func() {
 		select {
 		case <-cfg.Stop:
