@@ -222,11 +222,11 @@ func timeline(s scenario.Scenario) string {
 	}
 	out.WriteString(aligned(faults))
 	if wanted := catalog.Wanted(scenario.Wants{Hold: s.Wants.Hold}); len(wanted) > 0 {
-		fmt.Fprintf(&out, "\nunless flags say otherwise: %s\n", sentence.And(wanted...))
+		fmt.Fprintf(&out, "\nunless flags say otherwise: %s\n", strings.Join(wanted, " and "))
 	}
 	raw := scenario.Wants{Clients: s.Wants.Clients, Resources: s.Wants.Resources}
 	if wanted := catalog.Wanted(raw); len(wanted) > 0 {
-		fmt.Fprintf(&out, "\nunless flags say otherwise, in the raw workloads: %s\n", sentence.And(wanted...))
+		fmt.Fprintf(&out, "\nunless flags say otherwise, in the raw workloads: %s\n", strings.Join(wanted, " and "))
 	}
 	return out.String()
 }

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"locklab/internal/sentence"
+
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/progress"
 	"locklab/verify/sim"
 )
 
@@ -51,8 +52,8 @@ func shrink(lock catalog.Lock, plan sim.Plan, findings []sim.Group, out string) 
 		Seed: uint64(cfg.Seed), Peers: cfg.Peers, Faults: append([]sim.Fault{}, cfg.Faults...), Finding: m.Finding,
 		Trace: lines[max(0, len(lines)-most):],
 		text: fmt.Sprintf("%s (seed %d), after %s: seed %d, %s in %s, think %v, hold %v, give up after %v, faults %v",
-			first.Name, uint64(first.First), progress.Plural(m.Runs, "run"), uint64(cfg.Seed),
-			progress.Plural(cfg.Peers, "peer"), progress.Plural(cfg.Zones, "zone"),
+			first.Name, uint64(first.First), sentence.Plural(m.Runs, "run"), uint64(cfg.Seed),
+			sentence.Plural(cfg.Peers, "peer"), sentence.Plural(cfg.Zones, "zone"),
 			cfg.Load.Think, cfg.Load.Hold, cfg.Load.GiveUp, cfg.Faults),
 	}
 	name := fmt.Sprintf("sim-%s-%s-%d", lock, m.Finding.Kind, uint64(cfg.Seed))

@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
 	"locklab/internal/sentence"
 	"locklab/locks/peerlock/peercore"
@@ -216,7 +215,7 @@ func truncated(runs int) error {
 	if runs == 0 {
 		return nil
 	}
-	return &exitError{exitInconclusive, fmt.Errorf("--max-events ended %s before a verdict", progress.Plural(runs, "run"))}
+	return &exitError{exitInconclusive, fmt.Errorf("--max-events ended %s before a verdict", sentence.Plural(runs, "run"))}
 }
 
 // simReport is what is told of a campaign, as text and as --json.
@@ -265,7 +264,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 // text tells it to people.
 func (r *simReport) text(out io.Writer, duration time.Duration) error {
 	w, t := new(strings.Builder), &r.Totals
-	verdict := "nothing was violated in " + progress.Plural(t.Runs, "run")
+	verdict := "nothing was violated in " + sentence.Plural(t.Runs, "run")
 	if r.Violated {
 		verdict = "VIOLATED"
 	} else if t.Truncated > 0 {
@@ -275,7 +274,7 @@ func (r *simReport) text(out io.Writer, duration time.Duration) error {
 	tellFacts(w, []page.Fact{
 		fact("lock", r.Lock),
 		fact("simulated", fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
-			progress.Plural(r.Peers, "peer"), progress.Plural(r.Zones, "zone"), kinds, r.Seed, r.Seed+uint64(t.Runs)-1,
+			sentence.Plural(r.Peers, "peer"), sentence.Plural(r.Zones, "zone"), kinds, r.Seed, r.Seed+uint64(t.Runs)-1,
 			sentence.Lasting(duration))),
 		fact("seen", fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
 			sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, t.PerGrant())),

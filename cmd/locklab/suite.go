@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"locklab/internal/sentence"
+
 	"github.com/spf13/pflag"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
-	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/cmd/locklab/internal/threshold"
 	"locklab/workloads/result"
@@ -34,7 +35,7 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 	}
 	if f.suite == "" {
 		c, thresholds, err := f.config(ctx, stderr)
-		text := progress.Plural(len(c.Locks), "lock") + ", " + progress.Plural(len(c.Scenarios), "scenario")
+		text := sentence.Plural(len(c.Locks), "lock") + ", " + sentence.Plural(len(c.Scenarios), "scenario")
 		return plan{parts: []lab.Config{c}, thresholds: thresholds, text: text}, err
 	}
 	s, err := suite.Load(f.suite)
@@ -45,7 +46,7 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 		return plan{}, err
 	}
 	f.drawSeed()
-	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, progress.Plural(len(s.Claims), "claim"))}
+	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, sentence.Plural(len(s.Claims), "claim"))}
 	rows, programs := map[result.Key]bool{}, map[string]string{}
 	for i, part := range s.Parts {
 		one, line, err := f.part(part)

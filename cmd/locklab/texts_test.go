@@ -237,7 +237,6 @@ func (all texts) ofLists(t *testing.T) {
 			add("suite "+s.Name, c.Claim, c.Source)
 		}
 	}
-	all["%s and %s"], all["%s or %s"] = "sentence.go", "sentence.go"
 	add("lasting.go", "%s min", "%s min %d s")
 	all["%s s"], all["%s ms"], all["%s µs"] = "lasting.go", "lasting.go", "lasting.go"
 }

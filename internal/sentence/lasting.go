@@ -51,14 +51,3 @@ func Digits(v float64) int {
 		return 4
 	}
 }
-
-// Floor is a length that was reached, for after "at least": it is told as no more than it was.
-func Floor(d time.Duration) time.Duration {
-	switch {
-	case d >= time.Minute:
-		return d.Truncate(time.Second)
-	case d >= time.Second:
-		return d.Truncate(100 * time.Millisecond)
-	}
-	return d.Truncate(time.Millisecond)
-}

@@ -1,6 +1,7 @@
 package sentence
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -21,4 +22,12 @@ func Thousands(digits string) string {
 		whole = whole[:i] + "," + whole[i:]
 	}
 	return sign + whole + fraction
+}
+
+// Plural writes "1 room" and "2 rooms".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -41,40 +41,8 @@ func Of(form string, args ...any) Text {
 	return t
 }
 
-// Count is a clause about a number of things, which is the first value of the second form.
-func Count(n int64, one, many string, args ...any) Text {
-	if n == 1 {
-		return Of(one, args...)
-	}
-	return Of(many, append([]any{Name(Group(n))}, args...)...)
-}
-
-// Term is a word of a list that the test of the catalogues knows.
-func Term(word string) Text { return Text{Form: word} }
-
 // Name is what is said alike in every language.
 func Name(name string) Text { return Text{Name: name} }
-
-// And joins clauses: a and b and c.
-func And(all ...Text) Text {
-	return joined(all, func(a, b Text) Text { return Of("%s and %s", a, b) })
-}
-
-// Or joins alternatives: a or b or c.
-func Or(all ...Text) Text {
-	return joined(all, func(a, b Text) Text { return Of("%s or %s", a, b) })
-}
-
-func joined(all []Text, join func(a, b Text) Text) Text {
-	if len(all) == 0 {
-		return Text{}
-	}
-	t := all[0]
-	for _, next := range all[1:] {
-		t = join(t, next)
-	}
-	return t
-}
 
 // String is the English.
 func (t Text) String() string { return t.In(func(english string) string { return english }) }

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,7 +9,6 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/internal/sentence"
 )
 
 // TestInsteadOfTheUsual: what a scenario changes of the load is told, and nothing that the user set;
@@ -39,7 +39,7 @@ func TestInsteadOfTheUsual(t *testing.T) {
 			if err := flags.Parse(c.flags); err != nil {
 				t.Fatal(err)
 			}
-			if said := sentence.And(load.Instead(c.wants)...).String(); said != c.said {
+			if said := strings.Join(load.Instead(c.wants), " and "); said != c.said {
 				t.Errorf("%s %v: %q, want %q", c.workload, c.flags, said, c.said)
 			}
 			if rate := load.Fitting(300, c.wants); rate != c.rate {

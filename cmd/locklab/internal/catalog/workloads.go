@@ -66,7 +66,7 @@ type Load interface {
 	// Fitting is the rate, at most usual, at which clients can be served that do what a scenario wants.
 	Fitting(usual float64, w scenario.Wants) float64
 	// Instead says what clients do because a scenario wants it, in place of what is usual.
-	Instead(scenario.Wants) []sentence.Text
+	Instead(scenario.Wants) []string
 	// Begin prepares one run.
 	Begin(Run) (Clients, error)
 }
@@ -189,15 +189,15 @@ func Within[T cmp.Ordered](flag string, value, low, high T) error {
 }
 
 // Wanted says in words what a scenario wants of clients.
-func Wanted(w scenario.Wants) (said []sentence.Text) {
+func Wanted(w scenario.Wants) (said []string) {
 	if w.Hold > 0 {
-		said = append(said, sentence.Of("locks that are held for %v", w.Hold))
+		said = append(said, fmt.Sprintf("locks that are held for %v", sentence.Lasting(w.Hold)))
 	}
 	if w.Clients > 0 {
-		said = append(said, sentence.Count(int64(w.Clients), "1 client in each master", "%d clients in each master"))
+		said = append(said, sentence.Plural(w.Clients, "client")+" in each master")
 	}
 	if w.Resources > 0 {
-		said = append(said, sentence.Count(int64(w.Resources), "1 resource", "%d resources"))
+		said = append(said, sentence.Plural(w.Resources, "resource"))
 	}
 	return said
 }
@@ -230,7 +230,7 @@ func (l *Matches) Fitting(usual float64, w scenario.Wants) float64 {
 }
 
 // Instead implements [Load].
-func (l *Matches) Instead(w scenario.Wants) []sentence.Text {
+func (l *Matches) Instead(w scenario.Wants) []string {
 	return Wanted(scenario.Wants{Hold: w.Hold})
 }
 
@@ -319,7 +319,7 @@ func (l *clientsLoad) Resources(w scenario.Wants) (n int, said string) {
 // Fitting is usual: these clients wait for each other.
 func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
 
-func (l *clientsLoad) Instead(w scenario.Wants) []sentence.Text {
+func (l *clientsLoad) Instead(w scenario.Wants) []string {
 	now := l.under(w)
 	if now.hold == l.hold {
 		w.Hold = 0

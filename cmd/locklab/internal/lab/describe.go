@@ -11,7 +11,6 @@ import (
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/provenance"
-	"locklab/internal/sentence"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
 	"locklab/workloads/result"
@@ -94,10 +93,10 @@ func (c *Config) warnOfLoads(run *result.Run) {
 		}
 		said := c.Load.Instead(s.Wants)
 		if rate := c.rateUnder(s); rate != c.Rate {
-			said = append(said, sentence.Of("no more than %.0f operations a second", rate))
+			said = append(said, fmt.Sprintf("no more than %.0f operations a second", rate))
 		}
 		if len(said) > 0 {
-			run.Warn(fmt.Sprintf("the scenario %s has %s", s.Name, sentence.And(said...)))
+			run.Warn(fmt.Sprintf("the scenario %s has %s", s.Name, strings.Join(said, " and ")))
 		}
 	}
 	if len(unheeded) > 0 && !c.Suite {

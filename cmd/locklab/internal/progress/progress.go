@@ -76,14 +76,6 @@ func Wrap(text string, width, indent int) string {
 	return strings.Join(table.Wrap(strings.Join(strings.Fields(text), " "), width, indent), "\n")
 }
 
-// Plural writes "1 room" and "2 rooms".
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // line tells of a row: the worst of it, the word of its liveness, and the share served.
 func line(row result.Row) string {
 	v := row.Verdict
