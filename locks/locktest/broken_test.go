@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/locks/local"
 	"locklab/locks/none"
 )
@@ -252,7 +253,7 @@ type askTokens struct {
 func (a *askTokens) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	token := a.drawn.Add(1)
 	if token%2 == 0 {
-		pause(2 * time.Millisecond)
+		_ = clock.Sleep(ctx, 2*time.Millisecond)
 	}
 	inner, err := a.Locker.Acquire(ctx, resource)
 	if err != nil {

@@ -31,6 +31,13 @@ type critical struct {
 
 func (c *critical) fail(err error) { c.failed.CompareAndSwap(nil, &err) }
 
+func (c *critical) violation() error {
+	if err := c.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // pass acquires, looks around, and releases. It says how the wait ended.
 func (c *critical) pass(ctx context.Context, l locks.Locker, resource string, patience time.Duration) error {
 	wait, cancel := context.WithTimeout(ctx, patience)
@@ -47,19 +54,12 @@ func (c *critical) pass(ctx context.Context, l locks.Locker, resource string, pa
 			c.fail(fmt.Errorf("a hold has token %d, and the one before had token %d", token, before))
 		}
 	}
-	pause(200 * time.Microsecond) // gives an intruder time to show
+	_ = clock.Sleep(ctx, 200*time.Microsecond) // gives an intruder time to show
 	c.inside.Add(-1)
 	if err := lease.Release(ctx); err != nil {
 		c.fail(fmt.Errorf("release: %w", err))
 	}
 	return nil
-}
-
-// pause holds the lock for a moment: work, not synchronization.
-func pause(d time.Duration) {
-	t := clock.System().NewTimer(d)
-	defer t.Stop()
-	<-t.C()
 }
 
 func exclusionAcrossClients(ctx context.Context, t *trial) {
@@ -71,7 +71,9 @@ func exclusionWithinClient(ctx context.Context, t *trial) {
 }
 
 // queue has callers of each client wait for the same resource, again and again.
-func (t *trial) queue(ctx context.Context, c *critical, clients []locks.Locker, resource string, perClient, rounds int) {
+func (t *trial) queue(
+	ctx context.Context, c *critical, clients []locks.Locker, resource string, perClient, rounds int,
+) {
 	var wg sync.WaitGroup
 	for _, l := range clients {
 		for range perClient {
@@ -88,9 +90,7 @@ func (t *trial) queue(ctx context.Context, c *critical, clients []locks.Locker, 
 		}
 	}
 	wg.Wait()
-	if err := c.failed.Load(); err != nil {
-		t.fail("%w", *err)
-	}
+	t.must(c.violation())
 }
 
 func independentResources(ctx context.Context, t *trial) {
@@ -115,7 +115,7 @@ func handover(ctx context.Context, t *trial) {
 			}
 			got <- err
 		}()
-		pause(5 * time.Millisecond)
+		_ = clock.Sleep(ctx, 5*time.Millisecond)
 		released.Store(true)
 		t.release(ctx, lease)
 		if err := <-got; err != nil {
@@ -130,15 +130,8 @@ func releaseTwice(ctx context.Context, t *trial) {
 	t.release(ctx, first)
 	second := t.acquire(ctx, t.last(), "twice")
 	t.release(ctx, first) // answers as the first did
-	t.mustWait(ctx, t.first(), "twice")
+	t.must(waits(ctx, t.first(), "twice"))
 	t.release(ctx, second)
-}
-
-// mustWait tries to acquire what somebody else holds.
-func (t *trial) mustWait(ctx context.Context, l locks.Locker, resource string) {
-	if err := waits(ctx, l, resource); err != nil {
-		t.fail("%w", err)
-	}
 }
 
 // waits is what is wrong with how a client waits for what somebody else holds.
@@ -177,7 +170,7 @@ func lostStaysOpen(ctx context.Context, t *trial) {
 func givingUp(ctx context.Context, t *trial) {
 	lease := t.acquire(ctx, t.first(), "give-up")
 	for _, l := range t.clients {
-		t.mustWait(ctx, l, "give-up")
+		t.must(waits(ctx, l, "give-up"))
 	}
 	t.release(ctx, lease)
 	t.allCanAcquire(ctx, "give-up")
@@ -197,9 +190,7 @@ func doneContext(ctx context.Context, t *trial) {
 		_ = lease.Release(ctx) // the next failure would say less
 		t.fail("acquired with a context that was done")
 	}
-	if err := checkGaveUp(err); err != nil {
-		t.fail("%w", err)
-	}
+	t.must(checkGaveUp(err))
 	t.release(ctx, t.acquire(ctx, t.last(), "done-context"))
 }
 
@@ -213,19 +204,16 @@ func churn(ctx context.Context, t *trial) {
 			wg.Go(func() {
 				for k := range 30 {
 					patience := time.Duration((i*31+j*17+k*7)%40) * 250 * time.Microsecond
-					if err := c.pass(ctx, l, "churn", patience); err != nil {
-						if err := checkGaveUp(err); err != nil {
-							c.fail(err)
-						}
+					err := c.pass(ctx, l, "churn", patience)
+					if err != nil && checkGaveUp(err) != nil {
+						c.fail(checkGaveUp(err))
 					}
 				}
 			})
 		}
 	}
 	wg.Wait()
-	if err := c.failed.Load(); err != nil {
-		t.fail("%w", *err)
-	}
+	t.must(c.violation())
 	t.allCanAcquire(ctx, "churn")
 }
 

@@ -2,20 +2,29 @@ package locktest
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"locklab/locks/clock"
 )
 
-// Clock is the process's clock, which a check can stop: for a client that runs on it
-// no time passes and no timer fires, so that it renews nothing, as if it had crashed
-// or been paused. When it goes on, it shows the right time again, and what should have
-// fired does.
+// Clock is the process's clock, which a test can put ahead, so that a client believes that its
+// time is over while its servers do not, and which a check can stop: for a client that runs on it
+// no time passes and no timer fires, so that it renews nothing, as if it had crashed or been
+// paused. When it goes on, it shows the right time again, and what should have fired does.
 type Clock struct {
-	mu      sync.Mutex
-	stopped bool
-	at      time.Time // of the stop
-	due     []func()  // timers that ran out since
+	// Timers of one length, Caught, do not run: what fires each of them is handed to the test. Make
+	// Timers with room for all.
+	Caught time.Duration
+	Timers chan func()
+
+	ahead   atomic.Int64               // nanoseconds
+	stopped atomic.Pointer[standstill] // nil while it runs
+}
+
+type standstill struct {
+	at   time.Time
+	over chan struct{}
 }
 
 var _ clock.Clock = (*Clock)(nil)
@@ -23,104 +32,72 @@ var _ clock.Clock = (*Clock)(nil)
 // NewClock returns a clock that runs.
 func NewClock() *Clock { return &Clock{} }
 
-func (c *Clock) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stopped, c.at = true, clock.System().Now()
-}
+// Leap puts the clock ahead. What runs already is not affected.
+func (c *Clock) Leap(d time.Duration) { c.ahead.Add(int64(d)) }
 
-func (c *Clock) goOn() {
-	c.mu.Lock()
-	due := c.due
-	c.stopped, c.due = false, nil
-	c.mu.Unlock()
-	for _, fire := range due {
-		go fire()
-	}
+// stop stops the clock until goOn is called, for the first time.
+func (c *Clock) stop() (goOn func()) {
+	s := &standstill{c.Now(), make(chan struct{})}
+	c.stopped.Store(s)
+	return sync.OnceFunc(func() {
+		c.stopped.Store(nil)
+		close(s.over)
+	})
 }
 
 // Now implements [clock.Clock].
 func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stopped {
-		return c.at
+	if s := c.stopped.Load(); s != nil {
+		return s.at
 	}
-	return clock.System().Now()
+	return clock.System().Now().Add(time.Duration(c.ahead.Load()))
 }
 
 // NewTimer implements [clock.Clock].
 func (c *Clock) NewTimer(d time.Duration) clock.Timer {
-	t := &timer{clock: c, c: make(chan time.Time, 1)}
-	t.arm(d)
-	return t
+	fired := make(chan time.Time, 1)
+	t := c.AfterFunc(d, func() {
+		select {
+		case fired <- c.Now():
+		default:
+		}
+	})
+	return timer{t, fired}
 }
 
 // AfterFunc implements [clock.Clock].
 func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	t := &timer{clock: c, f: f}
-	t.arm(d)
-	return t
-}
-
-type timer struct {
-	clock *Clock
-	c     chan time.Time // nil if there is f
-	f     func()
-
-	// Guarded by clock.mu.
-	inner clock.Timer
-	round int // of arm and disarm: what fires of an earlier one is void
-	armed bool
-}
-
-func (t *timer) arm(d time.Duration) {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	t.round++
-	t.armed = true
-	round := t.round
-	t.inner = clock.System().AfterFunc(d, func() { t.fire(round) })
-}
-
-func (t *timer) fire(round int) {
-	t.clock.mu.Lock()
-	switch {
-	case round != t.round:
-	case t.clock.stopped:
-		t.clock.due = append(t.clock.due, func() { t.fire(round) })
-	default:
-		t.armed = false
-		if t.f != nil {
-			defer t.f() // without the mutex
-		} else {
-			t.c <- clock.System().Now() // empty: disarm has seen to that
-		}
+	if d == c.Caught && c.Timers != nil {
+		c.Timers <- f
+		return clock.System().AfterFunc(time.Hour, func() {}) // it stands for the caught one
 	}
-	t.clock.mu.Unlock()
+	return clock.System().AfterFunc(d, func() {
+		if s := c.stopped.Load(); s != nil {
+			<-s.over
+		}
+		f()
+	})
 }
 
-// C implements [clock.Timer].
-func (t *timer) C() <-chan time.Time { return t.c }
+// timer is one with a channel.
+type timer struct {
+	clock.Timer
+	fired chan time.Time
+}
 
-// Stop implements [clock.Timer].
-func (t *timer) Stop() bool {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	was := t.armed
-	t.armed = false
-	t.round++
-	t.inner.Stop()
+func (t timer) C() <-chan time.Time { return t.fired }
+
+func (t timer) Stop() bool {
+	was := t.Timer.Stop()
 	select {
-	case <-t.c:
+	case <-t.fired:
 	default:
 	}
 	return was
 }
 
-// Reset implements [clock.Timer].
-func (t *timer) Reset(d time.Duration) bool {
+func (t timer) Reset(d time.Duration) bool {
 	was := t.Stop()
-	t.arm(d)
+	t.Timer.Reset(d)
 	return was
 }

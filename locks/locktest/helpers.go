@@ -3,11 +3,15 @@ package locktest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"locklab/internal/must"
+	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -16,13 +20,9 @@ import (
 func Options[O any](tb testing.TB, parse func(locks.Spec) (O, error), text string) O {
 	tb.Helper()
 	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	o, err := parse(spec)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return o
 }
 
@@ -32,11 +32,10 @@ func Specs[O any](tb testing.TB, parse func(locks.Spec) (O, error), wrong map[st
 	tb.Helper()
 	for text, want := range wrong {
 		spec, err := locks.ParseSpec(text)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 		_, err = parse(spec)
-		if (err == nil) != (want == "") || err != nil && (!errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), want)) {
+		says := err != nil && errors.Is(err, locks.ErrInvalid) && strings.Contains(err.Error(), want)
+		if says != (want != "") || err != nil && !says {
 			tb.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -45,15 +44,27 @@ func Specs[O any](tb testing.TB, parse func(locks.Spec) (O, error), wrong map[st
 // Open takes what New of a lock returned, and closes it at the test's end.
 func Open[L locks.Locker](tb testing.TB, l L, err error) L {
 	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	tb.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
 	return l
+}
+
+// patience is longer than anything that a right program does, on any machine.
+const patience = 2 * time.Minute
+
+// Eventually waits for a condition that has no event to wait for.
+func Eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	for end := clock.Mono() + int64(patience); !holds(); {
+		if clock.Mono() > end {
+			tb.Fatalf("waited in vain: %s", what)
+		}
+		_ = clock.Sleep(context.Background(), 2*time.Millisecond)
+	}
 }
 
 // Within is for what must be over long before the test would be ended.
@@ -152,3 +163,28 @@ func Links(tb testing.TB, addrs []string) (links []*Link, through []string) {
 	}
 	return links, through
 }
+
+// FreeAddr is an address of the loopback that nobody listens on, for a server that must be
+// told one. It is none of those that the kernel gives out by itself: to connections that
+// begin, and to who listens on port 0. One of these could be taken before the server has it.
+// A process gets no address twice, so servers that start together do not meet.
+func FreeAddr(tb testing.TB) string {
+	tb.Helper()
+	const lowest, ports = 2_000, 8_000 // the kernel gives out those from 32,768
+	random := seed.Seed(uint64(clock.Mono())).Child(tb.Name()).Rand()
+	for {
+		addr := fmt.Sprintf("127.0.0.1:%d", lowest+random.IntN(ports))
+		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+		if err != nil {
+			continue // it is taken
+		}
+		_ = listener.Close() // nothing was accepted
+		if _, before := given.LoadOrStore(addr, nil); !before {
+			return addr
+		}
+	}
+}
+
+// given are the addresses that this process was given. A test's servers may have them until
+// its end, whoever listens at the moment.
+var given sync.Map //nolint:gochecknoglobals // what it guards is the process's too

@@ -51,8 +51,8 @@ func (t *trial) crash(ctx context.Context, renewed bool) {
 	if renewed {
 		t.awaitRenewal(ctx, lease, until)
 	}
-	t.Leases.Clock.stop()
-	defer t.Leases.Clock.goOn()
+	goOn := t.Leases.Clock.stop()
+	defer goOn()
 	until = t.end(lease, begun)
 	margin := t.Leases.Margin
 	if margin == 0 {
@@ -65,9 +65,10 @@ func (t *trial) crash(ctx context.Context, renewed bool) {
 		t.fail("acquire what a crashed client held, renewed before %v, with a lease of %v: %w", renewed, t.Leases.Time, err)
 	}
 	if now := clock.System().Now(); now.Before(until) {
-		t.fail("granted %v before the end of which the crashed holder, renewed before %v, had been told", until.Sub(now), renewed)
+		t.fail("granted %v before the end of which the crashed holder, renewed before %v, had been told",
+			until.Sub(now), renewed)
 	}
-	t.Leases.Clock.goOn()
+	goOn()
 	select {
 	case <-lease.Lost():
 	case <-ctx.Done():
@@ -114,7 +115,7 @@ func (t *trial) awaitRenewal(ctx context.Context, lease locks.Lease, until time.
 		case lost || now.After(until):
 			return
 		}
-		pause(time.Millisecond)
+		_ = clock.Sleep(ctx, time.Millisecond)
 	}
 	t.fail("a lease of %v was neither renewed nor lost: %w", t.Leases.Time, ctx.Err())
 }

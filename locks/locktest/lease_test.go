@@ -89,7 +89,7 @@ func (t *toy) Acquire(ctx context.Context, resource string) (locks.Lease, error)
 			le.mu.Unlock()
 			return le, nil
 		}
-		pause(time.Millisecond)
+		_ = clock.Sleep(context.Background(), time.Millisecond)
 	}
 }
 

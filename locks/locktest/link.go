@@ -20,7 +20,6 @@ type Link struct {
 	cut     bool
 	held    bool
 	deaf    bool
-	late    int    // bytes at the end of what came that wait for more
 	cutAt   string // what cuts the link, "" nothing
 	conns   map[net.Conn]struct{}
 	tapes   *[2][]byte // what went up and down; nil records nothing
@@ -80,9 +79,6 @@ func (l *Link) Hold(hold bool) { l.set(func() { l.held = hold }) }
 // Deafen loses what comes from who was dialed, until the link is cut.
 func (l *Link) Deafen() { l.set(func() { l.deaf = true }) }
 
-// Delay has so many bytes at the end of everything come when more does.
-func (l *Link) Delay(bytes int) { l.set(func() { l.late = bytes }) }
-
 // Record begins to keep what goes through, for Said.
 func (l *Link) Record() { l.set(func() { l.tapes = &[2][]byte{} }) }
 
@@ -135,31 +131,24 @@ func (l *Link) pump(from, to net.Conn, way int) {
 			_ = c.Close()
 		}
 	}()
-	buf, kept := make([]byte, 32<<10), 0
+	buf := make([]byte, 32<<10)
 	for {
-		n, err := from.Read(buf[kept:])
+		n, err := from.Read(buf)
 		l.mu.Lock()
 		for l.held && !l.cut {
 			l.changed.Wait()
 		}
-		if way == 0 && l.cutAt != "" && bytes.Contains(buf[:kept+n], []byte(l.cutAt)) {
+		if way == 0 && l.cutAt != "" && bytes.Contains(buf[:n], []byte(l.cutAt)) {
 			l.turn(true)
 		}
 		if l.tapes != nil {
-			l.tapes[way] = append(l.tapes[way], buf[kept:kept+n]...)
+			l.tapes[way] = append(l.tapes[way], buf[:n]...)
 		}
-		late := l.late
 		if way == 1 && l.deaf {
 			n = 0
 		}
 		l.mu.Unlock()
-		n += kept
-		kept = min(late, n)
-		if _, err := to.Write(buf[:n-kept]); err != nil {
-			return
-		}
-		copy(buf, buf[n-kept:n])
-		if err != nil {
+		if _, closed := to.Write(buf[:n]); closed != nil || err != nil {
 			return
 		}
 	}

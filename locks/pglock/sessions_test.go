@@ -32,7 +32,7 @@ func TestGrantedTooLate(t *testing.T) {
 	for _, spec := range []string{"postgres:lock_timeout=1m", "postgres:advisory,lock_timeout=1m"} {
 		t.Run(spec, func(t *testing.T) {
 			link := locktest.NewLink(t, addr)
-			clk := &locktest.Leaping{}
+			clk := &locktest.Clock{}
 			late, other := newClient(t, link.Addr(), clk, spec), newClient(t, addr, nil, spec)
 			before := locktest.Acquire(t, other, "r")
 			got := locktest.Later(t, late, "r")
@@ -58,7 +58,7 @@ func TestGrantedTooLate(t *testing.T) {
 // TestALeaseGrantedTooLate is over before the process reads of it.
 func TestALeaseGrantedTooLate(t *testing.T) {
 	link := locktest.NewLink(t, startServer(t))
-	clk := &locktest.Leaping{}
+	clk := &locktest.Clock{}
 	l := newClient(t, link.Addr(), clk, "postgres:lease,ttl=30s,timeout=10s")
 	locktest.Release(t, locktest.Acquire(t, l, "there")) // a session is open
 	link.Hold(true)

@@ -204,7 +204,7 @@ func TestTheHolderNoticesFirst(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, raftnode.Config{})
 	const lease = 3 * time.Second // the sooner it is renewed, the sooner it is looked at
-	clk := &locktest.Leaping{Caught: lease/20 + 5*time.Millisecond, Timers: make(chan func(), 1)}
+	clk := &locktest.Clock{Caught: lease/20 + 5*time.Millisecond, Timers: make(chan func(), 1)}
 	first := locktest.Acquire(t, c.lockerOn(clk, lease, c.all()...), "r")
 	second := locktest.Later(t, c.locker(long), "r")
 	clk.Leap(lease)
