@@ -63,6 +63,9 @@ func Conform(ctx context.Context, s Subject, told func(Finding)) error {
 		if f.Died || err != nil && r.name == ruleHello {
 			return nil
 		}
+		if ctx.Err() != nil { // no further program is started
+			return ctx.Err()
+		}
 		if r.name == ruleHello && s.Serve != nil {
 			if access, err = s.Serve(ctx, t.programs[0].hello); err != nil {
 				return err
