@@ -26,7 +26,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := Options{Defer: spec.Name == RicartAgrawala}
-	o.Detect = r.Bool("detect", "whether the others go on without a peer whose connection is lost, so that a partition splits the lock", false)
+	o.Detect = r.Bool("detect", "whether the others go on without a peer whose connection is lost, "+
+		"so that a partition splits the lock", false)
 	return o, r.Err()
 }
 
@@ -71,9 +72,9 @@ type Config = peerlock.Config[Options]
 type Locker = peerlock.Locker[State, Message, *State]
 
 // New starts a peer, see [peerlock.New].
-func New(cfg Config) (*Locker, error) {
-	return peerlock.New(cfg, peerlock.Protocol[State, Message]{
-		Algorithm: cfg.Options.Algorithm(),
-		NeedsAll:  !cfg.Options.Detect,
-	})
+func New(cfg Config) (*Locker, error) { return peerlock.New(cfg, cfg.Options.Protocol()) }
+
+// Protocol is how peers with these options are made.
+func (o Options) Protocol() peerlock.Protocol[State, Message] {
+	return peerlock.Protocol[State, Message]{Algorithm: o.Algorithm(), NeedsAll: !o.Detect}
 }

@@ -28,32 +28,32 @@ type Locker interface {
 
 // New starts a peer, see [peerlock.New].
 func New(cfg Config) (Locker, error) {
-	o := cfg.Options
-	if o.Quorum != nil {
-		return peerlock.New(cfg, peerlock.Protocol[quorum.State, quorum.Message]{
-			Algorithm: o.QuorumAlgorithm(), NeedsMost: true, Cohort: o.LocalWaiters(), Lease: o.Lease(),
-		})
+	if cfg.Options.Quorum != nil {
+		return peerlock.New(cfg, cfg.Options.QuorumProtocol())
 	}
-	return peerlock.New(cfg, peerlock.Protocol[core.State, core.Message]{
-		Algorithm: o.Algorithm(), Cohort: o.LocalWaiters(),
-	})
+	return peerlock.New(cfg, cfg.Options.Protocol())
 }
 
-// LocalWaiters is how several of them are served by one acquisition.
-func (o Options) LocalWaiters() peerlock.Cohort {
-	return peerlock.Cohort{Size: o.Cohort, Time: cohortTime}
+// Protocol is how peers with these options are made, but for those with Quorum.
+func (o Options) Protocol() peerlock.Protocol[core.State, core.Message] {
+	p := peerlock.Protocol[core.State, core.Message]{Algorithm: o.Rules.Algorithm(), Cohort: o.cohort()}
+	p.Spec = o.shared()
+	return p
 }
 
-// Lease is zero without Quorum. It has a margin for clocks of which one runs faster
-// than the other by up to a hundredth, as Redlock has.
-func (o Options) Lease() peerlock.Lease {
+// QuorumProtocol is how peers with Quorum are made. The lease has a margin for clocks of which one
+// runs faster than the other by up to a hundredth, as Redlock has.
+func (o Options) QuorumProtocol() peerlock.Protocol[quorum.State, quorum.Message] {
 	q := o.Quorum
-	if q == nil {
-		return peerlock.Lease{}
+	p := peerlock.Protocol[quorum.State, quorum.Message]{
+		Algorithm: q.Rules.Algorithm(), NeedsMost: true, Cohort: o.cohort(),
+		Lease: peerlock.Lease{TTL: q.TTL, Margin: q.TTL/100 + 2*time.Millisecond},
 	}
-	l := peerlock.Lease{TTL: q.TTL, Margin: q.TTL/100 + 2*time.Millisecond}
 	if q.Extend {
-		l.Renew = q.TTL / 3
+		p.Lease.Renew = q.TTL / 3
 	}
-	return l
+	p.Spec = o.shared()
+	return p
 }
+
+func (o Options) cohort() peerlock.Cohort { return peerlock.Cohort{Size: o.Cohort, Time: cohortTime} }

@@ -9,7 +9,6 @@ import (
 	"locklab/locks/multiphase/core"
 	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
-	"locklab/locks/peerlock/peercore"
 )
 
 // Name is the lock's name in specs.
@@ -52,6 +51,7 @@ type Quorum struct {
 }
 
 const (
+	cohortText  = "how many waiters of a master one acquisition among the peers serves at most"
 	cohortUsual = 16
 	cohortMost  = 1 << 20
 	// cohortTime ends a cohort early, whatever its size.
@@ -71,29 +71,42 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	o := DefaultOptions()
 	switch r.Variant(
-		locks.Variant{Name: cohortVariant, Does: "one acquisition among the peers serves several waiters of a master, one after the other"},
-		locks.Variant{Name: quorumVariant, Does: "a majority of all peers must vote for the holder, for a limited time: a minority waits; with fencing tokens"},
+		locks.Variant{
+			Name: cohortVariant,
+			Does: "one acquisition among the peers serves several waiters of a master, one after the other",
+		},
+		locks.Variant{
+			Name: quorumVariant,
+			Does: "a majority of all peers must vote for the holder, for a limited time: a minority waits; with fencing tokens",
+		},
 	) {
 	case cohortVariant:
-		o.Cohort = r.Int("cohort", "how many waiters of a master one acquisition among the peers serves at most", cohortUsual, 1, cohortMost)
+		o.Cohort = r.Int("cohort", cohortText, cohortUsual, 1, cohortMost)
 	case quorumVariant:
 		q := &Quorum{}
-		q.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; a peer that has lost its memory waits as long before it takes part", ttlUsual)
+		q.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; "+
+			"a peer that has lost its memory waits as long before it takes part", ttlUsual)
 		q.Extend = r.Bool("extend", "whether leases are extended, every third of the ttl, until they are released", true)
-		q.Rules.View = r.Bool("view", "whether a peer also needs the vote of everybody that it is connected to, not just of a majority", false)
-		q.Rules.Disk = r.Choice("store", "where peers keep their votes: on disk or in memory", storeDisk, storeMemory) == storeDisk
+		q.Rules.View = r.Bool("view", "whether a peer also needs the vote of everybody that it is connected to, "+
+			"not just of a majority", false)
+		store := r.Choice("store", "where peers keep their votes: on disk or in memory", storeDisk, storeMemory)
+		q.Rules.Disk = store == storeDisk
 		o = Options{Quorum: q}
-		o.Cohort = r.Int("cohort", "how many waiters of a master one acquisition among the peers serves at most; 0: each does its own", 0, 0, peerlock.CohortMost)
+		o.Cohort = r.Int("cohort", cohortText+"; 0: each does its own", 0, 0, peerlock.CohortMost)
 		if q.TTL < ttlLeast || q.TTL > ttlMost {
 			return o, fmt.Errorf("multiphase: ttl is %v, want %v to %v: %w", q.TTL, ttlLeast, ttlMost, locks.ErrInvalid)
 		}
 		return o, r.Err()
 	}
-	if r.Choice("rule", "flow: a peer asks again when all requests of others are reset; literal: at any LockReset, as the list of rules reads, which is unsafe", core.RuleFlow.String(), core.RuleLiteral.String()) == core.RuleLiteral.String() {
+	rule := r.Choice("rule", "flow: a peer asks again when all requests of others are reset; "+
+		"literal: at any LockReset, as the list of rules reads, which is unsafe",
+		core.RuleFlow.String(), core.RuleLiteral.String())
+	if rule == core.RuleLiteral.String() {
 		o.Rules.Rule = core.RuleLiteral
 	}
 	o.Rules.Fair = r.Bool("fair", "whether a peer that passed one that waits then waits for it in turn", o.Rules.Fair)
-	o.Rules.View = r.Bool("view", "whether a peer consents only to those who see every peer that it sees itself", o.Rules.View)
+	o.Rules.View = r.Bool("view", "whether a peer consents only to those who see every peer that it sees itself",
+		o.Rules.View)
 	o.Rules.Rounds = r.Bool("rounds", "whether a consent counts only for the round that it answers", o.Rules.Rounds)
 	return o, r.Err()
 }
@@ -127,19 +140,4 @@ func (o Options) String() string {
 func (o Options) shared() string {
 	o.Cohort = 0
 	return o.String()
-}
-
-// Algorithm is how peers with these options are made, for explorations and
-// simulations. It is not the one with Quorum.
-func (o Options) Algorithm() peercore.Algorithm[core.State, core.Message] {
-	a := o.Rules.Algorithm()
-	a.Spec = o.shared()
-	return a
-}
-
-// QuorumAlgorithm is how peers with Quorum are made, likewise.
-func (o Options) QuorumAlgorithm() peercore.Algorithm[quorum.State, quorum.Message] {
-	a := o.Quorum.Rules.Algorithm()
-	a.Spec = o.shared()
-	return a
 }

@@ -41,7 +41,8 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (amnesic 
 		return !founding, nil
 	}
 	if cfg.Path == "" {
-		return false, fmt.Errorf("peerlock: StateFile is empty, want where to keep what must outlive a crash: %w", locks.ErrInvalid)
+		return false, fmt.Errorf("peerlock: StateFile is empty, want where to keep what must outlive a crash: %w",
+			locks.ErrInvalid)
 	}
 	l.state = cfg
 	l.state.Stored, l.state.Failed = l.storedUpTo, l.cannotStore
@@ -55,7 +56,8 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (amnesic 
 	case errors.Is(err, fs.ErrNotExist) && founding:
 		return false, l.createState(nil)
 	case errors.Is(err, fs.ErrNotExist):
-		l.log.Warn("starts as a peer that has lost its memory: it waits until its votes are over, and asks the others", "missing", cfg.Path)
+		l.log.Warn("starts as a peer that has lost its memory: it waits until its votes are over, and asks the others",
+			"missing", cfg.Path)
 		return true, nil // the file is made when that is over
 	case errors.Is(err, journal.ErrCorrupt):
 		return false, fmt.Errorf("peerlock: %w: %w", err, errBadState)
@@ -64,7 +66,8 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (amnesic 
 	}
 	var n int
 	if l.round, n = binary.Uvarint(last[""]); n != len(last[""]) {
-		return false, fmt.Errorf("peerlock: read %s: number %x that names start above: %w", cfg.Path, last[""], journal.ErrCorrupt)
+		return false, fmt.Errorf("peerlock: read %s: number %x that names start above: %w",
+			cfg.Path, last[""], journal.ErrCorrupt)
 	}
 	delete(last, "")
 	if err := l.createState(last); err != nil {

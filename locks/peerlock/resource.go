@@ -213,7 +213,8 @@ func (l *Locker[S, M, P]) startAt(r *resource[S, M, P], t peercore.Timer, at tim
 	l.stop(r, t)
 	l.stamps++
 	stamp := l.stamps
-	r.timers[t] = timer{at: at, stamp: stamp, alarm: l.clock.AfterFunc(at.Sub(l.clock.Now()), func() { l.fire(r, t, stamp) })}
+	alarm := l.clock.AfterFunc(at.Sub(l.clock.Now()), func() { l.fire(r, t, stamp) })
+	r.timers[t] = timer{at: at, stamp: stamp, alarm: alarm}
 }
 
 // stop stops a timer of r, if it runs.

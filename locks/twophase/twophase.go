@@ -28,7 +28,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := Options{
-		Delay:  r.Duration("delay", "mean of the pause before the second try; it doubles with every further one, up to 64 times", delayDefault),
+		Delay: r.Duration("delay", "mean of the pause before the second try; it doubles with every further one, "+
+			"up to 64 times", delayDefault),
 		Greedy: !r.Bool("fair", "whether a peer that held while others waited pauses before it asks again", true),
 	}
 	return o, r.Err()
@@ -75,10 +76,9 @@ type Config = peerlock.Config[Options]
 type Locker = peerlock.Locker[State, Message, *State]
 
 // New starts a peer, see [peerlock.New].
-func New(cfg Config) (*Locker, error) {
-	return peerlock.New(cfg, peerlock.Protocol[State, Message]{
-		Algorithm: cfg.Options.Algorithm(),
-		NeedsAll:  true,
-		Pause:     cfg.Options.Delay,
-	})
+func New(cfg Config) (*Locker, error) { return peerlock.New(cfg, cfg.Options.Protocol()) }
+
+// Protocol is how peers with these options are made.
+func (o Options) Protocol() peerlock.Protocol[State, Message] {
+	return peerlock.Protocol[State, Message]{Algorithm: o.Algorithm(), NeedsAll: true, Pause: o.Delay}
 }

@@ -38,8 +38,8 @@ func describe(s *core.State) string { return s.Phase().String() }
 // TestLoad: what Load makes of an encoding is the state that was encoded: its encoding
 // is the same, and so is all that it does from then on.
 func TestLoad(t *testing.T) {
-	t.Run("multiphase", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase").Algorithm()) })
-	t.Run("multiphase, literal", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase:rule=literal,fair=off").Algorithm()) })
+	t.Run("multiphase", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase").Protocol().Algorithm) })
+	t.Run("multiphase, literal", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase:rule=literal,fair=off").Protocol().Algorithm) })
 	t.Run("multiphase, quorum", func(t *testing.T) { loads(t, quorum.Options{}.Algorithm()) })
 	t.Run("multiphase, quorum, all must agree", func(t *testing.T) { loads(t, quorum.Options{View: true}.Algorithm()) })
 	t.Run("lamport", func(t *testing.T) { loads(t, lamport.Options{}.Algorithm()) })
@@ -114,7 +114,7 @@ func TestSizes(t *testing.T) {
 		{"multiphase", explore.Scope{Peers: 3, Requests: []int{1}}, 1904},
 		{"multiphase", explore.Scope{Peers: 3, Requests: []int{1}, GiveUps: explore.Any}, 105350},
 	} {
-		r := explore.Of(multiphaseOf(t, tt.spec).Algorithm(), describe).Explore(t.Context(), tt.sc, nil)
+		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc, nil)
 		if r.Ended != explore.Complete || r.States != tt.states || !r.StuckChecked {
 			t.Errorf("%s, %v: %v after %d states, want %d", tt.spec, tt.sc, r.Ended, r.States, tt.states)
 		}
@@ -131,7 +131,7 @@ func TestDiagrams(t *testing.T) {
 		{"split", "multiphase", explore.Scope{Peers: 3, Requests: []int{1}, Cuts: 2}},
 		{"flap", "multiphase", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 2, Mends: 1}},
 	} {
-		r := explore.Of(multiphaseOf(t, tt.spec).Algorithm(), describe).Explore(t.Context(), tt.sc, nil)
+		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc, nil)
 		golden(t, filepath.Join("testdata", tt.file+".txt"), r.Trace.String())
 	}
 }

@@ -35,7 +35,8 @@ func NeedsEveryPeer[O any, L Peer](t *testing.T, options O, start func(peerlock.
 		for _, l := range all[:2] {
 			AwaitLink(t, l, "p2", false)
 			err := locktest.Refused(t, l, "r", 100*time.Millisecond)
-			if !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) || !strings.Contains(err.Error(), "p2") {
+			named := err != nil && strings.Contains(err.Error(), "p2")
+			if !named || !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, locks.ErrUnavailable) {
 				t.Fatalf("with a dead peer, want ErrNotAcquired and ErrUnavailable that names p2, got %v", err)
 			}
 		}

@@ -84,7 +84,7 @@ func Reply[M any](ev peercore.Event[M], m M) peercore.Effect[M] {
 // SimFinds checks that simulations find the violation: of 200 seeds with partitions and crashes, and with
 // the holds that locklab sim draws, unless the plan says otherwise.
 func SimFinds[S, M any, P peercore.Core[S, M]](
-	t *testing.T, want sim.FindingKind, alg peercore.Algorithm[S, M], shell sim.Shell, plan sim.Plan,
+	t *testing.T, want sim.FindingKind, lock peerlock.Protocol[S, M], plan sim.Plan,
 ) {
 	t.Helper()
 	plan.Seeds = cmp.Or(plan.Seeds, 200)
@@ -94,7 +94,7 @@ func SimFinds[S, M any, P peercore.Core[S, M]](
 	if plan.Config.Load.Hold == 0 {
 		plan.Holds = sim.Holds()
 	}
-	o := sim.Campaign(t.Context(), sim.New[S, M, P](alg, shell), plan)
+	o := sim.Campaign(t.Context(), sim.New[S, M, P](lock), plan)
 	if !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Example.Kind == want }) {
 		t.Errorf("%d simulations do not find %q, but %v", o.Totals.Runs, want, o.Groups)
 	}

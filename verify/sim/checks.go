@@ -75,7 +75,7 @@ func (r *run[S, M, P]) leaseIsOver(h int) bool {
 	}
 	over := d.at <= r.now
 	for i := range r.peers {
-		over = over || i != h && r.cfg.due(i, d.from, r.shell.Lease.Takes(peercore.Vote)) <= r.now
+		over = over || i != h && r.cfg.due(i, d.from, r.lock.Lease.Takes(peercore.Vote)) <= r.now
 	}
 	return over
 }

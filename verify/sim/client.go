@@ -159,7 +159,7 @@ func (r *run[S, M, P]) release(i int, number int32) {
 	}
 	p.claims = slices.Delete(p.claims, 0, 1)
 	r.think(i)
-	if len(p.claims) > 0 && p.served < r.shell.Cohort.Size && r.now-p.since < int64(r.shell.Cohort.Time) {
+	if len(p.claims) > 0 && p.served < r.lock.Cohort.Size && r.now-p.since < int64(r.lock.Cohort.Time) {
 		p.served++
 		r.trace("p%-3d passes on to its next client", i)
 		r.res.Grants++
@@ -193,7 +193,7 @@ func (r *run[S, M, P]) giveUp(i int, number int32) {
 		return
 	}
 	r.trace("p%-3d gives up", i)
-	if r.shell.Cohort.Size == 0 || len(p.claims) == 0 { // else the core waits on, for the next one
+	if r.lock.Cohort.Size == 0 || len(p.claims) == 0 { // else the core waits on, for the next one
 		r.waitEnds(p)
 		r.leave(i)
 	}
@@ -214,7 +214,7 @@ func (r *run[S, M, P]) lose(i int) {
 
 // startTimer starts a timer of the core, as package peerlock does.
 func (r *run[S, M, P]) startTimer(i int, t peercore.Timer) {
-	p, takes := &r.peers[i], r.shell.Lease.Takes(t)
+	p, takes := &r.peers[i], r.lock.Lease.Takes(t)
 	from := peerlock.CountsFrom(t, &p.asked, r.now)
 	if takes == 0 {
 		return
@@ -248,7 +248,7 @@ func (r *run[S, M, P]) expireLate(i int) {
 // pause arranges a wake-up, like the shell: random within twice a mean that doubles up to six times.
 func (r *run[S, M, P]) pause(i, attempt int) {
 	const doublings = 6
-	mean := int64(r.shell.Pause) << min(attempt, doublings)
+	mean := int64(r.lock.Pause) << min(attempt, doublings)
 	p := &r.peers[i]
 	p.pauses++
 	at := r.cfg.due(i, r.now, time.Duration(r.load.Int64N(2*mean+1)))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"locklab/internal/seed"
-	"locklab/locks/peerlock"
 )
 
 // MaxZones is how many zones there are figures for, see [Geography].
@@ -48,13 +47,6 @@ type Network struct {
 	// Jitter is how much longer a message may take, as a share of the delay; uniform, default 0.2. One
 	// message in 128 takes ten times as much of it.
 	Jitter float64
-}
-
-// Shell is what the shell around the cores adds, see package peerlock.
-type Shell struct {
-	Pause  time.Duration // mean of a first pause, for cores that pause
-	Cohort peerlock.Cohort
-	Lease  peerlock.Lease // for cores that have timers
 }
 
 func (c Config) withDefaults() Config {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"locklab/locks/peerlock"
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/peers"
 )
@@ -13,11 +14,11 @@ import (
 // Simulator runs one lock. It is safe for concurrent use.
 type Simulator func(cfg Config) Result
 
-// New makes a simulator of one algorithm.
-func New[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], shell Shell) Simulator {
+// New makes a simulator of one lock.
+func New[S, M any, P peercore.Core[S, M]](lock peerlock.Protocol[S, M]) Simulator {
 	return func(cfg Config) Result {
-		r := &run[S, M, P]{cfg: cfg.withDefaults(), shell: shell, freed: -1}
-		r.all = peers.Peers[S, M, P]{Alg: alg, N: r.cfg.Peers, Does: r.does}
+		r := &run[S, M, P]{cfg: cfg.withDefaults(), lock: lock, freed: -1}
+		r.all = peers.Peers[S, M, P]{Alg: lock.Algorithm, N: r.cfg.Peers, Does: r.does}
 		r.begin()
 		for r.next() {
 		}
@@ -29,7 +30,7 @@ func New[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], shell Sh
 // run is one run, which is single-threaded.
 type run[S, M any, P peercore.Core[S, M]] struct {
 	cfg           Config
-	shell         Shell
+	lock          peerlock.Protocol[S, M]
 	all           peers.Peers[S, M, P]
 	now           int64 // nanoseconds of virtual time
 	queue         queue

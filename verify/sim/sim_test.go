@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/must"
 	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/lamport"
@@ -29,25 +30,19 @@ func simulator(tb testing.TB, text string) sim.Simulator {
 	switch spec.Name {
 	case lamport.Name, lamport.RicartAgrawala:
 		o, err := lamport.ParseOptions(spec)
-		return of(tb, o.Algorithm(), sim.Shell{}, err)
+		must.Do(tb, err)
+		return sim.New(o.Protocol())
 	case twophase.Name:
 		o, err := twophase.ParseOptions(spec)
-		return of(tb, o.Algorithm(), sim.Shell{Pause: o.Delay}, err)
+		must.Do(tb, err)
+		return sim.New(o.Protocol())
 	}
 	o, err := multiphase.ParseOptions(spec)
-	shell := sim.Shell{Cohort: o.LocalWaiters(), Lease: o.Lease()}
+	must.Do(tb, err)
 	if o.Quorum != nil {
-		return of(tb, o.QuorumAlgorithm(), shell, err)
+		return sim.New(o.QuorumProtocol())
 	}
-	return of(tb, o.Algorithm(), shell, err)
-}
-
-func of[S, M any, P peercore.Core[S, M]](tb testing.TB, alg peercore.Algorithm[S, M], shell sim.Shell, err error) sim.Simulator {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return sim.New[S, M, P](alg, shell)
+	return sim.New(o.Protocol())
 }
 
 func load() sim.Load { return sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond} }

@@ -91,7 +91,7 @@ func leasing(ttl, after time.Duration) sim.Simulator {
 	start := func(t peercore.Timer) peercore.Effect[int] {
 		return peercore.Effect[int]{Kind: peercore.Start, Timer: t}
 	}
-	return sim.New(peercore.Algorithm[toy, int]{
+	return sim.New(peerlock.Protocol[toy, int]{Algorithm: peercore.Algorithm[toy, int]{
 		New: func(self int, peers peercore.Set, _ bool) toy {
 			return toy{
 				self: self, peers: peers, log: &ledger{},
@@ -112,16 +112,16 @@ func leasing(ttl, after time.Duration) sim.Simulator {
 				},
 			}
 		},
-	}, sim.Shell{Lease: peerlock.Lease{TTL: ttl, Renew: after, Margin: ttl / 50}})
+	}, Lease: peerlock.Lease{TTL: ttl, Renew: after, Margin: ttl / 50}})
 }
 
 // toys is a simulator of toys that answer a request so.
 func toys(l *ledger, request func(t *toy) []peercore.Effect[int]) sim.Simulator {
-	return sim.New(peercore.Algorithm[toy, int]{
+	return sim.New(peerlock.Protocol[toy, int]{Algorithm: peercore.Algorithm[toy, int]{
 		New: func(self int, peers peercore.Set, _ bool) toy {
 			return toy{self: self, peers: peers, log: l, request: request}
 		},
-	}, sim.Shell{})
+	}})
 }
 
 func hold(token uint64) []peercore.Effect[int] {

@@ -18,7 +18,8 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		},
 		Decode: func(b []byte) (Message, []byte, error) {
 			f, rest, err := peerlock.Cut(b, uint8(LockReset))
-			return Message{Kind: MessageKind(f.Kind), Lurks: f.Flag, Round: f.Numbers[0], View: peercore.SetOfBits(f.Numbers[1])}, rest, err
+			m := Message{Kind: MessageKind(f.Kind), Lurks: f.Flag, Round: f.Numbers[0], View: peercore.SetOfBits(f.Numbers[1])}
+			return m, rest, err
 		},
 		Renumber: func(m *Message, from, to int, f func(owner int, round uint64) uint64) {
 			if m.Kind == YourLock {

@@ -23,7 +23,8 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		},
 		Opens: func(m Message) bool { return m.Kind == MyLock },
 		Append: func(b []byte, m Message) []byte {
-			return peerlock.Fields{Kind: uint8(m.Kind), Flag: m.Used || m.Recovering, Numbers: [2]uint64{m.Token, m.Seq}}.Append(b)
+			flag := m.Used || m.Recovering
+			return peerlock.Fields{Kind: uint8(m.Kind), Flag: flag, Numbers: [2]uint64{m.Token, m.Seq}}.Append(b)
 		},
 		Decode: func(b []byte) (Message, []byte, error) {
 			f, rest, err := peerlock.Cut(b, uint8(Floor))

@@ -54,11 +54,17 @@ func TestForgottenHold(t *testing.T) {
 		t.Errorf("explore: want %q, got %q", explore.Untold, v)
 	}
 
-	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
-	peertest.SimFinds(t, sim.Untold, alg, shell, sim.Plan{Config: sim.Config{
+	peertest.SimFinds(t, sim.Untold, leased(alg), sim.Plan{Config: sim.Config{
 		Peers: 5, Seed: 62235, Network: sim.Network{Jitter: 3}, MaxEvents: 1_000_000, // who forgot its hold may keep it for ever
 		Load: sim.Load{Think: time.Millisecond, Hold: 4 * time.Second, GiveUp: 30 * time.Millisecond},
 	}})
+}
+
+// leased is a lock with the leases of production.
+func leased(alg peercore.Algorithm[State, Message]) peerlock.Protocol[State, Message] {
+	return peerlock.Protocol[State, Message]{
+		Algorithm: alg, Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond},
+	}
 }
 
 // freesOnDisconnect is a core whose votes do not survive the connection.
@@ -73,18 +79,16 @@ func freesOnDisconnect(s *State, ev Event) []Effect {
 // frees it too early only shows when holds are long.
 func TestLongHoldsAreDrawn(t *testing.T) {
 	alg := peertest.Mutate(Options{}.Algorithm(), freesOnDisconnect)
-	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
-	peertest.SimFinds(t, sim.Overlap, alg, shell, sim.Plan{Config: sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}}})
+	peertest.SimFinds(t, sim.Overlap, leased(alg), sim.Plan{Config: sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}}})
 }
 
 // TestPausesDoNotExcuse: the second holder begins long before the lease of the first is
 // over, and a pause anywhere in the run is no excuse for that.
 func TestPausesDoNotExcuse(t *testing.T) {
 	alg := peertest.Mutate(Options{}.Algorithm(), freesOnDisconnect)
-	shell := sim.Shell{Lease: peerlock.Lease{TTL: 2 * time.Second, Renew: 2 * time.Second / 3, Margin: 22 * time.Millisecond}}
 	cfg := sim.Config{Seed: 2, Load: sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond}}
 	cfg.Faults = sim.Draw(cfg, []sim.Kind{sim.Pause})
-	if r := sim.New(alg, shell)(cfg); r.Bad() == nil {
+	if r := sim.New(leased(alg))(cfg); r.Bad() == nil {
 		t.Errorf("want an overlap, found %v", r.Findings)
 	}
 }
@@ -398,14 +402,18 @@ func TestReturnedVote(t *testing.T) {
 // TestTimes breaks the rules that are about how long a lease and a vote last: simulations find it, where
 // the lease is short and the highest rank far from the two others.
 func TestTimes(t *testing.T) {
-	shell := sim.Shell{Lease: peerlock.Lease{TTL: 200 * time.Millisecond, Renew: 20 * time.Millisecond, Margin: 2 * time.Millisecond}}
+	short := func(alg peercore.Algorithm[State, Message]) peerlock.Protocol[State, Message] {
+		return peerlock.Protocol[State, Message]{
+			Algorithm: alg, Lease: peerlock.Lease{TTL: 200 * time.Millisecond, Renew: 20 * time.Millisecond, Margin: 2 * time.Millisecond},
+		}
+	}
 	const near, far = time.Millisecond, 30 * time.Millisecond
 	network := sim.Network{Jitter: 1, Delay: [][]time.Duration{{near, far, far}, {far, near, near}, {far, near, near}}}
 	plan := sim.Plan{
 		Config: sim.Config{Duration: 5 * time.Second, Load: sim.Load{Think: 20 * time.Millisecond}, Network: network},
 		Seeds:  200, Kinds: []sim.Kind{sim.Partition},
 	}
-	if o := sim.Campaign(t.Context(), sim.New(Options{}.Algorithm(), shell), plan); o.Bad() {
+	if o := sim.Campaign(t.Context(), sim.New(short(Options{}.Algorithm())), plan); o.Bad() {
 		t.Errorf("with the rules: %v", o.Groups)
 	}
 	for rule, step := range map[string]peertest.Mutation[State, Message]{
@@ -454,7 +462,7 @@ func TestTimes(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			alg := peertest.Mutate(Options{}.Algorithm(), step)
-			peertest.SimFinds(t, sim.Overlap, alg, shell, plan)
+			peertest.SimFinds(t, sim.Overlap, short(alg), plan)
 		})
 	}
 }

@@ -140,12 +140,10 @@ type Core struct {
 }
 
 // core hides the types of an algorithm. phase is how far a peer is, in the words of its core.
-func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](
-	alg peercore.Algorithm[S, M], phase func(P) F, shell sim.Shell,
-) *Core {
+func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](lock peerlock.Protocol[S, M], phase func(P) F) *Core {
 	return &Core{
-		Simulator: sim.New[S, M, P](alg, shell),
-		Subject:   explore.Of(alg, func(p P) string { return phase(p).String() }),
-		Cohort:    shell.Cohort.Size > 0,
+		Simulator: sim.New[S, M, P](lock),
+		Subject:   explore.Of(lock.Algorithm, func(p P) string { return phase(p).String() }),
+		Cohort:    lock.Cohort.Size > 0,
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"locklab/nodes/raftnode"
 	"locklab/nodes/redisnode"
 	"locklab/nodes/zookeepernode"
-	"locklab/verify/sim"
 )
 
 // Entries lists the locks in the order in which reports show them.
@@ -58,20 +57,20 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 				"splits when the network does, but for the variant quorum",
 			Source: "the document Multiphase Lock",
 		}, multiphase.ParseOptions, func(o multiphase.Options) Lock {
-			l := Lock{client: peer(multiphase.New, o), Lease: o.Lease().TTL}
-			shell := sim.Shell{Cohort: o.LocalWaiters(), Lease: o.Lease()}
+			l := Lock{client: peer(multiphase.New, o)}
 			if o.Quorum == nil {
 				l.Traits = locks.Traits{Agree: locks.AgreeConnected}
-				l.Core = core(o.Algorithm(), (*multiphasecore.State).Phase, shell)
+				l.Core = core(o.Protocol(), (*multiphasecore.State).Phase)
 				return l
 			}
+			l.Lease = o.Quorum.TTL
 			l.Traits = locks.Traits{
 				Agree: locks.AgreePeers, Lease: locks.LeaseOwn, Keeps: locks.KeepsNothing, Tokens: true,
 			}
 			if l.OnDisk = o.Quorum.Rules.Disk; l.OnDisk {
 				l.Traits.Keeps = locks.KeepsEverything
 			}
-			l.Core = core(o.QuorumAlgorithm(), (*quorum.State).Phase, shell)
+			l.Core = core(o.QuorumProtocol(), (*quorum.State).Phase)
 			return l
 		}),
 		entry(Entry{
@@ -93,7 +92,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			return Lock{
 				Traits: locks.Traits{Agree: locks.AgreeAll},
 				client: peer(twophase.New, o),
-				Core:   core(o.Algorithm(), (*twophase.State).Phase, sim.Shell{Pause: o.Delay}),
+				Core:   core(o.Protocol(), (*twophase.State).Phase),
 			}
 		}),
 		entry(Entry{
@@ -250,7 +249,7 @@ func ofLamport(o lamport.Options) Lock {
 	l := Lock{
 		Traits: locks.Traits{Agree: locks.AgreeAll},
 		client: peer(lamport.New, o),
-		Core:   core(o.Algorithm(), (*lamport.State).Phase, sim.Shell{}),
+		Core:   core(o.Protocol(), (*lamport.State).Phase),
 	}
 	if o.Detect {
 		l.Traits.Agree = locks.AgreeConnected
