@@ -27,6 +27,7 @@ func call(what, fd uintptr, b []byte) (int, error) {
 
 func ended(fd uintptr) bool {
 	var b [1]byte
-	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&b[0])), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0)
+	const flags = unix.MSG_PEEK | unix.MSG_DONTWAIT
+	n, _, err := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&b[0])), 1, flags, 0, 0)
 	return n == 0 && err == 0 || err == unix.ECONNRESET
 }

@@ -14,7 +14,7 @@ const (
 	SIGCONT = syscall.Signal(18)
 )
 
-var errMissing = errors.New("want Linux or another unix: this is Windows, which cannot stop a process or signal a group")
+var errMissing = errors.New("want Linux or another unix: Windows cannot stop a process or signal a group")
 
 // Missing says what this system lacks to run nodes.
 func Missing() error { return errMissing }

@@ -21,7 +21,7 @@ func (s Seed) Child(name string) Seed {
 
 // Rand starts the stream of this seed. The stream is not safe for concurrent use.
 func (s Seed) Rand() *rand.Rand {
-	return rand.New(rand.NewPCG(uint64(s), mix(uint64(s)))) //nolint:gosec // reproducible on purpose; nothing secret is drawn from it
+	return rand.New(rand.NewPCG(uint64(s), mix(uint64(s)))) //nolint:gosec // reproducible on purpose, nothing is secret
 }
 
 // mix is the finalizer of splitmix64: it spreads neighbouring inputs apart.

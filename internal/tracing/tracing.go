@@ -79,9 +79,11 @@ func Start(ctx context.Context, c Config) (*Tracer, error) {
 	}
 	provider := sdk.NewTracerProvider(
 		sdk.WithSampler(sdk.AlwaysSample()), // whoever begins a trace has decided
-		sdk.WithBatcher(&exporter{SpanExporter: client, Config: c}, sdk.WithBatchTimeout(exportTime), sdk.WithExportTimeout(exportTime)),
+		sdk.WithBatcher(&exporter{SpanExporter: client, Config: c},
+			sdk.WithBatchTimeout(exportTime), sdk.WithExportTimeout(exportTime)),
 		sdk.WithResource(resource.NewSchemaless(
-			attribute.String("service.namespace", "locklab"), attribute.String("service.name", "locklab-"+c.Service), attribute.String("service.instance.id", c.Instance),
+			attribute.String("service.namespace", "locklab"), attribute.String("service.name", "locklab-"+c.Service),
+			attribute.String("service.instance.id", c.Instance),
 		)),
 	)
 	return &Tracer{tracer: provider.Tracer("locklab"), provider: provider}, nil
@@ -134,7 +136,8 @@ func (t *Tracer) Root(ctx context.Context, name string, now time.Time, ago time.
 	if now.UnixNano() < next || !t.nextNS.CompareAndSwap(next, now.UnixNano()+int64(time.Second/PerSecond)) {
 		return ctx, Span{}
 	}
-	ctx, span := t.tracer.Start(ctx, name, trace.WithNewRoot(), trace.WithTimestamp(now.Add(-ago)), trace.WithSpanKind(Client))
+	ctx, span := t.tracer.Start(ctx, name,
+		trace.WithNewRoot(), trace.WithTimestamp(now.Add(-ago)), trace.WithSpanKind(Client))
 	return ctx, Span{span}
 }
 

@@ -51,7 +51,9 @@ func Start(t testing.TB) *Collector {
 }
 
 // Export implements the service.
-func (c *Collector) Export(_ context.Context, request *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+func (c *Collector) Export(
+	_ context.Context, request *collector.ExportTraceServiceRequest,
+) (*collector.ExportTraceServiceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, from := range request.GetResourceSpans() {
@@ -62,7 +64,8 @@ func (c *Collector) Export(_ context.Context, request *collector.ExportTraceServ
 		for _, scope := range from.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
 				span := Span{
-					Service: process["service.name"], Instance: process["service.instance.id"], Name: s.GetName(), Trace: string(s.GetTraceId()),
+					Service: process["service.name"], Instance: process["service.instance.id"], Name: s.GetName(),
+					Trace: string(s.GetTraceId()),
 					ID: string(s.GetSpanId()), Parent: string(s.GetParentSpanId()), Attributes: map[string]string{},
 					StartNS: s.GetStartTimeUnixNano(), EndNS: s.GetEndTimeUnixNano(),
 				}

@@ -88,7 +88,8 @@ func (c *cluster) settleClocks(ctx context.Context) error {
 
 func (c *cluster) settleClock(m *machine, bound time.Duration) {
 	c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
-	if r := (result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)}); r.ErrorNS >= m.worst.ErrorNS {
+	r := result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)}
+	if r.ErrorNS >= m.worst.ErrorNS {
 		m.worst = r
 	}
 	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Add, "error", bound)
