@@ -63,7 +63,8 @@ func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.
 	}
 	served = []sectionOf{section(
 		say.Text("Served over time"),
-		say.Text("Per second, one strip for each lock. Dotted: the load. On top: failed. Marks below: violations. Shaded: the fault."),
+		say.Text("Per second, one strip for each lock. Dotted: the load. On top: failed. "+
+			"Marks below: violations. Shaded: the fault."),
 		plots.Rate)}
 	latency = []sectionOf{
 		section(say.Text("Latency over time"), say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."),

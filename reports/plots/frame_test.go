@@ -1,17 +1,6 @@
 package plots
 
-import (
-	"math"
-	"testing"
-)
-
-func TestNiceNumbers(t *testing.T) {
-	for v, want := range map[float64]float64{0.3: 0.5, 1: 1, 1.1: 2, 7: 10, 0: 1, math.Inf(1): 1} {
-		if have := roundUp(v, 1, 2, 5); math.Abs(have-want) > 1e-9 {
-			t.Errorf("roundUp(%v) = %v, want %v", v, have, want)
-		}
-	}
-}
+import "testing"
 
 func TestClip(t *testing.T) {
 	for _, test := range []struct {

@@ -133,14 +133,6 @@ func TestDrawingsStaySmall(t *testing.T) {
 	}
 }
 
-func TestLockInk(t *testing.T) {
-	for n, want := range map[int]plots.Ink{0: "k0", 11: "k11", 12: "k0", -1: "k11"} {
-		if have := plots.LockInk(n); have != want {
-			t.Errorf("ink of %d is %s, want %s", n, have, want)
-		}
-	}
-}
-
 // TestLoneBinIsSeen: what was served between two times in which nothing was has a line, however short.
 func TestLoneBinIsSeen(t *testing.T) {
 	nan := math.NaN()
