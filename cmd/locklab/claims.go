@@ -2,9 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -34,22 +33,9 @@ func writeClaims(say *lang.Lang, dir, page string) error {
 	if err := ofItsSuite(f); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
-	text, err := os.ReadFile(page) //nolint:gosec // the user names it
-	if err != nil {
-		return err
-	}
-	before, rest, begins := strings.Cut(string(text), claimsBegin)
-	_, after, ends := strings.Cut(rest, claimsEnd)
-	if !begins || !ends {
-		return fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
-			page, strings.TrimSpace(claimsBegin), strings.TrimSpace(claimsEnd))
-	}
-	var claims strings.Builder
-	if err := table.Markdown(&claims, view.Of(say, f, view.Options{}).Claims()); err != nil {
-		return err
-	}
-	written := before + claimsBegin + "\n" + claims.String() + "\n" + claimsEnd + after
-	return os.WriteFile(page, []byte(written), 0o644) //nolint:gosec // meant to be read by others
+	return between(page, claimsBegin, claimsEnd, func(w io.Writer) error {
+		return table.Markdown(w, view.Of(say, f, view.Options{}).Claims())
+	})
 }
 
 // ofItsSuite sees that a result has decided what its suite claims now, by the rows that it

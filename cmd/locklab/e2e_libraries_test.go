@@ -20,7 +20,7 @@ func TestE2ELibraries(t *testing.T) {
 		t.Fatalf("a library that is not there: exit code %d\n%s", got.code, got.stderr)
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(home, "go", "bin", "locklab-redislock"), "./locklab-redislock")
-	build.Dir, build.Env = "../../locks/adapters/go", append(os.Environ(), "GOFLAGS=-trimpath")
+	build.Dir, build.Env = "../../locks/adapters/go", append(os.Environ(), "GOFLAGS=-trimpath -buildvcs=false")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

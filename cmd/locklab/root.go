@@ -42,7 +42,7 @@ without a grant. It ends with a report to decide from.`,
 	// Of columns every terminal has 80. The template is cobra's own, which breaks no line.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(),
-		newConform(), newAgent(), newNode(), newVersion())
+		newConform(), newLevels(), newAgent(), newNode(), newVersion())
 	addCompletion(root)
 	for _, cmd := range root.Commands() {
 		completions(cmd, map[string]cobra.CompletionFunc{"lang": words(lang.Tags)}) // of those that have it

@@ -49,6 +49,7 @@ type runFlags struct {
 	capacity           string
 	redo               []string
 	args               []string // of a run that goes on
+	missing            []string // libraries of a suite that are not installed
 	lockCmds           []string
 	toxiproxy          toxiproxyFlags
 	ui                 string
@@ -347,7 +348,9 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 			case len(f.locks) == 0:
 				f.locks = catalog.DefaultLocks()
 			}
-			return c.UseLocks(f.locks, own...)
+			err = c.UseLocks(f.locks, own...)
+			c.Unavailable = append(c.Unavailable, f.missing...)
+			return err
 		},
 		c.CheckFiles,
 	)
@@ -377,6 +380,10 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 			continue
 		}
 		command, err := a.Command()
+		if c.Suite && errors.Is(err, adapters.ErrNotInstalled) {
+			f.leaveOut(name, err)
+			continue
+		}
 		if err == nil {
 			c.Programs[name], err = program.ParseCommand(program.Command{Args: command}.String())
 		}
@@ -394,6 +401,13 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 		own = append(own, l)
 	}
 	return own, nil
+}
+
+// leaveOut takes a library that is not installed out of the locks of a suite.
+func (f *runFlags) leaveOut(name string, why error) {
+	all := strings.Split(strings.Join(f.locks, ","), ",")
+	f.locks = []string{strings.Join(slices.DeleteFunc(all, func(one string) bool { return one == name }), ",")}
+	f.missing = append(f.missing, fmt.Sprintf("%s is unavailable: %v", name, why))
 }
 
 // chooseWorkload refuses flags of the workloads that are not run. Several may have the same

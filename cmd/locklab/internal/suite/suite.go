@@ -54,6 +54,8 @@ type Suite struct {
 	Summary string
 	Parts   []Part
 	Claims  []Claim
+	// Anomalies are the columns of the table of levels, for every lock of the suite.
+	Anomalies []Anomaly
 }
 
 // Part is one comparison.
@@ -103,7 +105,7 @@ func Parse(file string, text []byte) (Suite, error) {
 	if err != nil {
 		return Suite{}, err
 	}
-	f := doc.Root.Fields("name", "summary", "locks", "parts", "claims")
+	f := doc.Root.Fields("name", "summary", "locks", "parts", "claims", "anomalies")
 	s := Suite{File: file, Name: f.Get("name").Name(100), Summary: f.Get("summary").Text()}
 	for _, n := range f.Get("parts").Some("at least one comparison, such as {locks: redlock, scenarios: baseline}") {
 		s.Parts = append(s.Parts, readPart(n))
@@ -112,6 +114,9 @@ func Parse(file string, text []byte) (Suite, error) {
 	s.others()
 	for _, n := range f.Get("claims").List() {
 		s.Claims = append(s.Claims, readClaim(n))
+	}
+	for _, n := range f.Get("anomalies").List() {
+		s.Anomalies = append(s.Anomalies, readAnomaly(n))
 	}
 	return s, doc.Err()
 }
@@ -226,15 +231,21 @@ func readClaim(n strictyaml.Node) Claim {
 		Source: f.Get("source").Need("the document and section that says so").Text(),
 	}
 	for _, one := range f.Get("cells").Some("the rows that decide it") {
-		of := one.Fields("lock", "scenario", "workload", "shows")
-		cell := Cell{Line: one.Line()}
-		cell.Lock = of.Get("lock").Need("a lock").Text()
-		cell.Scenario = of.Get("scenario").Need("a scenario").Text()
-		cell.Workload = of.Get("workload").Need("a workload").Text()
-		cell.Shows, cell.Figure = readShows(of.Get("shows").Need("what the row must show"))
-		c.Cells = append(c.Cells, cell)
+		c.Cells = append(c.Cells, readCell(one, "lock", "scenario", "workload", "shows"))
 	}
 	return c
+}
+
+// readCell reads a row, with the lock if that is among its fields, and what it must show.
+func readCell(n strictyaml.Node, fields ...string) Cell {
+	f, cell := n.Fields(fields...), Cell{Line: n.Line()}
+	if slices.Contains(fields, "lock") {
+		cell.Lock = f.Get("lock").Need("a lock").Text()
+	}
+	cell.Scenario = f.Get("scenario").Need("a scenario").Text()
+	cell.Workload = f.Get("workload").Need("a workload").Text()
+	cell.Shows, cell.Figure = readShows(f.Get("shows").Need("what the row must show"))
+	return cell
 }
 
 // readShows reads one word, or a list of those that are about the same thing, or a threshold
