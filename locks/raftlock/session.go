@@ -1,6 +1,7 @@
 package raftlock
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,7 +81,7 @@ func (s *session) forgetUnsent(c *claim) bool {
 
 func (s *session) find(seq uint64) (at int, waits bool) {
 	return slices.BinarySearchFunc(s.requests, seq, func(r *request, seq uint64) int {
-		return int(r.message.Seq) - int(seq) //nolint:gosec // far below
+		return cmp.Compare(r.message.Seq, seq)
 	})
 }
 

@@ -73,7 +73,7 @@ func (m *model) apply(index uint64, commands []wire.Request) (answers []modelOut
 			s.floor = max(s.floor, c.Floor)
 			switch {
 			case c.Seq < s.floor:
-				out.outcome = wire.Stale
+				out.outcome = wire.Ended
 			case c.Kind == wire.Acquire:
 				if s.claims[c.Seq] == nil {
 					cl := &modelClaim{session: c.Session, seq: c.Seq, resource: c.Resource}

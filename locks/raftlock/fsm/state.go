@@ -96,7 +96,12 @@ func (s *State) apply(r *wire.Request) {
 	sess := s.Sessions[r.Session]
 	switch {
 	case r.Kind == wire.Open:
-		out.Session, out.Outcome = s.open(r), wire.Opened
+		s.LastSession++
+		s.Sessions[s.LastSession] = &Session{
+			Client: r.Client, Lease: r.Lease, Floor: 1, Touched: s.index,
+			Answers: map[uint64]wire.Outcome{}, Claims: map[uint64]string{},
+		}
+		out.Session, out.Outcome = s.LastSession, wire.Opened
 	case sess == nil:
 	case r.Kind == wire.Expire && sess.Touched > r.Seen:
 		return // renewed since the leader looked
@@ -116,7 +121,7 @@ func (s *State) apply(r *wire.Request) {
 		case r.Kind == wire.Renew:
 			out.Outcome = wire.Renewed
 		case r.Seq < sess.Floor:
-			out.Outcome = wire.Stale
+			out.Outcome = wire.Ended
 		case r.Kind == wire.Release:
 			out.Outcome = s.release(sess, r)
 		default:
@@ -124,15 +129,6 @@ func (s *State) apply(r *wire.Request) {
 		}
 	}
 	s.outputs = append(s.outputs, out)
-}
-
-func (s *State) open(r *wire.Request) (id uint64) {
-	s.LastSession++
-	s.Sessions[s.LastSession] = &Session{
-		Client: r.Client, Lease: r.Lease, Floor: 1, Touched: s.index,
-		Answers: map[uint64]wire.Outcome{}, Claims: map[uint64]string{},
-	}
-	return s.LastSession
 }
 
 // acquire answers with the claim's fate so far. The end of the entry may bring a grant.

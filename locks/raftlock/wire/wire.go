@@ -108,8 +108,7 @@ const (
 	Released Outcome = "released" // the claim held the resource until now, or waited for it
 	NotHeld  Outcome = "not-held" // there is no such claim; it ended before
 	Renewed  Outcome = "renewed"  // the session lives
-	Ended    Outcome = "ended"    // the claim of a repeated acquire has ended since
-	Stale    Outcome = "stale"    // the number is below the floor: nothing was done
+	Ended    Outcome = "ended"    // the claim of a repeated request has ended since: nothing was done
 
 	Opened    Outcome = "opened"     // the session exists (Attached)
 	Closed    Outcome = "closed"     // the session has ended as its client asked (ReasonClosed)
