@@ -28,7 +28,7 @@ func newLevels() *cobra.Command {
 lock, a column for each anomaly.
 
   -     shown: the command below the table shows it again
-  ✓ n   not shown in n tries in which the control was shown; a tick proves nothing
+  ✓ n   not shown in n tries, where the control was shown; no proof
   ·     no run of it applies to the lock
   ?     undecided: no run was sound, or the control showed nothing`,
 		Example: `  locklab run --suite levels --repeat 3 --out levels && locklab levels levels
