@@ -346,8 +346,8 @@ func TestWhoWaitsWhenTheRunIsInterruptedIsCalledOff(t *testing.T) {
 			off++
 		}
 	}
-	if off == 0 || len(f.Errors) != 0 {
-		t.Errorf("%d were called off; failed: %v", off, f.Errors)
+	if open := unreleased(rec.list()); off == 0 || len(f.Errors) != 0 || len(open) != 0 {
+		t.Errorf("%d were called off, %d holds were left; failed: %v", off, len(open), f.Errors)
 	}
 }
 
@@ -399,19 +399,6 @@ func TestARestartedMasterStartsAgain(t *testing.T) {
 	}
 	if f := find(t, rec.list()); f.Figures["overlaps"] != 0 || f.Figures["acquired"] == 0 {
 		t.Errorf("%+v", f)
-	}
-}
-
-func TestInterrupt(t *testing.T) {
-	rec := &memory{}
-	p := plan()
-	p.Duration, p.Hold = time.Hour, 20*time.Millisecond
-	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := play(ctx, t, serve(t, 2, &service{}, rec), p, rec, whenMeasured(cancel)); err != nil {
-		t.Error(err)
-	}
-	if open := unreleased(rec.list()); len(open) != 0 {
-		t.Errorf("%d holds were left", len(open))
 	}
 }
 
