@@ -28,37 +28,37 @@ type Spec struct {
 // ParseSpec reads a spec. It does not know which names and options exist: the
 // lock that is built from the spec refuses what it does not know (see Reader).
 func ParseSpec(text string) (Spec, error) {
-	wrong := func(format string, args ...any) (Spec, error) {
-		return Spec{}, fmt.Errorf("lock %q: %s: %w", text, fmt.Sprintf(format, args...), ErrInvalid)
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("lock %q: %s: %w", text, fmt.Sprintf(format, args...), ErrInvalid)
 	}
 	name, rest, hasOptions := strings.Cut(text, ":")
 	spec := Spec{Name: name, Options: map[string]string{}}
 	switch {
 	case text == "":
-		return wrong("want a name, such as redlock, or one with options, such as redlock:ttl=1s")
+		return Spec{}, wrong("want a name, such as redlock, or one with options, such as redlock:ttl=1s")
 	case name == "" || strings.Contains(name, "="):
-		return wrong("options stand behind the lock that they are of, as in LOCK:%s", strings.TrimPrefix(text, ":"))
+		return Spec{}, wrong("options stand behind the lock that they are of, as in LOCK:%s", strings.TrimPrefix(text, ":"))
 	case !validWord(name):
-		return wrong("a name is lower-case letters, digits and dashes")
+		return Spec{}, wrong("a name is lower-case letters, digits and dashes")
 	case !hasOptions:
 		return spec, nil
 	case rest == "":
-		return wrong("nothing is behind the colon: want %s alone, or options as in %s:KEY=VALUE", name, name)
+		return Spec{}, wrong("nothing is behind the colon: want %s alone, or options as in %s:KEY=VALUE", name, name)
 	case strings.Contains(rest, ":"):
-		return wrong("more than one colon: want commas behind the first, as in %s:VARIANT,KEY=VALUE", name)
+		return Spec{}, wrong("more than one colon: want commas behind the first, as in %s:VARIANT,KEY=VALUE", name)
 	}
 	for field := range strings.SplitSeq(rest, ",") {
 		key, value, isPair := strings.Cut(field, "=")
 		_, twice := spec.Options[key]
 		switch {
 		case !validWord(key) || (isPair && value == ""):
-			return wrong("option %q should read key=value", field)
+			return Spec{}, wrong("option %q should read key=value", field)
 		case !isPair && spec.Variant != "":
-			return wrong("two variants, %q and %q, where one is allowed", spec.Variant, key)
+			return Spec{}, wrong("two variants, %q and %q, where one is allowed", spec.Variant, key)
 		case !isPair:
 			spec.Variant = key
 		case twice:
-			return wrong("option %q is given twice", key)
+			return Spec{}, wrong("option %q is given twice", key)
 		default:
 			spec.Options[key] = value
 		}

@@ -30,14 +30,14 @@ func (c *Config) roles() (roles []string) {
 
 // part is what any lock of the comparison needs of the topology.
 func (c *Config) part() *topology.Topology {
-	t := *c.Topology
-	t.Hosts = slices.DeleteFunc(slices.Clone(t.Hosts), func(h topology.Host) bool {
+	t := c.Topology.Subset(c.roles()...)
+	t.Hosts = slices.DeleteFunc(t.Hosts, func(h topology.Host) bool {
 		return !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool {
 			_, needed := l.Part(c.Topology).Host(h.Name)
 			return needed
 		})
 	})
-	return t.Subset(c.roles()...)
+	return t
 }
 
 // describe notes what runs where, what the links cost, and what the reader must be

@@ -91,7 +91,7 @@ func with(
 		return file, err
 	}
 	for i := range parts {
-		parts[i].warnOfLoads(&file.Run)
+		parts[i].warnOfLoads(&file.Run) //nolint:contextcheck // planning waits for nothing
 	}
 	rows := newResults(parts, &file, earlier)
 	for _, w := range file.Run.Warnings {

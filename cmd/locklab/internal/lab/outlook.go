@@ -20,10 +20,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// outlook is a lock under a scenario: what each fault hits of what runs for the lock, planned once,
-// and what follows from it.
+// outlook is a lock under a scenario: what follows from what each fault hits of what runs for the lock.
 type outlook struct {
-	plans  []scenario.Planned
 	expect scenario.Expectation
 	unfit  error // why the scenario does not apply to the lock
 	// clocks says that clocks are set of servers that are not the lab's own, and calls are those of
@@ -51,12 +49,13 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		return o
 	}
 	resolver := anyNode{topo, c.resources(s)} // it asks no node
-	if o.plans, o.unfit = s.Plan(context.Background(), inventoryOf(topo, lock), resolver); o.unfit != nil {
+	plans, err := s.Plan(context.Background(), inventoryOf(topo, lock), resolver)
+	if o.unfit = err; err != nil {
 		return o
 	}
-	o.expect = s.Expect(subject(topo, lock, c.Duration), o.plans)
-	o.unfit = s.CheckOverlaps(c.Duration, o.plans)
-	for _, p := range o.plans {
+	o.expect = s.Expect(subject(topo, lock, c.Duration), plans)
+	o.unfit = s.CheckOverlaps(c.Duration, plans)
+	for _, p := range plans {
 		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
 	}
 	return o
