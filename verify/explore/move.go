@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"locklab/locks/peerlock/peercore"
-	"locklab/verify/peers"
 )
 
 // MoveKind is a kind of thing that can happen next.
@@ -234,34 +233,6 @@ func (w *world[S, M, P]) take(i int, ev peercore.Event[M]) {
 	}
 	if used != 0 && w.uses(i) != used {
 		w.pend(i, 0)
-	}
-}
-
-// does carries out an effect. Timers run or not by what Running says.
-func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
-	if w.observe != nil {
-		w.observe(i, *e)
-	}
-	switch e.Kind { //nolint:exhaustive // see above
-	case peercore.Send:
-		w.send(i, itemMessage, e)
-	case peercore.Hold:
-		w.toldHold = true
-		if !w.tokens || e.Token == 0 {
-			return
-		}
-		if w.tokenBack = peers.Stale(e.Token, w.token); !w.tokenBack {
-			w.token = e.Token
-		}
-	}
-}
-
-// send puts a message on the wires of its receivers, but for those that are not live.
-func (w *world[S, M, P]) send(i int, kind byte, e *peercore.Effect[M]) {
-	for j := range e.To.All() {
-		if wire := w.wire(i, j); wire.live {
-			wire.items = append(wire.items, item[M]{kind, e.Msg, w.step})
-		}
 	}
 }
 

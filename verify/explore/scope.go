@@ -111,33 +111,3 @@ func times(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
-
-// Explored says within which bounds.
-func (r *Result) Explored() string {
-	if r.Timed {
-		return r.Scope.String() + ", " + r.Scope.leases()
-	}
-	return r.Scope.String()
-}
-
-// Modelled says what of the real thing a state of the exploration stands for.
-func (r *Result) Modelled() []string {
-	out := []string{"one resource; a client believes what it did and what it was told, and by that all is judged"}
-	if !r.Scope.Reorder {
-		out = append(out, "connections keep the order of messages; what is on its way when one is lost may be lost")
-	}
-	if r.Timed {
-		out = append(out, "no clock: a timer goes off at any moment that the order of leases and votes allows")
-	}
-	switch {
-	case r.Scope.Crashes == 0:
-	case r.Durable:
-		out = append(out, "a peer that crashes starts again with what it had stored; "+
-			"every store comes before what follows from it")
-	case r.Controls:
-		out = append(out, "recovery as in production: a peer's control state recovers for its resources")
-	default:
-		out = append(out, "a peer that crashes starts again and knows nothing")
-	}
-	return out
-}

@@ -46,17 +46,6 @@ func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe 
 	}}
 }
 
-// What an exploration can find.
-const (
-	TwoHold = "two peers hold the lock" // both clients were told so
-	// Untold is that a core holds, or holds no more, or waits no more, and its client was not told.
-	Untold  = "a peer did not tell its client whether it holds"
-	Stuck   = "a peer waits and can never get the lock any more"
-	Starves = "a waiting peer is passed too often"
-	// TokenBack is for algorithms with fencing tokens that can be compared.
-	TokenBack = "a fencing token is not above an earlier one"
-)
-
 // Ending is why an exploration ended.
 type Ending uint8
 
@@ -89,6 +78,36 @@ type Result struct {
 	Timed     bool `json:"-"` // the core has leases
 	Controls  bool `json:"-"` // peers recovered as in production: by control states
 	Durable   bool `json:"-"` // a crash left what the core stores
+}
+
+// Explored says within which bounds.
+func (r *Result) Explored() string {
+	if r.Timed {
+		return r.Scope.String() + ", " + r.Scope.leases()
+	}
+	return r.Scope.String()
+}
+
+// Modelled says what of the real thing a state of the exploration stands for.
+func (r *Result) Modelled() []string {
+	out := []string{"one resource; a client believes what it did and what it was told, and by that all is judged"}
+	if !r.Scope.Reorder {
+		out = append(out, "connections keep the order of messages; what is on its way when one is lost may be lost")
+	}
+	if r.Timed {
+		out = append(out, "no clock: a timer goes off at any moment that the order of leases and votes allows")
+	}
+	switch {
+	case r.Scope.Crashes == 0:
+	case r.Durable:
+		out = append(out, "a peer that crashes starts again with what it had stored; "+
+			"every store comes before what follows from it")
+	case r.Controls:
+		out = append(out, "recovery as in production: a peer's control state recovers for its resources")
+	default:
+		out = append(out, "a peer that crashes starts again and knows nothing")
+	}
+	return out
 }
 
 // search is a breadth-first search from the state of its world.
@@ -235,4 +254,32 @@ func (s *search[S, M, P]) findStuck(ctx context.Context) {
 	if at := slices.IndexFunc(s.seen, func(r record) bool { return r.pending != 0 }); at >= 0 {
 		s.violated(uint32(at), Stuck)
 	}
+}
+
+// trace is the way to the violation, in words. Rounds and timestamps are those that the peers would
+// really use.
+func (s *search[S, M, P]) trace(describe func(P) string) *Trace {
+	var way []Move
+	for at := s.at; at != 0; at = s.seen[at].from {
+		way = append(way, s.seen[at].move)
+	}
+	w := NewWalk[S, M, P](s.all.Alg, s.scope, nil).w
+	t := &Trace{Peers: w.describe(describe)}
+	for _, m := range slices.Backward(way) {
+		w.step++
+		step := Step{Kind: m.Kind, Move: m.Kind.String(), Peer: int(m.Peer), From: -1, Text: w.textOf(m)}
+		switch m.Kind { //nolint:exhaustive // the others concern one peer
+		case Deliver:
+			step.From, step.SentAt = int(m.From), w.wire(int(m.From), int(m.Peer)).items[m.Index].sent
+		case Cut, Mend:
+			step.From = int(m.From)
+		}
+		w.apply(m)
+		step.Peers = w.describe(describe)
+		for i := range w.peers {
+			step.Holds = append(step.Holds, w.peers[i].Holds())
+		}
+		t.Steps = append(t.Steps, step)
+	}
+	return t
 }

@@ -27,34 +27,6 @@ type Step struct {
 	Holds  []bool   `json:"holds"`
 }
 
-// trace is the way to the violation, in words. Rounds and timestamps are those that the peers would
-// really use.
-func (s *search[S, M, P]) trace(describe func(P) string) *Trace {
-	var way []Move
-	for at := s.at; at != 0; at = s.seen[at].from {
-		way = append(way, s.seen[at].move)
-	}
-	w := NewWalk[S, M, P](s.all.Alg, s.scope, nil).w
-	t := &Trace{Peers: w.describe(describe)}
-	for _, m := range slices.Backward(way) {
-		w.step++
-		step := Step{Kind: m.Kind, Move: m.Kind.String(), Peer: int(m.Peer), From: -1, Text: w.textOf(m)}
-		switch m.Kind { //nolint:exhaustive // the others concern one peer
-		case Deliver:
-			step.From, step.SentAt = int(m.From), w.wire(int(m.From), int(m.Peer)).items[m.Index].sent
-		case Cut, Mend:
-			step.From = int(m.From)
-		}
-		w.apply(m)
-		step.Peers = w.describe(describe)
-		for i := range w.peers {
-			step.Holds = append(step.Holds, w.peers[i].Holds())
-		}
-		t.Steps = append(t.Steps, step)
-	}
-	return t
-}
-
 // describe is the states of all peers in words.
 func (w *world[S, M, P]) describe(describe func(P) string) (words []string) {
 	for i := range w.peers {

@@ -168,6 +168,17 @@ func (w *world[S, M, P]) decode(b []byte) {
 	w.code(&w.coder)
 }
 
+// What an exploration can find.
+const (
+	TwoHold = "two peers hold the lock" // both clients were told so
+	// Untold is that a core holds, or holds no more, or waits no more, and its client was not told.
+	Untold  = "a peer did not tell its client whether it holds"
+	Stuck   = "a peer waits and can never get the lock any more"
+	Starves = "a waiting peer is passed too often"
+	// TokenBack is for algorithms with fencing tokens that can be compared.
+	TokenBack = "a fencing token is not above an earlier one"
+)
+
 // violation says what is wrong with the state; "" if nothing.
 func (w *world[S, M, P]) violation() string {
 	holders, untold := 0, false
@@ -213,6 +224,34 @@ func (w *world[S, M, P]) which(says func(p *peers.Peer[S]) bool) (bits byte) {
 // healed says that all are connected to all and know it.
 func (w *world[S, M, P]) healed() bool {
 	return !slices.ContainsFunc(w.wires, func(wire wire[M]) bool { return !wire.live })
+}
+
+// does carries out an effect. Timers run or not by what Running says.
+func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
+	if w.observe != nil {
+		w.observe(i, *e)
+	}
+	switch e.Kind { //nolint:exhaustive // see above
+	case peercore.Send:
+		w.send(i, itemMessage, e)
+	case peercore.Hold:
+		w.toldHold = true
+		if !w.tokens || e.Token == 0 {
+			return
+		}
+		if w.tokenBack = peers.Stale(e.Token, w.token); !w.tokenBack {
+			w.token = e.Token
+		}
+	}
+}
+
+// send puts a message on the wires of its receivers, but for those that are not live.
+func (w *world[S, M, P]) send(i int, kind byte, e *peercore.Effect[M]) {
+	for j := range e.To.All() {
+		if wire := w.wire(i, j); wire.live {
+			wire.items = append(wire.items, item[M]{kind, e.Msg, w.step})
+		}
+	}
 }
 
 // uses is the token that a core with leases holds or asks with, voted that to which it has given its vote;
