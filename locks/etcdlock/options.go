@@ -29,8 +29,10 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := Options{
-		TTL:   r.Duration("ttl", "how long a lease lasts after its last renewal, in whole seconds, and so for how long a dead holder blocks the others", d.TTL),
-		Guard: r.Bool("guard", "whether the value that holders write (fenced-write) is in etcd, where each write compares the lock", d.Guard),
+		TTL: r.Duration("ttl", "how long a lease lasts after its last renewal, in whole seconds, "+
+			"and so for how long a dead holder blocks the others", d.TTL),
+		Guard: r.Bool("guard", "whether the value that holders write (fenced-write) is in etcd, "+
+			"where each write compares the lock", d.Guard),
 	}
 	if err := r.Err(); err != nil {
 		return Options{}, err

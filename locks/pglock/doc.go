@@ -11,8 +11,8 @@
 // Weaknesses: one server, so with its zone all is gone, and with its data the tokens begin anew.
 // Without a lease every waiter and every holder keeps a connection, and a holder that is paused or
 // cut off without a reset blocks all others until it is back or TCP gives up. A session that the
-// server ended is noticed when the server says so; over a link that carries nothing, within three
-// times Options.Timeout. advisory: two names may share a hash. lease: waiters poll, and
+// server ended is noticed within a quarter of Options.Timeout; over a link that carries nothing,
+// within three times Options.Timeout. advisory: two names may share a hash. lease: waiters poll, and
 // a holder may outlive its lease: only the token protects the resource. A lease whose answer was
 // lost blocks the others until it is over.
 //

@@ -86,7 +86,9 @@ func New(cfg Config) (*Locker, error) {
 	}
 	l.closing, l.close = context.WithCancel(context.Background())
 	l.sockets = newSockets(pool.ConnConfig, cfg.Options.Timeout)
-	l.try = map[string]func(context.Context, string) (locks.Lease, error){Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease}[cfg.Options.Variant]
+	l.try = map[string]func(context.Context, string) (locks.Lease, error){
+		Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease,
+	}[cfg.Options.Variant]
 	if l.pool, err = pgxpool.NewWithConfig(context.Background(), pool); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}

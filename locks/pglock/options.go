@@ -35,7 +35,10 @@ type Options struct {
 
 // DefaultOptions are those of a spec without options.
 func DefaultOptions() Options {
-	return Options{Conns: 32, Timeout: 500 * time.Millisecond, LockTimeout: time.Second, TTL: 3 * time.Second, Delay: 50 * time.Millisecond}
+	return Options{
+		Conns: 32, Timeout: 500 * time.Millisecond, LockTimeout: time.Second,
+		TTL: 3 * time.Second, Delay: 50 * time.Millisecond,
+	}
 }
 
 // ParseOptions reads a spec such as postgres:lease,ttl=2s. Its options are conns, timeout, and
@@ -45,14 +48,21 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	o.Variant = r.Variant(
 		locks.Variant{Name: Advisory, Does: "pg_advisory_lock, which the session holds"},
-		locks.Variant{Name: Lease, Does: "a row with the time at which it ends, which the holder renews; no connection is kept"},
+		locks.Variant{
+			Name: Lease,
+			Does: "a row with the time at which it ends, which the holder renews; no connection is kept",
+		},
 	)
 	o.Conns = r.Int("conns", "how many connections a client may have", o.Conns, 1, 1000)
-	o.Timeout = r.Duration("timeout", "how long a free connection is waited for, and how long the server may take to show that it is there", o.Timeout)
+	o.Timeout = r.Duration("timeout",
+		"how long a free connection is waited for, and how long the server may take to show that it is there", o.Timeout)
 	if o.Variant == Lease {
-		o.TTL, o.Delay = r.Duration("ttl", "how long a lease lasts after its last renewal, and so for how long a dead holder blocks the others", o.TTL), r.Duration("delay", "about how long a waiter pauses between two tries", o.Delay)
+		o.TTL = r.Duration("ttl",
+			"how long a lease lasts after its last renewal, and so for how long a dead holder blocks the others", o.TTL)
+		o.Delay = r.Duration("delay", "about how long a waiter pauses between two tries", o.Delay)
 	} else {
-		o.LockTimeout = r.Duration("lock_timeout", "PostgreSQL's lock_timeout: a wait that takes longer is begun anew", o.LockTimeout)
+		o.LockTimeout = r.Duration("lock_timeout",
+			"PostgreSQL's lock_timeout: a wait that takes longer is begun anew", o.LockTimeout)
 	}
 	if err := r.Err(); err != nil {
 		return Options{}, err
@@ -65,11 +75,13 @@ func (o Options) validate() error {
 	case o.Conns < 1:
 		return fmt.Errorf("postgres: conns %d: want at least 1: %w", o.Conns, locks.ErrInvalid)
 	case o.Timeout < time.Millisecond || o.LockTimeout < time.Millisecond || o.Delay < time.Millisecond:
-		return fmt.Errorf("postgres: timeout %v, lock_timeout %v, delay %v: want at least 1ms: %w", o.Timeout, o.LockTimeout, o.Delay, locks.ErrInvalid)
+		return fmt.Errorf("postgres: timeout %v, lock_timeout %v, delay %v: want at least 1ms: %w",
+			o.Timeout, o.LockTimeout, o.Delay, locks.ErrInvalid)
 	case o.TTL < 50*time.Millisecond || o.TTL > time.Hour:
 		return fmt.Errorf("postgres: ttl %v: want 50ms to 1h: %w", o.TTL, locks.ErrInvalid)
 	case o.Variant == Lease && o.Timeout > o.TTL/2:
-		return fmt.Errorf("postgres: timeout %v: want at most half of the ttl, %v: %w", o.Timeout, o.TTL/2, locks.ErrInvalid)
+		return fmt.Errorf("postgres: timeout %v: want at most half of the ttl, %v: %w",
+			o.Timeout, o.TTL/2, locks.ErrInvalid)
 	}
 	return nil
 }

@@ -34,10 +34,13 @@ var _ locks.Lease = (*row)(nil)
 
 // The statements of a lease. The server's clock decides when one is over.
 const (
-	takeRow    = "UPDATE public.locklab_locks SET owner = $2, fence = fence + 1, expires = now() + $3 WHERE resource = $1 AND expires < now() RETURNING fence"
-	renewRow   = "UPDATE public.locklab_locks SET expires = now() + $4 WHERE resource = $1 AND owner = $2 AND fence = $3 AND expires > now()"
-	releaseRow = "UPDATE public.locklab_locks SET expires = '-infinity', owner = NULL WHERE resource = $1 AND owner = $2 AND fence = $3"
-	makeRow    = "INSERT INTO public.locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING"
+	takeRow = "UPDATE public.locklab_locks SET owner = $2, fence = fence + 1, expires = now() + $3 " +
+		"WHERE resource = $1 AND expires < now() RETURNING fence"
+	renewRow = "UPDATE public.locklab_locks SET expires = now() + $4 " +
+		"WHERE resource = $1 AND owner = $2 AND fence = $3 AND expires > now()"
+	releaseRow = "UPDATE public.locklab_locks SET expires = '-infinity', owner = NULL " +
+		"WHERE resource = $1 AND owner = $2 AND fence = $3"
+	makeRow = "INSERT INTO public.locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING"
 )
 
 // margin is how much earlier than the server the holder gives up.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,19 +16,22 @@ import (
 	"locklab/locks/clock"
 )
 
+// unlock ends what a session holds, and says whether it held it.
+type unlock func(ctx context.Context, c *pgxpool.Conn) (was bool, err error)
+
 // held is a lock that lives in a session of the server: a transaction's row lock or an
-// advisory lock. It owns a connection, which watch uses until it is over.
+// advisory lock. It owns a connection.
 type held struct {
 	locker   *Locker
 	resource string
 	token    int64
-	unlock   func(ctx context.Context, c *pgxpool.Conn) (was bool, err error)
-	conn     *pgxpool.Conn
-	socket   *socket       // of the connection
-	over     atomic.Bool   // released or lost
-	begin    clock.Timer   // of watch
-	watched  chan struct{} // closed when watch has ended
+	unlock   unlock
+	over     atomic.Bool // released or lost
+	watch    clock.Timer
 	lost     chan struct{}
+
+	mu   sync.Mutex // held by the user of conn
+	conn *pgxpool.Conn
 
 	release locks.ReleaseOnce
 }
@@ -35,7 +39,9 @@ type held struct {
 var _ locks.Lease = (*held)(nil)
 
 // hold is the lease of what has just been granted, and was asked for then.
-func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, asked time.Time, resource string, token int64, unlock func(context.Context, *pgxpool.Conn) (bool, error)) (locks.Lease, error) {
+func (l *Locker) hold(
+	ctx context.Context, c *pgxpool.Conn, asked time.Time, resource string, token int64, unlock unlock,
+) (locks.Lease, error) {
 	// The server answers within lock_timeout. A client that stood still may have lost its session since.
 	if l.clock.Now().Sub(asked) > l.options.LockTimeout {
 		var err error
@@ -45,31 +51,62 @@ func (l *Locker) hold(ctx context.Context, c *pgxpool.Conn, asked time.Time, res
 			return nil, err
 		}
 	}
-	h := &held{locker: l, resource: resource, token: token, unlock: unlock, conn: c, socket: socketOf(c.Conn().PgConn()), watched: make(chan struct{}), lost: make(chan struct{})}
-	h.begin = clock.System().AfterFunc(brief, h.watch)
-	if !l.keep(h) {
-		h.over.Store(true)
-		h.unwatch()
-		clean := l.quietly(ctx, func(ctx context.Context) error {
-			_, err := unlock(ctx, c)
-			return err
-		})
-		drop(ctx, c, clean)
-		if !clean { // the session may hold on to it
-			return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrClosed)
-		}
-		return nil, locks.ErrClosed
+	h := &held{
+		locker: l, resource: resource, token: token, unlock: unlock, conn: c, lost: make(chan struct{}),
 	}
-	return h, nil
+	h.mu.Lock()
+	h.watch = clock.System().AfterFunc(l.options.Timeout/watches, h.look)
+	h.mu.Unlock()
+	if l.keep(h) {
+		return h, nil
+	}
+	h.over.Store(true)
+	if _, clean, _ := h.end(ctx); !clean { // the session may hold on to it
+		return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrClosed)
+	}
+	return nil, locks.ErrClosed
+}
+
+// end unlocks and gives the connection back.
+func (h *held) end(ctx context.Context) (was, clean bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watch.Stop()
+	clean = h.locker.quietly(ctx, func(ctx context.Context) error {
+		was, err = h.unlock(ctx, h.conn)
+		return err
+	})
+	drop(ctx, h.conn, clean)
+	return was, clean, err
+}
+
+// watches is how often a holder asks in a Timeout whether its session is there: the server may end it, and
+// a link that carries nothing says nothing.
+const watches = 4
+
+func (h *held) look() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.over.Load():
+	case h.locker.quietly(context.Background(), h.conn.Ping):
+		h.watch.Reset(h.locker.options.Timeout / watches)
+	case !h.over.Swap(true):
+		close(h.lost)
+		h.locker.forget(h)
+		drop(context.Background(), h.conn, false)
+	}
 }
 
 // The statements of locks that live in sessions. The token is drawn once the lock is held: what
 // locks is an inner query, and comes first.
 const (
-	beginRow       = "BEGIN"
-	lockRow        = "SELECT nextval('public.locklab_fence') FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
+	beginRow = "BEGIN"
+	lockRow  = "SELECT nextval('public.locklab_fence') " +
+		"FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
 	unlockAdvisory = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
-	lockAdvisory   = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) SELECT nextval('public.locklab_fence') FROM locked"
+	lockAdvisory   = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) " +
+		"SELECT nextval('public.locklab_fence') FROM locked"
 )
 
 // tryRow locks the row.
@@ -170,52 +207,18 @@ func (l *Locker) quietly(ctx context.Context, clean func(context.Context) error)
 	return clean(ctx) == nil
 }
 
-// brief is how long a hold is not watched: most are over by then, and what the server said is there later too.
-const brief = 2 * time.Millisecond
-
-// watch asks the session whether it is alive: at once when the server says something or hangs up, and every
-// Timeout, as a link that carries nothing says nothing either.
-func (h *held) watch() {
-	defer close(h.watched)
-	for h.socket.listen(h.locker.options.Timeout, &h.over) {
-		if h.locker.quietly(context.Background(), h.conn.Ping) {
-			continue
-		}
-		if !h.over.Swap(true) {
-			close(h.lost)
-			h.locker.forget(h)
-			drop(context.Background(), h.conn, false)
-		}
-		return
-	}
-}
-
-// unwatch waits until watch leaves the connection to who ended the hold.
-func (h *held) unwatch() {
-	if h.begin.Stop() {
-		return // it never began
-	}
-	h.socket.interrupt()
-	<-h.watched
-}
-
 // lose is told by Close.
 func (h *held) lose() {
-	if h.over.Swap(true) {
-		return
+	if !h.over.Swap(true) {
+		close(h.lost)
+		_, _, _ = h.end(context.Background()) // nobody waits for what became of it
 	}
-	close(h.lost)
-	h.unwatch()
-	ctx := context.Background()
-	clean := h.locker.quietly(ctx, func(ctx context.Context) error {
-		_, err := h.unlock(ctx, h.conn)
-		return err
-	})
-	drop(ctx, h.conn, clean)
 }
 
 // Token is the sequence's value that was drawn when the lock was held.
-func (h *held) Token() (locks.Token, bool) { return locks.Token(h.token), true } //nolint:gosec // sequences are positive
+func (h *held) Token() (locks.Token, bool) {
+	return locks.Token(h.token), true //nolint:gosec // sequences are positive
+}
 
 // Expires says that there is no lease: the lock lives as long as the session.
 func (h *held) Expires() (time.Time, bool) { return time.Time{}, false }
@@ -233,15 +236,8 @@ func (h *held) releaseOnce(ctx context.Context) error {
 	if h.over.Swap(true) {
 		return locks.ErrNotHeld
 	}
-	h.unwatch()
 	h.locker.forget(h)
-	var was bool
-	var err error
-	clean := h.locker.quietly(ctx, func(ctx context.Context) error {
-		was, err = h.unlock(ctx, h.conn)
-		return err
-	})
-	drop(ctx, h.conn, clean)
+	was, _, err := h.end(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)

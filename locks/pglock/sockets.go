@@ -2,10 +2,8 @@ package pglock
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,7 +30,7 @@ type sockets struct {
 func newSockets(cfg *pgx.ConnConfig, limit time.Duration) *sockets {
 	s := &sockets{limit: limit, dials: cfg.DialFunc, open: map[*socket]struct{}{}}
 	cfg.DialFunc = s.dial
-	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error { return socketOf(c).Conn.SetDeadline(time.Time{}) }
+	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error { return c.Conn().SetDeadline(time.Time{}) }
 	return s
 }
 
@@ -73,67 +71,6 @@ func (s *sockets) close() {
 type socket struct {
 	net.Conn
 	all *sockets
-
-	reading sync.Mutex // one read at a time; guards early
-	early   []byte     // what listen read, which pgx has not
-
-	mu        sync.Mutex
-	listening bool
-}
-
-// socketOf is that of a connection, below TLS.
-func socketOf(c *pgconn.PgConn) *socket {
-	conn := c.Conn()
-	if secure, is := conn.(*tls.Conn); is {
-		conn = secure.NetConn()
-	}
-	return conn.(*socket) //nolint:forcetypeassert // all are dialed by dial
-}
-
-// Read gives what listen has read first.
-func (c *socket) Read(into []byte) (int, error) {
-	c.reading.Lock()
-	defer c.reading.Unlock()
-	if len(c.early) > 0 {
-		n := copy(into, c.early)
-		c.early = c.early[n:]
-		return n, nil
-	}
-	return c.Conn.Read(into)
-}
-
-// listen waits until the server says something or hangs up, at most for so long, or until interrupt. No
-// statement may run meanwhile. It says whether to look what became of the session: not when it is over.
-func (c *socket) listen(limit time.Duration, over *atomic.Bool) bool {
-	c.mu.Lock()
-	if over.Load() {
-		c.mu.Unlock()
-		return false
-	}
-	c.listening = true
-	_ = c.SetReadDeadline(clock.System().Now().Add(limit)) // if it fails, so does the read
-	c.mu.Unlock()
-
-	c.reading.Lock()
-	one := make([]byte, 1)
-	n, _ := c.Conn.Read(one) // an error comes again
-	c.early = append(c.early, one[:n]...)
-	c.reading.Unlock()
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.listening = false
-	_ = c.SetReadDeadline(time.Time{}) // if it fails, so does the next read
-	return !over.Load()
-}
-
-// interrupt ends listen.
-func (c *socket) interrupt() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.listening {
-		_ = c.SetReadDeadline(time.Unix(1, 0))
-	}
 }
 
 // SetDeadline sets the limit in place of what is later. No statement has a later one: pgx sets

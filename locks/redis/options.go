@@ -49,24 +49,31 @@ func DefaultOptions() Options { return Options{Options: redlock.DefaultOptions()
 // The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
-	o := Options{
-		Variant: Variant(r.Variant(
-			locks.Variant{Name: string(SetNXGetSet), Does: "SETNX of the time at which the hold ends, and GETSET once it is over: the clients' clocks decide"},
-			locks.Variant{Name: string(Watch), Does: "WATCH, MULTI and EXEC: an aborted transaction is tried again"},
-			locks.Variant{Name: string(PubSub), Does: "a release publishes a message, which wakes the waiters"},
-			locks.Variant{Name: string(Replica), Does: "a primary with a replica; Sentinels promote the replica when the primary is gone"},
-		)),
-	}
+	variant := r.Variant(
+		locks.Variant{
+			Name: string(SetNXGetSet),
+			Does: "SETNX of the time at which the hold ends, and GETSET once it is over: the clients' clocks decide",
+		},
+		locks.Variant{Name: string(Watch), Does: "WATCH, MULTI and EXEC: an aborted transaction is tried again"},
+		locks.Variant{Name: string(PubSub), Does: "a release publishes a message, which wakes the waiters"},
+		locks.Variant{
+			Name: string(Replica),
+			Does: "a primary with a replica; Sentinels promote the replica when the primary is gone",
+		},
+	)
+	o := Options{Variant: Variant(variant)}
 	if o.Variant == Replica {
 		o.Options = redlock.ReadOptions(r, ReplicaTTL)
 		if r.Choice("wait", "how many replicas must have the key before it counts as held", "0", "1") == "1" {
 			o.Wait = 1
 		}
-		o.DownAfter = r.Duration("down_after", "for how long a Sentinel must hear nothing of the primary before it takes it for dead", 500*time.Millisecond)
+		o.DownAfter = r.Duration("down_after",
+			"for how long a Sentinel must hear nothing of the primary before it takes it for dead", 500*time.Millisecond)
 	} else {
 		o.Options = redlock.ReadOptions(r, redlock.DefaultOptions().TTL)
 	}
-	o.Naive = r.Choice("release", "compare: a release deletes only its own key; naive: it deletes whatever is there", "compare", "naive") == "naive"
+	o.Naive = r.Choice("release",
+		"compare: a release deletes only its own key; naive: it deletes whatever is there", "compare", "naive") == "naive"
 	o.Extend = o.Variant != SetNXGetSet
 	if err := r.Err(); err != nil {
 		return Options{}, err
@@ -79,14 +86,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 
 // Validate says what is wrong. The error wraps locks.ErrInvalid.
 func (o Options) Validate() error {
-	switch o.Variant {
-	case SetNX, Watch, PubSub, SetNXGetSet:
-	case Replica:
-		if o.Wait < 0 || o.Wait > 1 || o.DownAfter < 100*time.Millisecond || o.DownAfter > locks.DurationMax {
-			return fmt.Errorf("wait=%d, down_after=%v: want 0 or 1 replicas, and from 100ms to %v: %w", o.Wait, o.DownAfter, locks.DurationMax, locks.ErrInvalid)
-		}
-	default:
-		return fmt.Errorf("variant %q: want setnx-getset, watch, pubsub, replica or none: %w", o.Variant, locks.ErrInvalid)
+	if o.Variant == Replica && o.DownAfter < 100*time.Millisecond {
+		return fmt.Errorf("down_after %v: want at least 100ms: %w", o.DownAfter, locks.ErrInvalid)
 	}
 	return o.Options.Validate()
 }

@@ -29,7 +29,8 @@ type Replicated struct {
 // validate says what is wrong. The error wraps locks.ErrInvalid.
 func (r Replicated) validate() error {
 	if len(r.Sentinels) == 0 || r.Service == "" {
-		return fmt.Errorf("replica: %d Sentinels, service %q: want the addresses of Sentinels and the name that they know the primary by: %w",
+		return fmt.Errorf("replica: %d Sentinels, service %q: "+
+			"want the addresses of Sentinels and the name that they know the primary by: %w",
 			len(r.Sentinels), r.Service, locks.ErrInvalid)
 	}
 	return nil
@@ -111,8 +112,7 @@ func (p *primary) dial(ctx context.Context, _ string, timeout time.Duration) (ne
 	if p.Replicated.Reach != nil {
 		at = p.Replicated.Reach(addr)
 	}
-	dialer := net.Dialer{Timeout: timeout}
-	conn, err := dialer.DialContext(ctx, "tcp", at)
+	conn, err := redlock.DialTCP(ctx, at, timeout)
 	if err != nil {
 		return nil, err
 	}

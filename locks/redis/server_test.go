@@ -62,7 +62,8 @@ func (l *logged) has(part string) bool {
 // server refused.
 func TestAUserWithoutChannels(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartGuarded(t, "~*", "resetchannels", "+@all")
+	server := redistest.Start(t, 1)[0]
+	server.Do("acl", "setuser", "default", "resetchannels")
 	var log logged
 	l, err := redis.New(redis.Config{
 		Addr: server.Addr(), Options: options(t, "redis:pubsub,ttl=1h"),

@@ -227,9 +227,6 @@ func (m *machine) carriers() int {
 }
 
 func (m *machine) begin(now time.Duration) {
-	if m.phase != idle {
-		return
-	}
 	m.phase, m.start = asking, now
 	m.ask(now)
 	for !m.sequential && m.nextAsk < m.n {

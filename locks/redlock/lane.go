@@ -106,7 +106,12 @@ func (ln *lane) work() {
 	for i, c := range batch {
 		value, err := cmds[i].Result()
 		ran := Ran(err)
-		ln.locker.messages.Add(messages(err))
+		if ran != Unsent {
+			ln.locker.messages.Add(1)
+		}
+		if ran == Yes { // and its answer
+			ln.locker.messages.Add(1)
+		}
 		if ran == Yes || !ln.keep(c, ran) {
 			c.then(c, value, err)
 		}
@@ -168,7 +173,8 @@ func (ln *lane) close() error {
 // Dialer connects to the instance at an address, within the timeout.
 type Dialer func(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error)
 
-func dialTCP(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
+// DialTCP is the Dialer of TCP.
+func DialTCP(ctx context.Context, addr string, timeout time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: timeout}
 	return d.DialContext(ctx, "tcp", addr)
 }
@@ -179,14 +185,15 @@ func dialTCP(ctx context.Context, addr string, timeout time.Duration) (net.Conn,
 func (c Config) Client(addr string, scripts ...string) *redis.Client {
 	dial, timeout := c.Dial, c.Options.Timeout
 	if dial == nil {
-		dial = dialTCP
+		dial = DialTCP
 	}
 	return redis.NewClient(&redis.Options{
 		Addr: addr,
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := dial(ctx, addr, timeout)
 			if err != nil {
-				return failedDial(err), nil
+				conn, _ = net.Pipe()
+				return unconnected{conn, err}, nil
 			}
 			return conn, nil
 		},
@@ -218,19 +225,14 @@ type NotSent struct{ Err error }
 
 func (e NotSent) Error() string { return e.Err.Error() }
 
-// unconnected is a connection on which everything fails. It takes the place of a dial's error, after
-// which go-redis's pool would go on dialing, and logging, on its own while an instance is down.
+// unconnected is a connection to which nothing can be written. It takes the place of a dial's error,
+// after which go-redis's pool would go on dialing, and logging, on its own while an instance is down.
 type unconnected struct {
 	net.Conn
 	why error
 }
 
-func failedDial(err error) net.Conn {
-	here, _ := net.Pipe()
-	return unconnected{here, NotSent{err}}
-}
-
-func (c unconnected) Write([]byte) (int, error) { return 0, c.why }
+func (c unconnected) Write([]byte) (int, error) { return 0, NotSent{c.why} }
 
 // Ran tells from go-redis's error for a command whether it ran: Yes, also if the answer is that
 // there is nothing; Unsent, which includes what the server refused to run; or Unknown.
@@ -242,15 +244,4 @@ func Ran(err error) Answer {
 		return Unsent
 	}
 	return Unknown
-}
-
-// messages counts a command and its answer.
-func messages(err error) uint64 {
-	switch {
-	case err == nil, errors.As(err, new(redis.Error)):
-		return 2
-	case Ran(err) == Unknown:
-		return 1
-	}
-	return 0
 }

@@ -49,7 +49,6 @@ type lease struct {
 	machine machine
 	why     []error // by instance, why it did not answer; nil while all do
 	timer   clock.Timer
-	timerAt time.Duration // 0 if it does not run
 
 	keep    atomic.Bool  // see Single.Set
 	until   atomic.Int64 // validity end, as time.Duration since locker.origin
@@ -84,7 +83,7 @@ func (le *lease) step(e event) {
 		case effSet, effExtend, effDelete:
 			commands = append(commands, eff)
 		case effTimer:
-			le.arm(eff.at, e.now)
+			le.arm(eff.at - e.now)
 		case effGranted:
 			le.until.Store(int64(eff.at))
 			le.decided <- true
@@ -193,32 +192,19 @@ func (le *lease) trouble() (unavailable bool, text string) {
 	return le.machine.answered() < le.machine.quorum(), text
 }
 
-// arm makes the timer fire at the time at the latest. A timer that fires earlier is
-// left alone: the machine says again when it wants to be called.
-func (le *lease) arm(at, now time.Duration) {
-	switch {
-	case le.timer == nil:
-		le.timer = le.locker.clock.AfterFunc(at-now, le.tick)
-	case le.timerAt == 0 || at < le.timerAt:
-		le.timer.Reset(at - now)
-	default:
+// arm sets the timer. If it has just fired, the machine says again when it wants to be called.
+func (le *lease) arm(in time.Duration) {
+	if le.timer == nil {
+		le.timer = le.locker.clock.AfterFunc(in, func() { le.step(event{kind: evTick}) })
 		return
 	}
-	le.timerAt = at
-}
-
-func (le *lease) tick() {
-	le.mu.Lock()
-	le.timerAt = 0
-	le.mu.Unlock()
-	le.step(event{kind: evTick})
+	le.timer.Reset(in)
 }
 
 func (le *lease) disarm() {
 	if le.timer != nil {
 		le.timer.Stop()
 	}
-	le.timerAt = 0
 }
 
 // settles waits until it is known whether an attempt that was given up may still

@@ -90,16 +90,10 @@ func ReadOptions(r *locks.Reader, ttl time.Duration) Options {
 // Validate says what is wrong. The error wraps locks.ErrInvalid.
 func (o Options) Validate() error {
 	const most = locks.DurationMax
-	switch {
-	case o.TTL < 10*time.Millisecond || o.TTL > most:
-		return fmt.Errorf("ttl %v: want from 10ms to %v: %w", o.TTL, most, locks.ErrInvalid)
-	case o.Timeout <= 0 || o.Timeout > o.TTL/2:
-		return fmt.Errorf("timeout %v: want more than 0 and at most half of the ttl, %v: %w",
-			o.Timeout, o.TTL/2, locks.ErrInvalid)
-	case o.Delay <= 0 || o.Delay > most:
-		return fmt.Errorf("delay %v: want more than 0 and at most %v: %w", o.Delay, most, locks.ErrInvalid)
-	case o.RestartDelay < 0 || o.RestartDelay > most:
-		return fmt.Errorf("restart_delay %v: want from 0 to %v: %w", o.RestartDelay, most, locks.ErrInvalid)
+	if o.TTL < 10*time.Millisecond || max(o.TTL, o.Delay) > most || o.Timeout <= 0 || o.Timeout > o.TTL/2 || o.Delay <= 0 {
+		return fmt.Errorf("ttl %v, timeout %v, delay %v: "+
+			"want a ttl from 10ms to %v, a timeout of at most half of that, and a delay of at most %[4]v: %w",
+			o.TTL, o.Timeout, o.Delay, most, locks.ErrInvalid)
 	}
 	return nil
 }

@@ -7,19 +7,21 @@
 // first. The holder before was still there when it read its own, so tokens grow.
 // Source: ZooKeeper Recipes and Solutions, Locks; the herd: the document of channel.io.
 //
-// Lost: the library's pings keep the session. When its connection ends, the holder believes in
-// the session for a sixth of it more, unless the library has the session again by then. The
-// library gives up a connection that is silent for two thirds of the session, so that Lost comes
-// before the servers end it, unless pings are lost and answers are not (a one-way cut): a sixth of the session later. There is no Expires: the library does not say when it last heard of them.
+// Lost: the library's pings keep the session. When its connection ends, the holder believes in the
+// session for a sixth of it more, unless the library has the session again by then. The library
+// gives up a connection that is silent for two thirds of the session, so that Lost comes before
+// the servers end it, unless pings are lost and answers are not (a one-way cut): a sixth of the
+// session later. There is no Expires: the library does not say when it last heard of them.
 //
-// Weaknesses: a session can end while its holder believes in it (a pause): only the token
-// protects the resource. A server that has lost its leader answers pings until it notices. A
-// server that accepts a connection and says nothing keeps the library waiting for 20 s with a session of 3 s, and
-// its goroutine and socket outlive Close by so much. Servers that grant a shorter
-// session than was asked for (maxSessionTimeout) end it before Lost: the library does not say what they grant. What a dead holder
-// held is blocked until its session ends, rounded up to the servers' tick. If most servers lose
-// their data, tokens begin again. Claims are numbered up to 2^31 for each resource that is never
-// without one for a minute. With watch=all a release of n waiters costs n wake-ups and n lists of n names.
+// Weaknesses: a session can end while its holder believes in it (a pause): only the token protects
+// the resource. A server that has lost its leader answers pings until it notices. A server that
+// accepts a connection and says nothing keeps the library waiting for 20 s with a session of 3 s,
+// and its goroutine and socket outlive Close by so much. Servers that grant a shorter session than
+// was asked for (maxSessionTimeout) end it before Lost: the library does not say what they grant.
+// What a dead holder held is blocked until its session ends, rounded up to the servers' tick. If
+// most servers lose their data, tokens begin again. Claims are numbered up to 2^31 for each
+// resource that is never without one for a minute. With watch=all a release of n waiters costs n
+// wake-ups and n lists of n names.
 //
 // Outcomes of the library's errors. Surely not: what a server answered (NoNode, NodeExists,
 // SessionExpired, ...), ErrNoServer and what the library refuses before it sends. Unknown: ErrConnectionClosed,

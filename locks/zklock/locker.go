@@ -156,7 +156,10 @@ func (l *Locker) join() (*session, error) {
 			// First the holder has to notice. Without a connection the session cannot be closed, and
 			// would block the others to its end.
 			const parts = 20
-			for n := 0; n < parts && clock.Sleep(l.open, l.options.Session/parts) == nil && conn.State() != zk.StateHasSession; n++ {
+			for range parts {
+				if clock.Sleep(l.open, l.options.Session/parts) != nil || conn.State() == zk.StateHasSession {
+					break
+				}
 			}
 		case <-l.open.Done():
 			s.lose()

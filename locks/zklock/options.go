@@ -27,14 +27,17 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
 	o := Options{
-		Session:  r.Duration("session", "for how long the servers keep what a silent client holds, and so for how long a dead holder blocks the others", d.Session),
-		WatchAll: r.Choice("watch", "which claims a waiter watches: the one before its own, or all others, which is the herd", "previous", "all") == "all",
+		Session: r.Duration("session", "for how long the servers keep what a silent client holds, "+
+			"and so for how long a dead holder blocks the others", d.Session),
+		WatchAll: r.Choice("watch", "which claims a waiter watches: the one before its own, "+
+			"or all others, which is the herd", "previous", "all") == "all",
 	}
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}
 	if o.Session < leastSession || o.Session > time.Hour || o.Session%time.Millisecond != 0 {
-		return o, fmt.Errorf("zookeeper: session %v: want whole milliseconds from %v to 1h: %w", o.Session, leastSession, locks.ErrInvalid)
+		return o, fmt.Errorf("zookeeper: session %v: want whole milliseconds from %v to 1h: %w",
+			o.Session, leastSession, locks.ErrInvalid)
 	}
 	return o, nil
 }

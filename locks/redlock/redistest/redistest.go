@@ -33,18 +33,6 @@ func Start(tb testing.TB, n int) []*Server {
 	return start(tb, n, nil)
 }
 
-// StartGuarded starts one at which clients have these rights only.
-func StartGuarded(tb testing.TB, rights ...string) *Server {
-	tb.Helper()
-	s := Start(tb, 1)[0]
-	args := []any{"acl", "setuser", "default"}
-	for _, right := range rights {
-		args = append(args, right)
-	}
-	s.Do(args...)
-	return s
-}
-
 func start(tb testing.TB, n int, args []string) []*Server {
 	tb.Helper()
 	servers := make([]*Server, n)

@@ -1,16 +1,13 @@
 package redistest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"locklab/locks/locktest"
 )
@@ -38,7 +35,8 @@ func StartReplicated(tb testing.TB) *Replicated {
 		s := &Server{tb: tb, Name: fmt.Sprintf("sentinel-%d", i+1), addr: locktest.FreeAddr(tb)}
 		_, own, _ := net.SplitHostPort(s.addr)
 		file := filepath.Join(tb.TempDir(), "sentinel.conf")
-		text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor %s %s %s 2\nsentinel down-after-milliseconds %[2]s 1000\nsentinel failover-timeout %[2]s 6000\n", own, Service, host, port)
+		text := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor %s %s %s 2\n"+
+			"sentinel down-after-milliseconds %[2]s 1000\nsentinel failover-timeout %[2]s 6000\n", own, Service, host, port)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -49,30 +47,16 @@ func StartReplicated(tb testing.TB) *Replicated {
 	}
 	for _, s := range r.Sentinels {
 		locktest.Eventually(tb, s.Name+" sees all others", func() bool {
-			said := s.master()
-			return said["num-slaves"] == "1" && said["num-other-sentinels"] == "2" && said["flags"] == "master"
+			return s.says("master", "num-slaves:1", "num-other-sentinels:2", "flags:master ")
 		})
 	}
 	return r
 }
 
-// master is what a Sentinel says of the primary, and replicas of those that follow it.
-func (s *Server) master() map[string]string {
-	said, _ := askSentinel(s, (*redis.SentinelClient).Master) // it is asked again
-	return said
-}
-
-func (s *Server) replicas() []map[string]string {
-	said, _ := askSentinel(s, (*redis.SentinelClient).Replicas) // it is asked again
-	return said
-}
-
-func askSentinel[C interface{ Result() (V, error) }, V any](s *Server, what func(*redis.SentinelClient, context.Context, string) C) (V, error) {
-	client := redis.NewSentinelClient(&redis.Options{Addr: s.addr})
-	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	return what(client, ctx, Service).Result()
+// says asks a Sentinel about the primary or its replicas.
+func (s *Server) says(about string, parts ...string) bool {
+	text := fmt.Sprint(s.Do("sentinel", about, Service))
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 }
 
 // Cut ends replication: the primary refuses its replica from now on. All others reach both.
@@ -85,16 +69,13 @@ func (r *Replicated) Cut() {
 func (r *Replicated) AwaitFailover() {
 	_, port, _ := net.SplitHostPort(r.Replica.addr)
 	for _, s := range r.Sentinels {
-		locktest.Eventually(r.Replica.tb, s.Name+" names the replica", func() bool { return s.master()["port"] == port })
+		locktest.Eventually(r.Replica.tb, s.Name+" names the replica", func() bool {
+			return s.says("master", "port:"+port+" ")
+		})
 	}
 }
 
 // ReplicaIsSeen says whether all Sentinels reach the replica, so that they may promote it.
 func (r *Replicated) ReplicaIsSeen() bool {
-	for _, s := range r.Sentinels {
-		if all := s.replicas(); len(all) != 1 || all[0]["flags"] != "slave" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Sentinels, func(s *Server) bool { return !s.says("replicas", "flags:slave ") })
 }
