@@ -65,8 +65,6 @@ const (
 	redial = 50 * time.Millisecond
 )
 
-var errFeedGap = errors.New("lines of the feed are missing")
-
 // follow keeps the directory up to date from one worker's feed until ctx ends.
 func (m *Master) follow(ctx context.Context, r *remote) {
 	for ctx.Err() == nil {
@@ -96,7 +94,7 @@ func (m *Master) followOnce(ctx context.Context, r *remote) error {
 			return err
 		}
 		if begun == (line.Type == worker.LineSnapshot) || !m.directory.merge(r, line) {
-			return errFeedGap
+			return errors.New("lines of the feed are missing")
 		}
 		watchdog.Reset(m.settings.FeedReset)
 	}
