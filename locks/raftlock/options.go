@@ -16,7 +16,7 @@ type Options struct {
 	Lease time.Duration
 }
 
-// DefaultOptions are a lease of 3 s.
+// DefaultOptions is what a spec without options means.
 func DefaultOptions() Options { return Options{Lease: 3 * time.Second} }
 
 // ParseOptions reads the options of a spec.
@@ -51,10 +51,8 @@ type Server struct {
 
 // Config is what a client needs.
 type Config struct {
-	// Servers are all servers of the service.
-	Servers []Server
-	// Client names this client in the service's logs and histories.
-	Client  string
+	Servers []Server // all of the service
+	Client  string   // names this client in the service's logs and histories
 	Options Options
 	Clock   clock.Clock // nil is the system's
 	Seed    seed.Seed   // draws where to dial first, and how long to wait between tries

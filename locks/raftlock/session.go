@@ -67,8 +67,7 @@ func (s *session) renew(now time.Time) (asked bool) {
 	return asked
 }
 
-// forgetUnsent takes a claim back whose request never left. It says whether it
-// could.
+// forgetUnsent takes a claim back whose request never left. It says whether it could.
 func (s *session) forgetUnsent(c *claim) bool {
 	i, waits := s.find(c.seq)
 	if !waits || !s.requests[i].sentAt.IsZero() {

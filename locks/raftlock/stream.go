@@ -137,9 +137,8 @@ func (l *Locker) send(ctx context.Context, s *stream, conn *wire.Conn) {
 			return
 		case <-s.wake:
 		}
-		// One frame from the server often lets several callers go on. Let them ask for
-		// what comes next before the frame is filled: one log entry then carries all of
-		// it.
+		// One frame from the server often lets several callers go on. Let them ask for what
+		// comes next before the frame is filled: one log entry then carries all of it.
 		runtime.Gosched()
 		l.mu.Lock()
 		now := l.clock.Now()

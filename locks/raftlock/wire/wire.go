@@ -11,6 +11,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -189,11 +190,8 @@ func Ask(ctx context.Context, addr string) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Send(ClientFrame{Status: true}); err != nil {
-		return nil, err
-	}
 	var frame ServerFrame
-	if err := c.Receive(&frame); err != nil {
+	if err := errors.Join(c.Send(ClientFrame{Status: true}), c.Receive(&frame)); err != nil {
 		return nil, err
 	}
 	if frame.Status == nil {
