@@ -128,7 +128,7 @@ type primaryConn struct {
 
 func (c *primaryConn) Write(b []byte) (int, error) {
 	if c.of.addr() != c.addr {
-		return 0, redlock.NotSent{Err: fmt.Errorf("%s is the primary no longer", c.addr)}
+		return 0, redlock.NotSentError{Err: fmt.Errorf("%s is the primary no longer", c.addr)}
 	}
 	return c.TCPConn.Write(b)
 }

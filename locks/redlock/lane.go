@@ -54,7 +54,7 @@ func (ln *lane) send(c *command) {
 	ln.mu.Lock()
 	if ln.closed {
 		ln.mu.Unlock()
-		c.then(c, nil, NotSent{locks.ErrClosed})
+		c.then(c, nil, NotSentError{locks.ErrClosed})
 		return
 	}
 	ln.queue = append(ln.queue, c)
@@ -193,14 +193,14 @@ func (c Config) Client(addr string, scripts ...string) *redis.Client {
 			conn, err := dial(ctx, addr, timeout)
 			if err != nil {
 				conn, _ = net.Pipe()
-				return unconnected{conn, err}, nil
+				return unconnected{conn, err}, nil //nolint:nilerr // writing gives it
 			}
 			return conn, nil
 		},
 		OnConnect: func(ctx context.Context, conn *redis.Conn) error {
 			for _, text := range scripts {
 				if err := conn.ScriptLoad(ctx, text).Err(); err != nil {
-					return NotSent{err}
+					return NotSentError{err}
 				}
 			}
 			return nil
@@ -220,10 +220,10 @@ func (c Config) Client(addr string, scripts ...string) *redis.Client {
 	})
 }
 
-// NotSent is why a command surely did not leave.
-type NotSent struct{ Err error }
+// NotSentError is why a command surely did not leave.
+type NotSentError struct{ Err error }
 
-func (e NotSent) Error() string { return e.Err.Error() }
+func (e NotSentError) Error() string { return e.Err.Error() }
 
 // unconnected is a connection to which nothing can be written. It takes the place of a dial's error,
 // after which go-redis's pool would go on dialing, and logging, on its own while an instance is down.
@@ -232,7 +232,7 @@ type unconnected struct {
 	why error
 }
 
-func (c unconnected) Write([]byte) (int, error) { return 0, NotSent{c.why} }
+func (c unconnected) Write([]byte) (int, error) { return 0, NotSentError{c.why} }
 
 // Ran tells from go-redis's error for a command whether it ran: Yes, also if the answer is that
 // there is nothing; Unsent, which includes what the server refused to run; or Unknown.
@@ -240,7 +240,7 @@ func Ran(err error) Answer {
 	switch {
 	case err == nil || err == redis.Nil: //nolint:errorlint // go-redis returns it bare; this is the hot path
 		return Yes
-	case errors.As(err, new(redis.Error)), errors.As(err, new(NotSent)), errors.Is(err, redis.ErrPoolTimeout):
+	case errors.As(err, new(redis.Error)), errors.As(err, new(NotSentError)), errors.Is(err, redis.ErrPoolTimeout):
 		return Unsent
 	}
 	return Unknown

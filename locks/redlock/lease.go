@@ -247,7 +247,7 @@ func (le *lease) Lost() <-chan struct{} { return le.lost }
 func (le *lease) Release(ctx context.Context) error {
 	return le.release.Do(le.resource, func() error {
 		began := le.locker.now()
-		le.step(event{kind: evRelease})
+		le.step(event{kind: evRelease}) //nolint:contextcheck // it goes on when ctx is done
 		le.locker.drop(le)
 		select {
 		case <-le.lost:

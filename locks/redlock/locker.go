@@ -183,7 +183,7 @@ func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
 	for contended := false; ; contended = true {
 		le := l.newLease(resource)
 		le.contended = contended
-		le.step(event{kind: evBegin})
+		le.step(event{kind: evBegin}) //nolint:contextcheck // an attempt is taken back, not broken off
 		var err error
 		select {
 		case granted := <-le.decided:
@@ -196,7 +196,8 @@ func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
 		}
 		doubtful = append(doubtful, le)
 		if err != nil {
-			le.step(event{kind: evRelease}) // if it is undecided, or was granted just now
+			// It may be undecided, or granted just now.
+			le.step(event{kind: evRelease}) //nolint:contextcheck // ctx is done
 			return nil, l.failure(err, doubtful)
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(le *lease) bool { return signals.Closed(le.freed) })
