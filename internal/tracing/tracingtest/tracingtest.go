@@ -66,7 +66,7 @@ func (c *Collector) Export(
 				span := Span{
 					Service: process["service.name"], Instance: process["service.instance.id"], Name: s.GetName(),
 					Trace: string(s.GetTraceId()),
-					ID: string(s.GetSpanId()), Parent: string(s.GetParentSpanId()), Attributes: map[string]string{},
+					ID:    string(s.GetSpanId()), Parent: string(s.GetParentSpanId()), Attributes: map[string]string{},
 					StartNS: s.GetStartTimeUnixNano(), EndNS: s.GetEndTimeUnixNano(),
 				}
 				for _, a := range s.GetAttributes() {
