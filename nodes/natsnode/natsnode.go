@@ -39,7 +39,8 @@ func run(ctx context.Context, node *process.Node) error {
 	if err != nil {
 		return fmt.Errorf("address of port %s: %w", Port, err)
 	}
-	cmd := exec.Command(program, "-a", host, "-p", port, "-js", "-sd", filepath.Join(node.Dir, "data")) //nolint:noctx // Serve ends it
+	data := filepath.Join(node.Dir, "data")
+	cmd := exec.Command(program, "-a", host, "-p", port, "-js", "-sd", data) //nolint:noctx // Serve ends it
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
 		return role.AwaitGreeting(ctx, node.Addrs[Port])
 	})

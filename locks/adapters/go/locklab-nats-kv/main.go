@@ -18,7 +18,9 @@ import (
 func main() {
 	ttl := flag.Duration("ttl", 3*time.Second, "the bucket's time to live")
 	flag.Parse()
-	hello := protocol.Line{"servers": []map[string]any{{"role": "nats", "nodes": 1}}, "lease_ms": ttl.Milliseconds(), "tokens": true}
+	hello := protocol.Line{
+		"servers": []map[string]any{{"role": "nats", "nodes": 1}}, "lease_ms": ttl.Milliseconds(), "tokens": true,
+	}
 	protocol.Serve(hello, func(_ string, addrs []string) (protocol.Acquire, error) {
 		conn, err := nats.Connect("nats://"+addrs[0], nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1))
 		if err != nil {
