@@ -31,6 +31,7 @@ const (
 
 // call is one acquisition that a program was asked for, and what became of it.
 type call struct {
+	process  *process
 	id       uint64
 	askedAt  time.Time
 	acquired chan Said // its answer; has room for it
@@ -257,7 +258,7 @@ func (p *process) hear(line []byte) error {
 func (p *process) acquire(resource string, deadline time.Duration) (*call, error) {
 	p.mu.Lock()
 	p.last++
-	c := &call{id: p.last, askedAt: p.clock.Now(), acquired: make(chan Said, 1), released: make(chan Said, 1)}
+	c := &call{process: p, id: p.last, askedAt: p.clock.Now(), acquired: make(chan Said, 1), released: make(chan Said, 1)}
 	p.calls[c.id] = c
 	p.mu.Unlock()
 	return c, p.send(Ask{Op: OpAcquire, ID: c.id, Resource: resource, DeadlineMS: deadline.Milliseconds()})

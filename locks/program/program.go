@@ -223,7 +223,7 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 	case s.Outcome != locks.OutcomeOK:
 		late := !bounded && l.cfg.Clock.Now().Sub(c.askedAt) >= limit
 		return nil, late && s.Outcome == locks.OutcomeFailed, s.err("the program says", locks.ErrNotAcquired)
-	case c.lease.isOver(): // as after a pause of this process
+	case c.lease.expired(): // as after a pause of this process
 		_ = p.release(c, releaseTime) // its answer is not waited for
 		return nil, false, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
 	}
@@ -257,10 +257,9 @@ func (l *Locker) Close() error {
 
 // lease is one grant of a program.
 type lease struct {
-	process *process
-	call    *call
-	token   uint64
-	lost    chan struct{}
+	*call
+	token uint64
+	lost  chan struct{}
 
 	mu     sync.Mutex
 	until  time.Time // zero if it has no end
@@ -274,7 +273,7 @@ var _ locks.Lease = (*lease)(nil)
 
 // newLease is what the program has granted: until so long after it was asked.
 func newLease(p *process, c *call, s Said) *lease {
-	l := &lease{process: p, call: c, token: s.Token, lost: make(chan struct{})}
+	l := &lease{call: c, token: s.Token, lost: make(chan struct{})}
 	if s.UntilMS > 0 {
 		l.mu.Lock() // the timer may fire at once
 		defer l.mu.Unlock()
@@ -291,13 +290,19 @@ func (l *lease) extend(untilMS int64) {
 	if l.over || !l.process.clock.Now().Before(l.until) {
 		return
 	}
-	l.until = l.call.askedAt.Add(time.Duration(untilMS) * time.Millisecond)
+	l.until = l.askedAt.Add(time.Duration(untilMS) * time.Millisecond)
 	l.timer.Reset(l.until.Sub(l.process.clock.Now()))
+}
+
+// expired says that the time of the lease is over.
+func (l *lease) expired() bool {
+	until, ends := l.Expires()
+	return ends && !l.process.clock.Now().Before(until)
 }
 
 // isOver says that the lease has ended, and ends it if its time is over.
 func (l *lease) isOver() bool {
-	if until, ends := l.Expires(); ends && !l.process.clock.Now().Before(until) {
+	if l.expired() {
 		l.lose()
 	}
 	return signals.Closed(l.lost)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -201,47 +203,34 @@ func growTokens(ctx context.Context, t *trial) {
 // queue has callers of each program queue behind a holder, and gives the tokens in the order of
 // the holds. That order is known if each was kept until its release.
 func (t *trial) queue(ctx context.Context, programs []*process, resource string) (tokens []uint64, kept bool) {
-	type caller struct {
-		*process
-		*call
-	}
 	const callers = 4
-	holder := caller{programs[0], t.take(ctx, programs[0], resource)}
-	answered := make(chan caller, callers*len(programs))
+	holder := t.take(ctx, programs[0], resource)
+	var waiting []*call
 	for range callers {
 		for _, p := range programs {
-			c := caller{p, t.ask(p, resource, ample)}
-			go func() {
-				select {
-				case s := <-c.acquired:
-					c.acquired <- s // for the rule; it has room
-				case <-c.dead:
-				}
-				answered <- c
-			}()
+			waiting = append(waiting, t.ask(p, resource, ample))
 		}
 	}
 	pause(ctx, brief)
-	patience := clock.System().NewTimer(ample + late)
-	defer patience.Stop()
-	kept = true
-	for i := range cap(answered) + 1 {
+	patience := clock.Mono() + int64(ample+late)
+	answered := func(c *call) bool { return len(c.acquired) > 0 || signals.Closed(c.process.dead) }
+	for kept = true; ; {
 		kept = kept && !holder.lease.isOver()
 		tokens = append(tokens, holder.lease.token)
-		t.back(ctx, holder.process, holder.call)
-		if i == cap(answered) {
-			break
+		t.back(ctx, holder.process, holder)
+		if len(waiting) == 0 {
+			return tokens, kept
 		}
-		select {
-		case holder = <-answered:
-		case <-patience.C():
-			t.fail("%d callers that queue have no answer %v behind their deadline of %v", cap(answered)-i, late, ample)
-		case <-ctx.Done():
-			t.fail("%w", ctx.Err())
+		next := slices.IndexFunc(waiting, answered)
+		for ; next < 0; next = slices.IndexFunc(waiting, answered) {
+			if clock.Mono() > patience || clock.Sleep(ctx, time.Millisecond) != nil {
+				t.fail("%d callers that queue have no answer %v behind their deadline of %v", len(waiting), late, ample)
+			}
 		}
-		t.granted(ctx, holder.process, "acquire of what was given back", holder.call)
+		holder = waiting[next]
+		waiting = slices.Delete(waiting, next, next+1)
+		t.granted(ctx, holder.process, "acquire of what was given back", holder)
 	}
-	return tokens, kept
 }
 
 // endLeases holds for longer than a lease, and sees who else gets it when.
