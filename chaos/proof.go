@@ -52,7 +52,8 @@ func (e *episode) proveBegin(ctx context.Context) {
 // links looks whether the probes show a change, and since when. A fault that hits no link
 // has none to show: it is there when it was applied.
 func (e *episode) links(asked, applied int64,
-	shows func(fault.Proof, *fault.Change, fault.Reports) (int64, error)) func(context.Context) (int64, error) {
+	shows func(fault.Proof, *fault.Change, fault.Reports) (int64, error),
+) func(context.Context) (int64, error) {
 	c := fault.NewChange(e.plan, e.before, asked, applied)
 	return func(ctx context.Context) (int64, error) {
 		if e.plan.Proof == nil {

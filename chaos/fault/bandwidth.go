@@ -15,8 +15,10 @@ func (kinds) Bandwidth() Kind {
 	return Kind{
 		Name:    "bandwidth",
 		Summary: "every connection carries so many bytes a second at most",
-		Fields: traffic(Field{"bytes_per_s", "100000", "what every connection carries at most, one way: 1 to 16000000",
-			true}),
+		Fields: traffic(Field{
+			"bytes_per_s", "100000", "what every connection carries at most, one way: 1 to 16000000",
+			true,
+		}),
 		read: func(f fields) Fault {
 			text := f.need("bytes_per_s").Text()
 			rate, err := strconv.ParseInt(text, 10, 64)

@@ -27,8 +27,10 @@ func (kinds) External() Kind {
 		Name:    "external",
 		Summary: "a pair of programs breaks what the lab cannot; probes prove its effect",
 		Fields: []Field{
-			{"run", "[fis, c, stop]", "the name of a pair of programs that run --external allows, and up to 7 words for them",
-				true},
+			{
+				"run", "[fis, c, stop]", "the name of a pair of programs that run --external allows, and up to 7 words for them",
+				true,
+			},
 			{"effect", "stop", "what probes have to find: partition (its hosts and all others are cut off) or stop (its " +
 				"hosts are gone)", true},
 			{"target", "zone:c", "whom it hits: zone: or host: and a name, or first-zone", true},

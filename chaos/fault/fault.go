@@ -177,9 +177,11 @@ const selected = "first-zone of the topology, zone:NAME, host:NAME, node:NAME or
 // traffic are the fields of a fault of links: more, and which links.
 func traffic(more ...Field) []Field {
 	return append([]Field{
-		{"between", "[zone:a, others]",
+		{
+			"between", "[zone:a, others]",
 			"the traffic between two sides, both ways; [zones] is all between zones. A side is others, all but the other " +
-				"side, or " + selected, true},
+				"side, or " + selected, true,
+		},
 		{"from", "leader", "in place of between: a side whose traffic to the other is hit, one way", false},
 		{"to", "others", "the other side of from", false},
 	}, more...)
@@ -191,9 +193,11 @@ func hits(example string) Field {
 }
 
 func lost() Field {
-	return Field{"lose_data", "[redis]",
+	return Field{
+		"lose_data", "[redis]",
 		"roles of its targets that come back without their data, and not before what they may have granted has run out " +
-			"(the lock's lease, or its restart_delay), so perhaps not in this run", false}
+			"(the lock's lease, or its restart_delay), so perhaps not in this run", false,
+	}
 }
 
 func (s sides) String() string {

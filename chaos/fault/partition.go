@@ -19,9 +19,11 @@ func (kinds) Partition() Kind {
 
 // mode is the field that readCut reads beside the sides.
 func mode() Field {
-	return Field{"mode", "hold",
+	return Field{
+		"mode", "hold",
 		"what becomes of what is sent: hold (it arrives after the heal), drop, or reset (with its connection; both ways " +
-			"only)", true}
+			"only)", true,
+	}
 }
 
 func readCut(f fields) Fault {

@@ -73,7 +73,8 @@ type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 
 // onLinks is a fault of the traffic between two sides.
 func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
-	return Fault{Target: s.String(), Dynamic: s.from.dynamic() || s.to.dynamic(),
+	return Fault{
+		Target: s.String(), Dynamic: s.from.dynamic() || s.to.dynamic(),
 		plan: func(ctx context.Context, id string, sc scene) (_ Plan, err error) {
 			now := s
 			if now.from, err = sc.resolve(ctx, s.from); err != nil {
@@ -85,7 +86,8 @@ func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
 			p, err := sc.pairs(now)
 			p.Links, p.Proof = impairments(id, effect, p.Pairs), proof
 			return p, err
-		}}
+		},
+	}
 }
 
 // onNodes is a fault of processes, some of which lose their data.

@@ -134,7 +134,8 @@ var errNoProbes = errors.New("no host probes another across the fault")
 
 // every wants all pairs of hosts that are probed to show it, and at least one.
 func (c *Change) every(now Reports,
-	shows func(c *Change, now Reports, pair Pair) (at int64, probed bool, err error)) (last int64, err error) {
+	shows func(c *Change, now Reports, pair Pair) (at int64, probed bool, err error),
+) (last int64, err error) {
 	some := false
 	for _, pair := range c.Plan.Pairs {
 		at, probed, missing := shows(c, now, pair)

@@ -141,8 +141,10 @@ func (l Lock) facts(plans []Planned) map[string][]string {
 // traitsOf are the facts that are the same whatever happens.
 func traitsOf(t locks.Traits) map[string][]string {
 	word := func(w string) []string { return []string{cmp.Or(w, none)} }
-	return map[string][]string{"agree": word(t.Agree), "lease": word(t.Lease), "keeps": word(t.Keeps),
-		"replica": word(t.Replica)}
+	return map[string][]string{
+		"agree": word(t.Agree), "lease": word(t.Lease), "keeps": word(t.Keeps),
+		"replica": word(t.Replica),
+	}
 }
 
 // left is how many of those that have to agree the best placed client reaches; where no client

@@ -61,8 +61,10 @@ const maxName = 100
 // StepFields are the fields of every step, beside fault and those of its kind.
 func StepFields() []fault.Field {
 	return []fault.Field{
-		{Name: "at", Example: "30%", Does: "when it begins: a share of the measured time, or a time such as 2s",
-			Needed: true},
+		{
+			Name: "at", Example: "30%", Does: "when it begins: a share of the measured time, or a time such as 2s",
+			Needed: true,
+		},
 		{Name: "for", Example: "35%", Does: "how long it lasts, likewise; to the end if not given"},
 		{Name: "id", Example: "cut", Does: "its name in histories; its kind and number if not given"},
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 //go:embed python/*.py php/*.php java/*.java
-var files embed.FS //nolint:gochecknoglobals // the sources
+var files embed.FS
 
 // Adapter is one library with one set of settings.
 type Adapter struct {
