@@ -76,9 +76,12 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 // joinPart adds the rows and the programs of a part to those before. One result has one row for each
 // combination, and an agent one program for each name. Rows of locks whose server is missing are added, too.
 func joinPart(rows map[result.Key]bool, programs map[string]string, locks []string, c lab.Config) error {
-	all := c.Locks
-	if named, err := catalog.ParseList("", locks); err == nil && !slices.Equal(locks, []string{"all"}) {
-		all = named
+	all := slices.Clone(c.Locks)
+	named, _ := catalog.ParseList("", locks) // a lock of the user, or all: c has them
+	for _, lock := range named {
+		if !slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == lock.String() }) {
+			all = append(all, lock)
+		}
 	}
 	for _, lock := range all {
 		for _, sc := range c.Scenarios {
