@@ -100,7 +100,7 @@ input; 130 interrupted.`,
 	count(&f.Forgets, "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
 	fl.BoolVar(&f.Untimed, "untimed", false,
 		"let votes and recoveries end before the leases that rely on them; only of locks with leases")
-	fl.Int64Var(&f.StatesMax, "states-max", 80_000_000,
+	fl.Int64Var(&f.StatesMax, "states-max", 30_000_000,
 		"end the search when so many states were seen, which take about 200 bytes each")
 	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
