@@ -198,11 +198,6 @@ const (
 	FaultStandstill = "standstill"
 )
 
-// FaultHostLoss is the Fault of a host that went away although no scenario asked
-// for that: the controller lost its agent. Target is "host NAME", State began, and
-// ended if it came back with all that it had recorded.
-const FaultHostLoss = "host-loss"
-
 // FaultByHand is the Fault of what somebody broke by hand while the run went on: a toxic
 // that no scenario asks for. Target names the link, State is began, and ended if it was
 // taken off.

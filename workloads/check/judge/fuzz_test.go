@@ -94,7 +94,7 @@ func eventOf(b [eventBytes]byte) history.Event {
 		e.Kind, e.State = history.KindNode, pick(b[6], "started", "killed", "paused", "resumed", "stopped", "exited", "lost")
 	case 11:
 		e.Kind, e.State, e.ID = history.KindFault, pick(b[6], "asked", "began", "heal-asked", "ended", "unproven"), pick(b[4], "f1", "f2")
-		e.Fault, e.Target = pick(b[5], "partition", "kill", history.FaultHostLoss), "host h1"
+		e.Fault, e.Target = pick(b[5], "partition", "kill", history.FaultNodeLoss), "host h1"
 		e.From, e.To, e.Nodes = []string{"h1"}, []string{"h2"}, []string{e.Node}
 	case 12:
 		e.Kind = history.KindClock

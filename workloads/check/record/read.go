@@ -423,7 +423,7 @@ func (s *scribe) widen() {
 func (s *scribe) settleFaults() {
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
 		f := s.faults[id]
-		unasked := []string{history.FaultHostLoss, history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}
+		unasked := []string{history.FaultNodeLoss, history.FaultStandstill, history.FaultByHand}
 		f.Unasked = slices.Contains(unasked, f.Kind)
 		f.Proven = f.Proven && f.Began < Never && (f.Heal == Never || f.Ended < Never || f.Away)
 		switch {
