@@ -229,7 +229,6 @@ func TestSpoiled(t *testing.T) {
 			}
 		}), quiet, ""},
 
-
 		"killed by hand":           {more([]history.Event{exited("w1", "signal-killed", 3000)}), result.NodeLost, "node w1"},
 		"of a full disk":           {more([]history.Event{exited("w1", "signal-aborted", 3000), node("w1", "started", 3500)}, fault("f", "full-disk", 2500, 4000, w1)), quiet, ""},
 		"killed while it was full": {more([]history.Event{exited("w1", "signal-killed", 3000)}, fault("f", "full-disk", 2500, 4000, w1)), result.NodeLost, "node w1"},
