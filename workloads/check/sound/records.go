@@ -84,7 +84,7 @@ func (j *judge) gone(node string, at int64) bool {
 	if !j.Ended && j.End <= soon {
 		return true
 	}
-	end := n.Next(at)
+	end := n.Next(at - j.limit(time.Second)) // a host acts on for a while after it was last heard
 	return n != nil && !end.InOrder && (end.Asked <= soon || end.Asked < record.Never &&
 		slices.ContainsFunc(n.Away, func(s record.Span) bool { return s.From >= at && s.From <= soon }))
 }
