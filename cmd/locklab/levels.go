@@ -27,7 +27,7 @@ func newLevels() *cobra.Command {
 		Long: `levels reads a result of the suite levels and prints a table: a row for each
 lock, a column for each anomaly.
 
-  -     shown: the command below the table shows it again
+  ✗     shown: the command below the table tries it again
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     no run of it applies to the lock
   ?     undecided: no run was sound, or the control showed nothing`,

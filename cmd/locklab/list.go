@@ -137,7 +137,7 @@ func newList() *cobra.Command {
 			var values []any
 			for i, e := range entries {
 				if e.group[0] != "" && (i == 0 || entries[i-1].group != e.group) {
-					lines = append(lines, []string{"", ""}, e.group[:])
+					lines = append(lines, e.group[:])
 				}
 				lines = append(lines, []string{e.name, e.summary})
 				for _, d := range e.details {

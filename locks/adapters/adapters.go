@@ -65,7 +65,8 @@ func All() []Adapter {
 		inPython("kazoo", "kazoo's Lock on ZooKeeper", kazoo, raft, "kazoo_lock.py", "kazoo"),
 		inPython("kazoo-listener", "kazoo's Lock with a listener that tells the holder of a lost connection",
 			kazoo, raft, "kazoo_lock.py --listener", "kazoo"),
-		inPython("python-etcd3", "python-etcd3's Lock: one etcd endpoint, a lease of 60 s that nothing renews",
+		inPython("python-etcd3",
+			"python-etcd3's Lock: one etcd endpoint, a lease of 60 s that nothing renews; with tenacity 8 waiters fail at once",
 			pythonEtcd3, raft, "etcd3_lock.py", "etcd3"),
 		inPython("python-etcd3-ttl", "python-etcd3's Lock with a lease of 3 s", pythonEtcd3, raft, "etcd3_lock.py 3",
 			"etcd3"),
@@ -116,6 +117,14 @@ const (
 		"jackson-core jackson-annotations slf4j-api slf4j-nop metrics-core snappy-java netty-all"
 	symfonyFiles = "/usr/share/php/Symfony/Component/Lock/autoload.php"
 )
+
+// Names are those of all adapters.
+func Names() (names []string) {
+	for _, a := range All() {
+		names = append(names, a.Name)
+	}
+	return names
+}
 
 // Find returns the adapter of that name.
 func Find(name string) (Adapter, bool) {

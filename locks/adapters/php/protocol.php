@@ -28,7 +28,7 @@ class Call
         [$this->socket, $child] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
         if (pcntl_fork() === 0) {
             $this->run($lock, $child);
-            posix_kill(posix_getpid(), SIGKILL); // no destructor may release anything
+            posix_kill(posix_getpid(), SIGKILL); // nor what else PHP does at the end
         }
     }
 
@@ -54,8 +54,9 @@ class Call
             $answer = ['outcome' => 'unknown', 'error' => ($error->getPrevious() ?? $error)->getMessage()];
         }
         say($parent, ['op' => 'acquire'] + $answer);
-        if (fgets($parent) === false) {
-            return; // the program has ended
+        stream_set_timeout($parent, 86400); // without it a hold would end after a minute
+        if (fgets($parent) === false) { // the program has ended: no destructor may release anything
+            posix_kill(posix_getpid(), SIGKILL);
         }
         $end = ['outcome' => 'failed', 'error' => 'it is not held'];
         try {

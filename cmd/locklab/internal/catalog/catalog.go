@@ -14,6 +14,7 @@ import (
 
 	"locklab/internal/nearest"
 	"locklab/locks"
+	"locklab/locks/adapters"
 	"locklab/nodes/mariadbnode"
 	"locklab/nodes/natsnode"
 	"locklab/nodes/process"
@@ -203,6 +204,9 @@ func Names() (names []string) {
 	return names
 }
 
+// Comparable lists all locks and all libraries.
+func Comparable() []string { return append(Names(), adapters.Names()...) }
+
 // WithVariants lists all locks as NAME:VARIANT, those without one as NAME:.
 func WithVariants() (all []string) {
 	for _, e := range Entries() {
@@ -241,9 +245,12 @@ func ServerRoles() []role.Role {
 // Bind finds the entry of a spec and reads the spec's options.
 func Bind(spec locks.Spec) (Lock, error) {
 	e, known := find(spec.Name)
+	if _, library := adapters.Find(spec.Name); library {
+		return Lock{}, fmt.Errorf("%s: a library takes no options here", spec)
+	}
 	if !known {
 		all := Names()
-		hint := nearest.Hint(spec.Name, all)
+		hint := nearest.Hint(spec.Name, slices.Concat(all, adapters.Names()))
 		return Lock{}, fmt.Errorf("unknown lock %q (known: %s)%s", spec.Name, strings.Join(all, ", "), hint)
 	}
 	return e.bind(spec)

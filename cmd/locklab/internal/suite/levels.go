@@ -42,7 +42,7 @@ func (l Level) String() string {
 	case !l.Ran:
 		return "·"
 	case l.Shown > 0:
-		return "-"
+		return "✗"
 	case l.Silent || l.Tries == 0:
 		return "?"
 	default:

@@ -41,7 +41,7 @@ anomalies:
 		}
 		have = append(have, strings.Join(glyphs, " "))
 	}
-	if diff := cmp.Diff([]string{"- ·", "✓ 2 ?"}, have); diff != "" {
+	if diff := cmp.Diff([]string{"✗ ·", "✓ 2 ?"}, have); diff != "" {
 		t.Error(diff)
 	}
 }
