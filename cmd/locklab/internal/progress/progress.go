@@ -110,7 +110,7 @@ func title(s result.Statement) string {
 	if s.Code == "" {
 		return string(s.State)
 	}
-	return strings.TrimSpace(s.Code.Title() + " " + table.Plain(s.Of))
+	return strings.TrimSuffix(s.Code.Title()+": "+table.Plain(s.Of), ": ")
 }
 
 // lines writes one line for each run, and for each that begins where their number is not known.

@@ -37,7 +37,7 @@ func TestOneLineARun(t *testing.T) {
 	d.Close()
 	want := `[1/3] none zone-partition  ✗ 25 duplicates  live  served 99.9%
 [2/3] raft zone-partition  ✓  down 2.8 s  served 50.0%  ! not as expected
-[3/3] redlock baseline  ? the machine was saturated a�[1m  ! not sound
+[3/3] redlock baseline  ? the machine was saturated: a�[1m  ! not sound
 a remark
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
