@@ -98,7 +98,7 @@ func notOfPlay(name string) error {
 	case "otlp":
 		why = "no traces are exported"
 	}
-	return fmt.Errorf("locklab play: --%s: it is of locklab run; here %s (see locklab play --help)", name, why)
+	return fmt.Errorf("--%s: it is of locklab run; here %s (see locklab play --help)", name, why)
 }
 
 func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed error) {

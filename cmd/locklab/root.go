@@ -37,7 +37,7 @@ without a grant. It ends with a report to decide from.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%s: %s; see %s --help", cmd.CommandPath(), flagError(cmd, err), cmd.CommandPath())
+		return fmt.Errorf("%s; see %s --help", flagError(cmd, err), cmd.CommandPath())
 	})
 	// Of columns every terminal has 80. The template is cobra's own, which breaks no line.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
