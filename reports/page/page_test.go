@@ -202,6 +202,9 @@ func TestInTheBrowser(t *testing.T) {
 					if have := evaluate[int64](tab, t, `document.documentElement.scrollWidth`); have > width {
 						t.Errorf("the page is %d pixels wide", have)
 					}
+					if top := evaluate[float64](tab, t, `(() => { const at = document.querySelector(".evidence > div"); at?.scrollIntoView({ behavior: "instant" }); return at ? at.previousElementSibling.getBoundingClientRect().top : 0; })()`); top < 0 {
+						t.Errorf("a link to evidence hides its title: %.0f pixels", top)
+					}
 					if dark := evaluate[bool](tab, t, `(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return r + g + b < 200; })()`); dark != (scheme == browser.Dark) {
 						t.Errorf("the background does not follow the %s scheme", scheme)
 					}
