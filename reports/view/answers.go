@@ -18,23 +18,28 @@ func (v *View) answers() {
 			v.Answers = append(v.Answers, Line{label, text})
 		}
 	}
-	list := func(locks []string) string { return cmp.Or(strings.Join(locks, ", "), v.say.Text("no lock here")) }
+	list := func(locks []string, open bool) string {
+		if len(locks) == 0 && !open {
+			return v.say.Text("no lock here")
+		}
+		return strings.Join(locks, ", ")
+	}
 	if len(v.names(nil, "", (*cell).lock)) > 1 {
 		never := v.say.Text("Never two at once")
 		if workload == history.FencedWrite {
 			never = v.say.Text("No stale write")
 		}
-		live := func(c *cell) bool { return !c.outage }
-		safe, alive := v.always(notViolated), v.always(live)
-		both := slices.DeleteFunc(slices.Clone(safe), func(lock string) bool { return !slices.Contains(alive, lock) })
-		add(never, list(safe))
-		add(v.say.Text("No outage of 1 s"), list(alive))
+		safe, openSafe := v.always(notViolated)
+		alive, openAlive := v.always(func(c *cell) bool { return !c.outage })
+		both, open := v.always(func(c *cell) bool { return notViolated(c) && !c.outage })
+		add(never, list(safe, openSafe))
+		add(v.say.Text("No outage of 1 s"), list(alive, openAlive))
 		switch {
 		case len(both) > 0 && len(both) == len(safe) && len(both) == len(alive): // the lines above say it
-		case v.minority():
+		case !open && v.minority():
 			add(v.say.Text("Both"), v.say.Text("no lock here: of two zones only one can have the majority"))
 		default:
-			add(v.say.Text("Both"), list(both))
+			add(v.say.Text("Both"), list(both, open))
 		}
 	}
 	if workload == history.Matchmaking {
@@ -46,20 +51,29 @@ func (v *View) answers() {
 
 func notViolated(c *cell) bool { return c.mark != table.Violation }
 
-// always are the locks of which every cell is decided and fulfils it.
-func (v *View) always(is func(*cell) bool) []string {
-	return slices.DeleteFunc(v.names(nil, "", (*cell).lock), func(lock string) bool {
-		fails := func(c cell) bool { return c.Lock == lock && (c.mark == table.Unknown || !is(&c)) }
-		return slices.ContainsFunc(v.cells, fails)
-	})
+// always are the locks of which every cell is decided and fulfils it. Open: of another lock undecided
+// cells keep the answer back.
+func (v *View) always(is func(*cell) bool) (locks []string, open bool) {
+	for _, lock := range v.names(nil, "", (*cell).lock) {
+		of := func(c cell) bool { return c.Lock == lock }
+		unknown := func(c cell) bool { return of(c) && c.mark == table.Unknown }
+		switch {
+		case slices.ContainsFunc(v.cells, func(c cell) bool { return of(c) && c.mark != table.Unknown && !is(&c) }):
+		case slices.ContainsFunc(v.cells, unknown):
+			open = true
+		default:
+			locks = append(locks, lock)
+		}
+	}
+	return locks, open
 }
 
-// minority says that of two zones only one can have the majority, and that no lock here that is safe
-// goes on without it.
+// minority says that of two zones only one can have the majority, and that every lock here that is safe
+// needs it, and does not go on without it.
 func (v *View) minority() bool {
-	safe := v.always(notViolated)
+	safe, _ := v.always(notViolated)
 	goesOn := func(lock string) bool {
-		return !slices.ContainsFunc(v.cells, func(c cell) bool {
+		return !slices.Contains(v.f.Run.Majority, lock) || !slices.ContainsFunc(v.cells, func(c cell) bool {
 			return c.Lock == lock && c.outage && slices.ContainsFunc(c.Rows,
 				func(r *result.Row) bool { return len(r.Faults) > 0 })
 		})
@@ -77,7 +91,7 @@ func (v *View) p99(workload, figure string) string {
 	var values []value
 	calm, floor := v.calm(workload), false
 	for _, lock := range v.Locks(workload) {
-		ms, known := v.median(result.Key{Lock: lock, Scenario: calm, Workload: workload}, figure)
+		ms, known := v.decided(result.Key{Lock: lock, Scenario: calm, Workload: workload}, figure)
 		control := !slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && notViolated(&c) })
 		if known && (!control || !floor) {
 			floor = floor || control

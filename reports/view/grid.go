@@ -51,7 +51,7 @@ func (v *View) tail(t *table.Table, workload, title, figure string, scenarios []
 	for _, lock := range v.Locks(workload) {
 		best, has := 0.0, false
 		for _, s := range scenarios {
-			n, known := v.median(result.Key{Lock: lock, Scenario: s, Workload: workload}, figure)
+			n, known := v.decided(result.Key{Lock: lock, Scenario: s, Workload: workload}, figure)
 			best, has = max(best, n), has || known
 		}
 		cell := table.Cell{Text: table.Absent}
@@ -104,6 +104,16 @@ func (v *View) median(k result.Key, name string) (float64, bool) {
 		return c.Median(name)
 	}
 	return 0, false
+}
+
+// decided is the median over the runs that are sound; 0 and false if none has the figure.
+func (v *View) decided(k result.Key, name string) (float64, bool) {
+	c := v.cell(k)
+	if c == nil {
+		return 0, false
+	}
+	sound := result.Cell{Rows: slices.DeleteFunc(slices.Clone(c.Rows), func(r *result.Row) bool { return !r.Decided() })}
+	return sound.Median(name)
 }
 
 // twoLines breaks a title between words, so that its longer line is as short as it gets; each has

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func headline() result.File {
 	f := result.File{Schema: result.Schema, Run: result.Run{
 		ID: "2026-11-28T02-28-28", Started: time.Date(2026, 11, 28, 2, 28, 28, 0, time.UTC), DurationMS: 271_000, Seed: 1, Commit: "5e63c54",
-		Topology: "seoul-2az", Zones: []string{"a", "c"}, Command: "locklab run", Load: "workload=matchmaking rate=300", Repeats: 1,
+		Topology: "seoul-2az", Zones: []string{"a", "c"}, Majority: []string{"multiphase:quorum", "redlock", "raft"}, Command: "locklab run", Load: "workload=matchmaking rate=300", Repeats: 1,
 		Host: result.Host{OS: "linux", Arch: "amd64", CPUs: 2, MemoryMiB: 8192, Go: "go1.25"},
 		Scenarios: []result.Scenario{
 			{Name: "baseline", Title: "nothing broken", TitleKO: "장애 없음"},
@@ -180,6 +180,54 @@ func TestGoldens(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestAnswers: an undecided cell is neither a failure nor a figure, and the majority is a reason only
+// of locks that need it.
+func TestAnswers(t *testing.T) {
+	undecide := func(f *result.File, lock string) {
+		for i := range f.Rows {
+			if f.Rows[i].Lock == lock {
+				f.Rows[i].Verdict.Sound = result.Statement{State: result.Failed, Code: result.Saturated}
+			}
+		}
+	}
+	const never, none = "Never two at once", "no lock here"
+	for _, c := range []struct {
+		name   string
+		change func(*result.File)
+		want   []view.Line
+	}{
+		{"safe locks undecided", func(f *result.File) {
+			for _, lock := range f.Run.Majority {
+				undecide(f, lock)
+			}
+		}, []view.Line{{Label: "No outage of 1 s", Text: "none, local, multiphase"}, {Label: "p99 of a request", Text: "none 6.3 ms, multiphase 8.6"}}},
+		{"unsafe locks undecided", func(f *result.File) {
+			for _, lock := range []string{"none", "local", "multiphase"} {
+				undecide(f, lock)
+			}
+		}, []view.Line{{Label: never, Text: "multiphase:quorum, redlock, raft"}, {Label: "p99 of a request", Text: "quorum 9.7 ms, redlock 9.8, raft 13"}}},
+		{"locks of one server", func(f *result.File) { f.Run.Majority = nil }, []view.Line{
+			{Label: never, Text: "multiphase:quorum, redlock, raft"}, {Label: "No outage of 1 s", Text: "none, local, multiphase"}, {Label: "Both", Text: none},
+			{Label: "p99 of a request", Text: "none 6.3 ms, multiphase 8.6, quorum 9.7, redlock 9.8, raft 13"},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := headline()
+			c.change(&f)
+			v := view.Of(lang.English(), f, view.Options{})
+			if diff := cmp.Diff(c.want, v.Answers); diff != "" {
+				t.Error(diff)
+			}
+			for i, row := range v.Grids[0].Rows {
+				sound := f.Rows[4*i].Decided()
+				if p50 := row[len(row)-2].Text; !sound && p50 != table.Absent {
+					t.Errorf("%s is undecided, and has a p50 of %s", row[0], p50)
+				}
+			}
+		})
 	}
 }
 

@@ -50,6 +50,7 @@ type Run struct {
 	Inputs    map[string]string `json:"inputs,omitempty"`
 	Scenarios []Scenario        `json:"scenarios,omitempty"` // in the order of the columns
 	Unfit     []Unfit           `json:"unfit,omitempty"`     // combinations that do not apply
+	Majority  []string          `json:"majority,omitempty"`  // locks that need that of their servers or peers
 	Claims    []Claim           `json:"claims,omitempty"`    // of a suite, as the rows decide them
 }
 

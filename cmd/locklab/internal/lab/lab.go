@@ -20,6 +20,7 @@ import (
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/filelock"
 	"locklab/internal/tracing"
+	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/result"
 )
@@ -57,6 +58,11 @@ func with(
 		Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
 		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit, Inputs: c.Inputs,
 	}}
+	for _, l := range c.Locks {
+		if l.Traits.Agree == locks.AgreeServers || l.Traits.Agree == locks.AgreePeers {
+			file.Run.Majority = append(file.Run.Majority, l.String())
+		}
+	}
 	logFile, log, err := openLog(c.Dir)
 	if err != nil {
 		return file, err
