@@ -63,7 +63,7 @@ func writeReport(ctx context.Context, f result.File, dir, out string) error {
 			return err
 		}
 	}
-	return page.Write(ctx, out, f, lab.Open(dir))
+	return page.Write(ctx, out, dir, f, lab.Open(dir))
 }
 
 // show tells of a run that has ended.

@@ -62,16 +62,16 @@ func FileIn(say *lang.Lang, name string) string {
 	return strings.TrimSuffix(name, ending) + "." + say.Tag + ending
 }
 
-// Write writes the pages of a run into its directory. A history that cannot be read leaves a note
-// with the cell that it is of.
-func Write(ctx context.Context, dir string, f result.File, open Open) error {
+// Write writes the pages of a run into a directory; from is that of its result. A history that cannot be
+// read leaves a note with the cell that it is of.
+func Write(ctx context.Context, dir, from string, f result.File, open Open) error {
 	cells, err := load(ctx, &f, open)
 	if err != nil {
 		return err
 	}
 	for _, say := range lang.All() {
 		for name, make := range map[string]func() ([]byte, error){
-			File:         func() ([]byte, error) { return fill(say, "page.html", File, reportOf(say, f, cells)) },
+			File:         func() ([]byte, error) { return fill(say, "page.html", File, reportOf(say, from, f, cells)) },
 			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, glossaryOf(say)) },
 		} {
 			data, err := make()
@@ -90,6 +90,7 @@ func Write(ctx context.Context, dir string, f result.File, open Open) error {
 type report struct {
 	*view.View
 	Title, Started  string
+	From            string // the directory of the result
 	Served, Latency []sectionOf // over time, of each workload
 	Costs           []table.Table
 	Tradeoffs       []tradeoff
@@ -97,9 +98,9 @@ type report struct {
 	Several         bool // workloads
 }
 
-func reportOf(say *lang.Lang, f result.File, cells []cell) *report {
+func reportOf(say *lang.Lang, from string, f result.File, cells []cell) *report {
 	v := view.Of(say, f, view.Options{Page: File, Link: func(k result.Key) string { return "#" + idOf(k) }})
-	r := &report{View: v, Title: v.Head, Several: len(v.Grids) > 1}
+	r := &report{View: v, Title: v.Head, From: from, Several: len(v.Grids) > 1}
 	if !f.Run.Started.IsZero() {
 		r.Started = f.Run.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	}

@@ -102,7 +102,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 func written(t *testing.T, f result.File) (dir string, pages map[string]string) {
 	t.Helper()
 	dir, pages = t.TempDir(), map[string]string{}
-	if err := page.Write(t.Context(), dir, f, open); err != nil {
+	if err := page.Write(t.Context(), dir, "reports/runs/"+f.Run.ID, f, open); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"index.html", "index.ko.html", "glossary.html", "glossary.ko.html"} {

@@ -245,6 +245,9 @@ func (v *View) lab() {
 func (v *View) suggest() {
 	if c := v.first(); c != nil {
 		v.Why = Suggestion{Command: "locklab why " + c.Lock + " " + c.Scenario, For: v.told(c)}
+		if dir := path.Dir(v.o.Page); v.o.Page != "" && path.Dir(dir) != "reports/runs" { // where it looks by itself
+			v.Why.Command += " --report " + dir
+		}
 		if c.mark == table.Violation && c.n > 1 && len(c.Rows) == 1 {
 			v.Why.For = v.say.Sprintf("the first of %s", v.Why.For)
 		}

@@ -231,6 +231,18 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestWhyNamesTheRun where locklab why would not look for it by itself.
+func TestWhyNamesTheRun(t *testing.T) {
+	for page, want := range map[string]string{
+		"": "", "reports/runs/a/index.html": "", "reports/sample/index.html": " --report reports/sample", "index.html": " --report .",
+	} {
+		v := view.Of(lang.English(), headline(), view.Options{Page: page})
+		if have := v.Why.Command; have != "locklab why multiphase zone-partition"+want {
+			t.Errorf("page %q: %s", page, have)
+		}
+	}
+}
+
 // TestSizes holds what the headline may take: 30 lines of the console, 80 of the report, 60
 // columns of CSV.
 func TestSizes(t *testing.T) {
