@@ -34,10 +34,11 @@ func Subjects(row *result.Row) int { return len(row.Violations) + len(row.Outage
 
 // Write explains a row. The record may be nil where the history is lost.
 func Write(w io.Writer, say *lang.Lang, row *result.Row, run *record.Run, o Options) error {
-	if run == nil {
-		run = &record.Run{}
+	t := telling{say: say, row: row, run: run, width: cmp.Or(o.Width, 80), lost: run == nil}
+	if t.lost {
+		t.run = &record.Run{}
+		t.note(say.Text("evidence"), say.Text("a history is missing"))
 	}
-	t := telling{say: say, row: row, run: run, width: cmp.Or(o.Width, 80)}
 	t.title(say.Sprintf("%s under %s, %s", row.Lock, row.Scenario, row.Workload) + o.Of)
 	violation, outage := row.Subject()
 	if n := o.Number - 1; n >= 0 {
@@ -78,7 +79,8 @@ type moment struct {
 type telling struct {
 	say     *lang.Lang
 	row     *result.Row
-	run     *record.Run
+	run     *record.Run // empty where it is lost
+	lost    bool
 	width   int
 	head    []string
 	moments []moment
@@ -162,7 +164,8 @@ func (t *telling) scene(s series.Scene) {
 		t.add(step.FromMS, who, t.say.Tell(step.Begins), first)
 		t.add(step.ToMS, who, t.say.Tell(step.Ends), false)
 	}
-	if !slices.ContainsFunc(s.Steps, func(step series.Step) bool { return step.What == "fault" }) {
+	told := slices.ContainsFunc(s.Steps, func(step series.Step) bool { return step.What == "fault" })
+	if !told && !t.lost {
 		t.note(t.say.Text("fault"), t.say.Text("none in force or settling"))
 	}
 }

@@ -262,7 +262,9 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := why.Write(&out, lang.English(), r, nil, why.Options{}); err != nil || !strings.Contains(out.String(), "duplicates") {
-		t.Errorf("without a history: %v\n%s", err, out.String())
+	err = why.Write(&out, lang.English(), r, nil, why.Options{})
+	if text := out.String(); err != nil || !strings.Contains(text, "duplicates") ||
+		!strings.Contains(text, "a history is missing") || strings.Contains(text, "none in force") {
+		t.Errorf("without a history: %v\n%s", err, text)
 	}
 }
