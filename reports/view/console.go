@@ -76,10 +76,17 @@ func (v *View) top(s *screen) {
 	v.end(s)
 }
 
-// begin is the first line: how much was run, and the seed at the right.
+// begin is the first line: how much was run, and the seed at the right if it has room there.
 func (v *View) begin(s *screen) {
-	room := s.width - table.Columns(v.Seed)
-	s.paragraph(table.Pad(table.Clip("locklab: "+v.Head, room-2), room) + v.Seed)
+	title := "locklab: " + v.Head
+	if v.seedBeside(s) {
+		title = table.Pad(title, s.width-table.Columns(v.Seed)) + v.Seed
+	}
+	s.paragraph(title)
+}
+
+func (v *View) seedBeside(s *screen) bool {
+	return table.Columns("locklab: "+v.Head+"  "+v.Seed) <= s.width
 }
 
 // some are the first lines of several, and the number of the others.
@@ -95,7 +102,11 @@ func (v *View) some(mark string, lines []string) (told []string) {
 
 // end has the last lines: lab, why, next and full.
 func (v *View) end(s *screen) {
-	lines := s.labelled(v.say.Text("lab"), 7, v.Lab)
+	lab := v.Lab
+	if !v.seedBeside(s) {
+		lab = strings.TrimSuffix(v.Seed+", "+lab, ", ")
+	}
+	lines := s.labelled(v.say.Text("lab"), 7, lab)
 	line := func(label, text, note string, column int) {
 		if text != "" || note != "" {
 			begin := table.Pad(label, 7) + text
