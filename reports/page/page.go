@@ -90,7 +90,7 @@ func Write(ctx context.Context, dir, from string, f result.File, open Open) erro
 type report struct {
 	*view.View
 	Title, Started  string
-	From            string // the directory of the result
+	From            string      // the directory of the result
 	Served, Latency []sectionOf // over time, of each workload
 	Costs           []table.Table
 	Tradeoffs       []tradeoff

@@ -210,7 +210,9 @@ func TestAnswers(t *testing.T) {
 			}
 		}, []view.Line{{Label: never, Text: "multiphase:quorum, redlock, raft"}, {Label: "p99 of a request", Text: "quorum 9.7 ms, redlock 9.8, raft 13"}}},
 		{"locks of one server", func(f *result.File) { f.Run.Majority = nil }, []view.Line{
-			{Label: never, Text: "multiphase:quorum, redlock, raft"}, {Label: "No outage of 1 s", Text: "none, local, multiphase"}, {Label: "Both", Text: none},
+			{Label: never, Text: "multiphase:quorum, redlock, raft"},
+			{Label: "No outage of 1 s", Text: "none, local, multiphase"},
+			{Label: "Both", Text: none},
 			{Label: "p99 of a request", Text: "none 6.3 ms, multiphase 8.6, quorum 9.7, redlock 9.8, raft 13"},
 		}},
 	} {
