@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -67,4 +69,24 @@ func claimed(claims []result.Claim) (text string) {
 		}
 	}
 	return text
+}
+
+// between replaces the text between two lines of a page.
+func between(page, begin, end string, write func(io.Writer) error) error {
+	text, err := os.ReadFile(page) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(text), begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		return fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
+			page, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	var made strings.Builder
+	if err := write(&made); err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(before+begin+"\n"+made.String()+"\n"+end+after),
+		0o644) //nolint:gosec // meant to be read by others
 }

@@ -178,7 +178,7 @@ func (f *exploreFlags) check(lock catalog.Lock) error {
 	return nil
 }
 
-// run explores, and prints what was found.
+// run explores, and prints the verdict with its counts.
 func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout, stderr io.Writer) error {
 	begun := clock.System().Now()
 	t := tale{Result: lock.Core.Subject.Explore(ctx, f.Scope, exploreProgress(stderr)), cohort: lock.Core.Cohort}

@@ -263,7 +263,7 @@ func expectations(nameOrPath string) (string, error) {
 	return out.String(), nil
 }
 
-// expectationsOf is what is expected of one lock: in the usual topology, and in others where it differs.
+// expectationsOf tells what the rules expect of one lock in the usual topology, and in others where they differ.
 func expectationsOf(nameOrPath string, lock catalog.Lock) (string, error) {
 	var lines [][]string
 	elsewhere := slices.DeleteFunc(topology.Names(), func(name string) bool { return name == usual })

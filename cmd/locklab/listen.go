@@ -154,8 +154,7 @@ func onLoopback(flag, addr string, anywhere bool, why string) error {
 		flag, addr, why, flag)
 }
 
-// listenOn listens on the address of a flag. One that is taken is well written, so that what is
-// wanted is another port.
+// listenOn listens on the address of a flag. The error for an address that is taken asks for another port.
 func listenOn(ctx context.Context, flag, addr, want string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -50,11 +50,18 @@ type runFlags struct {
 	redo               []string
 	args               []string // of a run that goes on
 	missing            []string // libraries of a suite that are not installed
+	asked              map[string]library
 	lockCmds           []string
 	toxiproxy          toxiproxyFlags
 	ui                 string
 	own                []ownFlags
 	set                *pflag.FlagSet // where these flags are
+}
+
+// library is the lock of an adapter, as its program has described it.
+type library struct {
+	catalog.Lock
+	command program.Command
 }
 
 // ownFlags are the flags of one workload.
@@ -363,6 +370,9 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 	if c.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds); err != nil {
 		return nil, err
 	}
+	if f.asked == nil {
+		f.asked = map[string]library{}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Programs)) {
 		hello, err := program.Describe(ctx, c.Programs[name], stderr)
 		if err != nil {
@@ -377,6 +387,11 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 	for name := range strings.SplitSeq(strings.Join(f.locks, ","), ",") {
 		a, is := adapters.Find(name)
 		if _, users := c.Programs[name]; !is || users {
+			continue
+		}
+		if l, known := f.asked[name]; known { // by an earlier part of the suite
+			c.Programs[name] = l.command
+			own = append(own, l.Lock)
 			continue
 		}
 		command, err := a.Command()
@@ -399,6 +414,7 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 			return nil, err
 		}
 		own = append(own, l)
+		f.asked[name] = library{l, c.Programs[name]}
 	}
 	return own, nil
 }

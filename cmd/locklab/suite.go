@@ -46,6 +46,7 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 		return plan{}, err
 	}
 	f.drawSeed()
+	f.asked = map[string]library{}
 	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, sentence.Plural(len(s.Claims), "claim"))}
 	rows, programs := map[result.Key]bool{}, map[string]string{}
 	for i, part := range s.Parts {
@@ -122,7 +123,7 @@ func (f *runFlags) checkSuiteFlags() (err error) {
 
 // part are the flags of a part, with what the user set besides. line is where it, or its wrong flag, stands.
 func (f *runFlags) part(part suite.Part) (one *runFlags, line int, err error) {
-	one = &runFlags{args: f.args}
+	one = &runFlags{args: f.args, asked: f.asked}
 	one.register(pflag.NewFlagSet("part", pflag.ContinueOnError))
 	one.Suite = true
 	for _, flag := range part.Flags {

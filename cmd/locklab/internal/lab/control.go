@@ -48,8 +48,8 @@ func (l linkControl) Heal(ctx context.Context, id string) (contradicted string, 
 	return contradicted, l.cluster.tolerate(l.host, err)
 }
 
-// nodeControl lets the chaos runner reach nodes through the agents of their hosts. With its host, what is wrong
-// with a node is gone.
+// nodeControl lets the chaos runner reach nodes through the agents of their hosts. A host that went away
+// took the faults of its nodes with it.
 type nodeControl struct{ cluster *cluster }
 
 var _ chaos.NodeControl = nodeControl{}

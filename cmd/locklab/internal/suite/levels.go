@@ -28,12 +28,18 @@ func readAnomaly(n strictyaml.Node) Anomaly {
 	return a
 }
 
-// Level is what the runs of one lock say of one anomaly.
+// Level says how often the runs of one lock showed one anomaly.
 type Level struct {
-	Shown, Tries int          // of the runs that decided
-	Ran          bool         // false: no run of it applies to the lock
-	Silent       bool         // the control did not show it
-	By           []result.Key // the runs that showed it
+	Tried
+	Ran    bool    // false: the result has no run of it
+	Silent bool    // the control did not show it
+	By     []Tried // the combinations that showed it
+}
+
+// Tried counts the runs of a combination that decided.
+type Tried struct {
+	result.Key
+	Shown, Tries int
 }
 
 // String is the glyph of the table: shown, not shown in so many tries, does not apply, undecided.
@@ -69,18 +75,19 @@ func (a Anomaly) of(cells []result.Cell, lock string) (l Level) {
 			continue
 		}
 		l.Ran = true
+		tried := Tried{Key: cell.Key}
 		for _, row := range cells[i].Rows {
-			one := result.Cell{Key: cell.Key, Rows: []*result.Row{row}}
-			switch cell.verdict(one) {
+			switch cell.verdict(result.Cell{Key: cell.Key, Rows: []*result.Row{row}}) {
 			case result.ClaimShown:
-				l.Shown++
-				l.Tries++
-				if !slices.Contains(l.By, cell.Key) {
-					l.By = append(l.By, cell.Key)
-				}
+				tried.Shown++
+				tried.Tries++
 			case result.ClaimRefuted:
-				l.Tries++
+				tried.Tries++
 			}
+		}
+		l.Shown, l.Tries = l.Shown+tried.Shown, l.Tries+tried.Tries
+		if tried.Shown > 0 {
+			l.By = append(l.By, tried)
 		}
 	}
 	return l

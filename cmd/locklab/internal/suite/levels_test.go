@@ -22,6 +22,10 @@ anomalies:
 	if err != nil {
 		t.Fatal(err)
 	}
+	made := map[result.Key]bool{{Lock: "none", Scenario: "baseline", Workload: "mutex"}: true}
+	if err := s.CheckCells(made); err == nil || !strings.Contains(err.Error(), "f.yaml:5: anomalies: no part runs zone-partition") {
+		t.Errorf("an anomaly that no part provokes: %v", err)
+	}
 	row := func(lock, scenario string, repeat int, safety, sound result.State) result.Row {
 		return result.Row{Lock: lock, Scenario: scenario, Workload: "mutex", Repeat: repeat, Verdict: result.Verdict{
 			Sound: result.Statement{State: sound}, Safety: result.Statement{State: safety},

@@ -11,6 +11,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -270,13 +271,23 @@ func readShows(n strictyaml.Node) (words []string, figure *threshold.Threshold) 
 	return []string{text}, &t
 }
 
-// CheckCells says which claim asks for a row that no part makes.
+// CheckCells says which claim asks for a row, or which anomaly for a combination, that no part makes.
 func (s Suite) CheckCells(made map[result.Key]bool) error {
 	for _, c := range s.Claims {
 		for _, cell := range c.Cells {
 			if !made[cell.Key] {
 				return fmt.Errorf("%s:%d: claims: no part runs %s under %s with the workload %s: %w",
 					s.File, cell.Line, cell.Lock, cell.Scenario, cell.Workload, ErrInvalid)
+			}
+		}
+	}
+	for _, a := range s.Anomalies {
+		for _, cell := range a.Cells {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(made)), func(k result.Key) bool {
+				return k.Scenario == cell.Scenario && k.Workload == cell.Workload
+			}) {
+				return fmt.Errorf("%s:%d: anomalies: no part runs %s with the workload %s: %w",
+					s.File, cell.Line, cell.Scenario, cell.Workload, ErrInvalid)
 			}
 		}
 	}
