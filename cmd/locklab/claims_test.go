@@ -198,7 +198,7 @@ func TestSuitesCanBeRun(t *testing.T) {
 	for _, name := range suite.Names() {
 		flags := runFlags{}
 		flags.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
-		if err := flags.set.Parse([]string{"--suite", name, "--seed", "1", "--ui", "off", "--otlp", "127.0.0.1:4317"}); err != nil {
+		if err := flags.set.Parse([]string{"--suite", name, "--seed", "1", "--ui", "off"}); err != nil {
 			t.Fatal(err)
 		}
 		p, err := flags.plan(t.Context(), io.Discard)

@@ -95,8 +95,6 @@ func notOfPlay(name string) error {
 		why = "its workload is matchmaking"
 	case "toxiproxy-api", "toxiproxy-api-anywhere":
 		why = "links are broken on the page"
-	case "otlp":
-		why = "no traces are exported"
 	}
 	return fmt.Errorf("--%s: it is of locklab run; here %s (see locklab play --help)", name, why)
 }

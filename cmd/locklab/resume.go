@@ -93,7 +93,7 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 
 // ofThisTime are the flags that a run that goes on may have otherwise than it began.
 func ofThisTime() []string {
-	return []string{"token-file", "wait", "ui", "toxiproxy-api", "toxiproxy-api-anywhere", "otlp"}
+	return []string{"token-file", "wait", "ui", "toxiproxy-api", "toxiproxy-api-anywhere"}
 }
 
 // inputs are the SHA-256 of the user's files that say what is run, by their paths: one result

@@ -26,7 +26,6 @@ import (
 	"locklab/cmd/locklab/internal/threshold"
 	"locklab/internal/nearest"
 	"locklab/internal/sentence"
-	"locklab/internal/tracing"
 	"locklab/locks/adapters"
 	"locklab/locks/program"
 	"locklab/nodes/topology"
@@ -139,7 +138,6 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.Wait, "wait", 0, "time to wait for agents that do not answer yet")
 	fl.StringArrayVar(&f.external, "external", nil, "programs that begin and end external faults")
 	f.toxiproxy.add(fl)
-	fl.StringVar(&f.OTLP, "otlp", "", "OpenTelemetry collector that gets traces")
 	for _, w := range catalog.Workloads() {
 		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
 		f.own = append(f.own, ownFlags{w, w.Flags(own), own})
@@ -258,12 +256,6 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			}
 			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), patience,
 				catalog.Within("--warmup", c.Warmup, 0, time.Minute), catalog.Within("--repeat", c.Repeat, 1, 1000))
-		},
-		func() (err error) {
-			if c.OTLP != "" {
-				err = named("--otlp", tracing.CheckAddr(c.OTLP))
-			}
-			return err
 		},
 		func() (err error) {
 			thresholds, err = threshold.ParseAll(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")

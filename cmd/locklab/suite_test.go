@@ -26,7 +26,7 @@ func TestResumeTakesTheFlagsOfThen(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                          "",
 		"--ui off":                  "",
-		"--otlp 127.0.0.1:4317":     "",
+		"--wait 5s":                 "",
 		"--seed 7":                  "",
 		"--out " + dir + "/":        "",
 		"--locks raft --locks none": "",
@@ -49,8 +49,8 @@ func TestResumeTakesTheFlagsOfThen(t *testing.T) {
 			t.Errorf("%q: %v; want %q", line, err, want)
 		case want == "" && (f.resume != dir || f.Seed != 7 || f.topology != "seoul-3az"):
 			t.Errorf("%q: goes on in %s with seed %d on %s", line, f.resume, f.Seed, f.topology)
-		case strings.HasPrefix(line, "--ui") && f.ui != "off", strings.HasPrefix(line, "--otlp") && f.OTLP == "":
-			t.Errorf("%q: is not taken: --ui %s, --otlp %s", line, f.ui, f.OTLP)
+		case strings.HasPrefix(line, "--ui") && f.ui != "off", strings.HasPrefix(line, "--wait") && f.Wait == 0:
+			t.Errorf("%q: is not taken: --ui %s, --wait %s", line, f.ui, f.Wait)
 		}
 	}
 }

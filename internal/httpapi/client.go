@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"locklab/internal/strictjson"
-	"locklab/internal/tracing"
 )
 
 // ClientConfig is usable as its zero value.
@@ -125,9 +124,6 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	}
 	if c.Repeatable {
 		request.Header["Idempotency-Key"] = nil // tells the transport, and is not sent
-	}
-	if parent := tracing.Parent(ctx); parent != "" {
-		request.Header.Set(tracing.Header, parent)
 	}
 	response, err := c.transport.RoundTrip(request)
 	if err != nil {

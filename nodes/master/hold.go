@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"locklab/internal/signals"
-	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -33,10 +32,8 @@ var errSeated = errors.New("the player has a seat")
 func (m *Master) acquire(ctx context.Context, client, group string) <-chan *hold {
 	answered := make(chan *hold, 1)
 	m.background.Go(func() {
-		ctx, span := m.Tracer.Begin(ctx, "acquire lock", tracing.Client)
 		asked := clock.Mono()
 		lease, err := m.Locker.Acquire(ctx, group)
-		span.End(err, "lock", m.settings.Lock, "group", group, "outcome", string(locks.OutcomeOf(err)))
 		h := &hold{master: m, client: client, resource: group, lease: lease, err: err, done: make(chan struct{})}
 		if err == nil {
 			h.id = m.newID("h")

@@ -65,7 +65,6 @@ import (
 	kit "locklab/internal/metrics"
 	"locklab/internal/seed"
 	"locklab/internal/strictjson"
-	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/nodes/worker"
@@ -89,8 +88,6 @@ type Settings struct {
 	Workers []WorkerAddr `json:"workers"`
 	// WorkerToken is what the workers want to see.
 	WorkerToken string `json:"worker_token,omitzero"`
-	// OTLP is host:port of the collector that traces go to; "" is none.
-	OTLP string `json:"otlp,omitzero"`
 	// Hold is how long the lock is held at least before a room is ordered; 0 is no
 	// longer than it takes.
 	Hold time.Duration `json:"hold,format:units"`
@@ -159,15 +156,13 @@ func ParseSettings(text []byte) (Settings, error) {
 	return s, nil
 }
 
-// Deps is what a master is run with. All but the Mounts and the Tracer is needed.
+// Deps is what a master is run with. All but the Mounts is needed.
 type Deps struct {
 	Recorder history.Recorder
 	// Locker is the lock under test. The master does not close it.
 	Locker *Tracker
 	Log    *slog.Logger
 	Seed   seed.Seed
-	// Tracer takes part in the traces of players; nil does not.
-	Tracer *tracing.Tracer
 	// Mounts are handlers beside the master's own, by pattern of http.ServeMux.
 	Mounts map[string]http.Handler
 }
@@ -313,9 +308,7 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 	if httpapi.Left(r) { // a seat taken for a player that is gone would be missed by one that waits
 		return nil, refuse("canceled", "the player has left", locks.OutcomeFailed)
 	}
-	ctx, span := m.Tracer.Join(r.Context(), r.Header.Get(tracing.Header), "match")
-	match, outcome, err := m.Match(ctx, req)
-	span.End(err, "group", req.Group, "room", match.Room, "outcome", string(outcome))
+	match, outcome, err := m.Match(r.Context(), req)
 	if err != nil {
 		// Not the worker's own refusal: its status says nothing of this request.
 		return nil, refuse(kindOf(err), err.Error(), outcome)

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"locklab/internal/httpapi"
-	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/nodes/worker"
@@ -79,8 +78,6 @@ func (a *attempt) match(ctx context.Context) (Match, error) {
 
 // known asks for a seat in the rooms that this master knows of, most seats first.
 func (a *attempt) known(ctx context.Context) (Match, bool) {
-	ctx, span := a.Tracer.Begin(ctx, "find seat", tracing.Inside)
-	defer func() { span.End(nil) }()
 	for ctx.Err() == nil {
 		k := a.directory.propose(a.group, a.tried)
 		if k == nil {
@@ -293,11 +290,9 @@ func (a *attempt) order(
 		a.Locker.points.Pass(history.PointGranted, a.group)
 		// The client's leaving must not turn an order into an unknown one.
 		orderCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.settings.OrderTimeout)
-		orderCtx, span := a.Tracer.Begin(orderCtx, "order room", tracing.Client)
 		event.SentNS = clock.Mono()
 		room, err := s.remote.order(orderCtx, worker.OrderRequest{Group: a.group, Order: event.Order, By: a.settings.Name})
 		cancel()
-		span.End(err, "worker", s.remote.Name)
 		outcome := effect(err)
 		event.AtNS, event.Room, event.Outcome, event.Error = clock.Mono(), room.Room, string(outcome), kindOf(err)
 		a.Recorder.Record(event)

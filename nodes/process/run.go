@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/internal/metrics"
-	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -121,13 +120,4 @@ func wait(ctx context.Context, ended <-chan error) (err error) {
 		return nil
 	}
 	return err
-}
-
-// Trace sends the spans of the node to a collector; nowhere with "". Close the tracer.
-func (n *Node) Trace(ctx context.Context, otlp string) (*tracing.Tracer, error) {
-	return tracing.Start(ctx, tracing.Config{
-		Addr: otlp, Service: n.Role, Instance: n.Name,
-		//nolint:sloglint // the text names the collector
-		Warn: func(text string, err error) { n.Log.Warn(text, "error", err) },
-	})
 }

@@ -58,7 +58,6 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/strictjson"
-	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -97,10 +96,6 @@ func runNode(ctx context.Context, node *process.Node, mounts []Mount) error {
 	if err != nil {
 		return err
 	}
-	if settings.Tracer, err = node.Trace(ctx, settings.OTLP); err != nil {
-		return err
-	}
-	defer settings.Tracer.Close(ctx)
 	w := New(settings, node.Recorder)
 	node.Metrics.MustRegister(w)
 	for _, m := range mounts {
@@ -123,11 +118,6 @@ type Settings struct {
 	// Token is what every request must bear, so that only the run's masters order rooms;
 	// "" lets every request in.
 	Token string `json:"token,omitzero"`
-	// OTLP is host:port of the collector that traces go to; "" is none.
-	OTLP string `json:"otlp,omitzero"`
-	// Tracer takes part in the traces of masters; nil does not.
-	Tracer *tracing.Tracer `json:"-"`
-
 	// Boot is how long a room takes to start.
 	Boot time.Duration `json:"-"`
 	// Life is how long a full room is played in before it closes.
@@ -233,14 +223,12 @@ func (w *Worker) Serve(ctx context.Context, addr string, log *slog.Logger, ready
 	return httpapi.Serve(ctx, listener, w, log)
 }
 
-func (w *Worker) handleOrder(r *http.Request, req OrderRequest) (any, error) {
+func (w *Worker) handleOrder(_ *http.Request, req OrderRequest) (any, error) {
 	err := errors.Join(CheckName("group", req.Group), CheckName("order", req.Order), CheckName("by", req.By))
 	if err != nil {
 		return nil, err
 	}
-	_, span := w.settings.Tracer.Join(r.Context(), r.Header.Get(tracing.Header), "create room")
 	room, err := w.rooms.order(req)
-	span.End(nil, "group", req.Group, "room", room.Room, "result", resultOf(err))
 	w.orders.WithLabelValues(resultOf(err)).Inc()
 	return room, err
 }

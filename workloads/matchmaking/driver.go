@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"locklab/internal/seed"
-	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -57,8 +56,6 @@ type Options struct {
 	StartNS int64
 	// Stop ends the arrivals before the end of Duration when it is closed; nil never does.
 	Stop <-chan struct{}
-	// Tracer follows some of the matches; nil follows none.
-	Tracer *tracing.Tracer
 }
 
 // DefaultOptions is the load of the default run, without masters and duration.
@@ -145,10 +142,7 @@ func (d *Driver) Progress() Progress { return d.progress.snapshot(clock.Mono()) 
 func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 	group := d.groupOf(op.Index)
 	player := d.opts.Players + strconv.FormatUint(op.Index, 10)
-	waited := time.Duration(clock.Mono() - op.IntendedNS)
-	ctx, span := d.opts.Tracer.Root(ctx, "match", clock.System().Now(), waited)
 	node, got, err := d.send(ctx, op, player, group)
-	span.End(err, "player", player, "group", group, "outcome", string(locks.OutcomeOf(err)))
 
 	e := history.Event{
 		Kind: history.KindMatch, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),

@@ -14,7 +14,6 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/internal/seed"
 	"locklab/internal/sentence"
-	"locklab/internal/tracing"
 	"locklab/nodes/process"
 	"locklab/nodes/worker"
 	"locklab/workloads/fencedwrite"
@@ -86,8 +85,6 @@ type Run struct {
 	Recorder         history.Recorder
 	// Stop ends the load before its time when it is closed; nil never does.
 	Stop <-chan struct{}
-	// Tracer follows some of the players; nil follows none.
-	Tracer *tracing.Tracer
 }
 
 // Clients are a load under way.
@@ -240,7 +237,7 @@ func (l *Matches) Begin(r Run) (Clients, error) {
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
 	o.Timeout = r.Patience + 2*r.Wants.Hold // or nobody would wait for another one's room, and make one
-	o.Tracer, o.Players = r.Tracer, cmp.Or(r.Players, o.Players)
+	o.Players = cmp.Or(r.Players, o.Players)
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}

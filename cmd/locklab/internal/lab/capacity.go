@@ -56,7 +56,7 @@ func (x *experiment) measureThroughput(ctx context.Context, c *cluster) error {
 		start := clock.Mono() + int64(lead)
 		run := x.load(c, s, start)
 		run.Rate, run.Warmup, run.Duration = perS, stepWarmup, stepDuration
-		run.Players, run.Seed, run.Tracer = name+"-p", x.seed().Child(name), nil
+		run.Players, run.Seed = name+"-p", x.seed().Child(name)
 		clients, err := x.config.Load.Begin(run)
 		if err == nil {
 			err = clients.Run(ctx)

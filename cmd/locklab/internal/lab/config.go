@@ -75,7 +75,6 @@ type Config struct {
 	Programs    catalog.Programs  // of the locks that the user brings
 	Inputs      map[string]string // the user's files that say what is run: [result.Run]
 	Live        *live.Board       // shows the runs to browsers; nil is nobody
-	OTLP        string            // host:port of the collector of traces; "" is none
 	Toxiproxy   *Toxiproxy        // where toxiproxy's API is served over the links; nil is nowhere
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks

@@ -270,7 +270,7 @@ func (x *experiment) load(c *cluster, rec history.Recorder, start int64) catalog
 	return catalog.Run{
 		Masters: c.masters(), Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Wants: x.scenario.Wants,
 		Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(),
-		Seed: x.seed(), StartNS: start, Recorder: rec, Tracer: x.fleet.tracer,
+		Seed: x.seed(), StartNS: start, Recorder: rec,
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/scratch"
 	"locklab/internal/httpapi"
-	"locklab/internal/tracing"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/nodes/hostload"
@@ -38,9 +37,8 @@ type machine struct {
 // fleet is all machines of a comparison. It outlives single runs.
 type fleet struct {
 	machines map[string]*machine
-	order    []string        // host names as in the topology
-	data     *scratch.Dir    // of local hosts
-	tracer   *tracing.Tracer // of players; nil is none
+	order    []string     // host names as in the topology
+	data     *scratch.Dir // of local hosts
 	log      *slog.Logger
 	notice   func(line string) // tells the user
 }

@@ -19,7 +19,6 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/filelock"
-	"locklab/internal/tracing"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/result"
@@ -74,13 +73,6 @@ func with(
 		return file, err
 	}
 	fleet.notice = display.Note
-	if fleet.tracer, err = tracing.Start(ctx, tracing.Config{
-		Addr: c.OTLP, Service: "player", Instance: file.Run.ID,
-		Warn: func(text string, err error) { display.Note(fmt.Sprintf("warning: %s: %v", text, err)) },
-	}); err != nil {
-		return file, errors.Join(fmt.Errorf("--otlp: %w", err), fleet.close())
-	}
-	defer fleet.tracer.Close(ctx)
 	defer func() {
 		if err := fleet.close(); err != nil {
 			display.Note(fmt.Sprintf("warning: cleaning up: %v", err))

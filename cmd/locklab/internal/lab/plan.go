@@ -176,7 +176,7 @@ func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
 		return p.masterSettings(n)
 	case role.Worker:
 		s := worker.DefaultSettings()
-		s.Name, s.Token, s.OTLP = n.Name, p.orders, p.config.OTLP
+		s.Name, s.Token = n.Name, p.orders
 		s.Capacity = cmp.Or(p.config.seats(), s.Capacity)
 		return json.Marshal(s)
 	}
@@ -195,7 +195,7 @@ func (p plan) settings(n topology.Placed) (jsontext.Value, error) {
 func (p plan) masterSettings(n topology.Placed) (jsontext.Value, error) {
 	s := master.DefaultSettings()
 	s.Name, s.Zone, s.Lock, s.Hold = n.Name, n.Zone, p.lock.String(), p.hold
-	s.WorkerToken, s.OTLP, s.Patience, s.Second = p.orders, p.config.OTLP, p.config.patience(), p.config.Topology.Second()
+	s.WorkerToken, s.Patience, s.Second = p.orders, p.config.patience(), p.config.Topology.Second()
 	for _, m := range p.members(n, role.Worker) {
 		w, _ := p.topo.Node(m.Name)
 		s.Workers = append(s.Workers, master.WorkerAddr{Name: m.Name, Zone: w.Zone, Addr: m.Addr})

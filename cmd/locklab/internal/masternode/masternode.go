@@ -132,13 +132,8 @@ func run(ctx context.Context, node *process.Node) (err error) {
 		}
 	}
 	mounts[capacity.Path] = capacity.Handler(node.Name, all.Token, tracker)
-	tracer, err := node.Trace(ctx, settings.OTLP)
-	if err != nil {
-		return err
-	}
-	defer tracer.Close(ctx)
 	m := master.New(ctx, settings, master.Deps{
-		Tracer: tracer, Recorder: node.Recorder, Locker: tracker, Log: node.Log, Mounts: mounts,
+		Recorder: node.Recorder, Locker: tracker, Log: node.Log, Mounts: mounts,
 		Seed: seed.Seed(all.Lock.Seed).Child(node.Name + "/master"),
 	})
 	prometheus.WrapRegistererWith(prometheus.Labels{"lock": settings.Lock}, node.Metrics).MustRegister(tracker, m)
