@@ -30,9 +30,7 @@ type Locker struct {
 	options Options
 	client  *clientv3.Client
 	queues  *local.Locker // of this process's callers: a Mutex knows sessions only
-	calls   locks.Calls
-	open    context.Context //nolint:containedctx // of no call: done when Close begins
-	close   context.CancelFunc
+	calls   *locks.Calls
 
 	mu       sync.Mutex
 	sessions map[*concurrency.Session]struct{}
@@ -47,38 +45,22 @@ func New(cfg Config) (*Locker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd: make a client: %w", err)
 	}
-	l := &Locker{options: cfg.Options, client: client, queues: local.New(), sessions: map[*concurrency.Session]struct{}{}}
-	l.open, l.close = context.WithCancel(context.Background())
-	return l, nil
+	return &Locker{
+		options: cfg.Options, client: client, queues: local.New(), calls: locks.NewCalls(),
+		sessions: map[*concurrency.Session]struct{}{},
+	}, nil
 }
 
 // Acquire implements [locks.Locker]. It tries again where nothing was asked for, and not where
 // the outcome is unknown.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckAcquire(ctx, resource); err != nil {
-		return nil, err
-	}
-	both, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.open, cancel)() //nolint:contextcheck // two things end the wait
-	turn, err := l.queues.Acquire(both, resource)
-	if err == nil {
-		var le locks.Lease
-		if le, err = l.calls.Acquire(ctx, func() (locks.Lease, error) { return l.lock(both, resource, turn) }); err == nil {
-			return le, nil
+	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
+		turn, err := l.queues.Acquire(ctx, resource)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if at, has := ctx.Deadline(); has && !clock.System().Now().Before(at) {
-		<-ctx.Done() // a member that knows the deadline may be ahead of the context's timer
-	}
-	cause := ctx.Err()
-	if l.open.Err() != nil {
-		cause = locks.ErrClosed
-	}
-	if cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	return nil, fmt.Errorf("acquire %q: %w", resource, err)
+		return l.lock(ctx, resource, turn)
+	})
 }
 
 // pause is the time between two tries.
@@ -187,7 +169,6 @@ func (l *Locker) Close() error {
 	if !l.calls.Stop() {
 		return nil
 	}
-	l.close()
 	l.mu.Lock()
 	var revoking sync.WaitGroup
 	for s := range l.sessions {

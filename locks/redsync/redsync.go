@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -48,17 +47,14 @@ type Locker struct {
 	ttl     time.Duration
 	sync    *redsync.Redsync
 	clients []*redis.Client
-	calls   locks.Calls
-	open    context.Context //nolint:containedctx // of no call: done when Close begins
-	close   context.CancelFunc
+	calls   *locks.Calls
 }
 
 var _ locks.Locker = (*Locker)(nil)
 
 // New returns a client. It does not wait for the instances.
 func New(cfg Config) *Locker {
-	l := &Locker{ttl: cfg.Options.TTL}
-	l.open, l.close = context.WithCancel(context.Background())
+	l := &Locker{ttl: cfg.Options.TTL, calls: locks.NewCalls()}
 	var pools []redsyncredis.Pool
 	for _, addr := range cfg.Addrs {
 		client := redis.NewClient(&redis.Options{Addr: addr})
@@ -71,38 +67,22 @@ func New(cfg Config) *Locker {
 
 // Acquire blocks until the resource is held or ctx is done.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckAcquire(ctx, resource); err != nil {
-		return nil, err
-	}
-	both, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.open, cancel)() //nolint:contextcheck // two things end the wait
-	le, err := l.calls.Acquire(ctx, func() (locks.Lease, error) { return l.lock(both, resource) })
-	if err == nil {
-		return le, nil
-	}
-	if l.open.Err() == nil {
-		return nil, fmt.Errorf("acquire %q: %w: %w", resource, err, ctx.Err())
-	}
-	return nil, fmt.Errorf("acquire %q: %w: %w", resource, err, locks.ErrClosed)
-}
-
-// lock has the library try until ctx ends.
-func (l *Locker) lock(ctx context.Context, resource string) (locks.Lease, error) {
-	for {
-		m := l.sync.NewMutex("redsync:"+resource, redsync.WithExpiry(l.ttl))
-		err := m.LockContext(ctx)
-		switch {
-		case err == nil:
-			le := &lease{locker: l, mutex: m, lost: make(chan struct{}), released: make(chan struct{})}
-			if !l.calls.Go(le.watch) {
-				close(le.lost)
+	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
+		for {
+			m := l.sync.NewMutex("redsync:"+resource, redsync.WithExpiry(l.ttl))
+			err := m.LockContext(ctx)
+			switch {
+			case err == nil:
+				le := &lease{calls: l.calls, resource: resource, mutex: m, lost: make(chan struct{}), released: make(chan struct{})}
+				if !l.calls.Go(le.watch) {
+					close(le.lost)
+				}
+				return le, nil
+			case ctx.Err() != nil:
+				return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, err)
 			}
-			return le, nil
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, err)
 		}
-	}
+	})
 }
 
 // Close ends all waits and gives up all leases. What was held is free when its TTL is over.
@@ -110,7 +90,6 @@ func (l *Locker) Close() error {
 	if !l.calls.Stop() {
 		return nil
 	}
-	l.close()
 	var errs []error
 	for _, c := range l.clients {
 		errs = append(errs, c.Close())
@@ -121,13 +100,12 @@ func (l *Locker) Close() error {
 
 // lease is one hold of the library's Mutex.
 type lease struct {
-	locker   *Locker
+	calls    *locks.Calls
+	resource string
 	mutex    *redsync.Mutex
 	lost     chan struct{}
 	released chan struct{}
-
-	once   sync.Once
-	result error
+	release  locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*lease)(nil)
@@ -138,7 +116,7 @@ func (le *lease) watch() {
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-	case <-le.locker.open.Done():
+	case <-le.calls.Open().Done():
 	case <-le.released:
 		return
 	}
@@ -156,21 +134,16 @@ func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the keys. It goes on in the background when ctx is done: go-redis does not look at that.
 func (le *lease) Release(ctx context.Context) error {
-	le.once.Do(func() {
+	return le.release.Do(le.resource, func() error {
 		close(le.released)
 		if signals.Closed(le.lost) {
-			le.result = fmt.Errorf("release: the lease had ended: %w", locks.ErrNotHeld)
-			return
+			return fmt.Errorf("the lease had ended: %w", locks.ErrNotHeld)
 		}
-		err := le.locker.calls.Release(ctx, func() error {
+		return le.calls.Release(ctx, func() error {
 			if ok, err := le.mutex.UnlockContext(context.WithoutCancel(ctx)); !ok {
-				return fmt.Errorf("fewer than a quorum of the keys was deleted: %w", err)
+				return fmt.Errorf("%w: fewer than a quorum of the keys was deleted: %w", locks.ErrUnknown, err)
 			}
 			return nil
 		})
-		if err != nil {
-			le.result = fmt.Errorf("release: %w: %w", locks.ErrUnknown, err)
-		}
 	})
-	return le.result
 }

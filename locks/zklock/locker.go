@@ -26,9 +26,7 @@ type Config struct {
 type Locker struct {
 	addrs   []string
 	options Options
-	calls   locks.Calls
-	open    context.Context //nolint:containedctx // of no call: done when Close begins
-	close   context.CancelFunc
+	calls   *locks.Calls
 	id      string        // begins the names of its claims: the GUID of the recipe
 	claims  atomic.Uint64 // so far, which ends them
 	sent    atomic.Uint64 // messages
@@ -46,49 +44,30 @@ var (
 
 // New returns a client. It dials when a lock is asked for.
 func New(cfg Config) *Locker {
-	l := &Locker{addrs: cfg.Addrs, options: cfg.Options, id: rand.Text()}
-	l.open, l.close = context.WithCancel(context.Background())
-	return l
+	return &Locker{addrs: cfg.Addrs, options: cfg.Options, calls: locks.NewCalls(), id: rand.Text()}
 }
 
 // Acquire implements [locks.Locker]. It begins again, with another session, where one was over.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckAcquire(ctx, resource); err != nil {
-		return nil, err
-	}
-	both, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.open, cancel)() //nolint:contextcheck // two things end the wait
-	le, err := l.calls.Acquire(ctx, func() (locks.Lease, error) { return l.lock(both, resource) })
-	if err == nil {
-		return le, nil
-	}
-	cause := ctx.Err()
-	if l.open.Err() != nil {
-		cause = locks.ErrClosed
-	}
-	return nil, fmt.Errorf("acquire %q: %w: %w", resource, err, cause)
-}
-
-// lock tries until ctx ends.
-func (l *Locker) lock(ctx context.Context, resource string) (locks.Lease, error) {
-	const pause = 100 * time.Millisecond
-	outcome := locks.ErrNotAcquired
-	for {
-		s, err := l.enter(ctx)
-		if err == nil {
-			le := newLease(l, s, resource)
-			if err = le.acquire(ctx); err == nil {
-				return le, nil
+	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
+		const pause = 100 * time.Millisecond
+		outcome := locks.ErrNotAcquired
+		for {
+			s, err := l.enter(ctx)
+			if err == nil {
+				le := newLease(l, s, resource)
+				if err = le.acquire(ctx); err == nil {
+					return le, nil
+				}
+				if errors.Is(err, locks.ErrUnknown) {
+					outcome = locks.ErrUnknown // of this call, whatever comes next
+				}
 			}
-			if errors.Is(err, locks.ErrUnknown) {
-				outcome = locks.ErrUnknown // of this call, whatever comes next
+			if clock.Sleep(ctx, pause) != nil {
+				return nil, fmt.Errorf("%w: %w", outcome, err)
 			}
 		}
-		if clock.Sleep(ctx, pause) != nil {
-			return nil, fmt.Errorf("%w: %w", outcome, err)
-		}
-	}
+	})
 }
 
 // MessagesSent counts requests, their answers and what watches told.
@@ -100,10 +79,8 @@ func (l *Locker) Wakeups() uint64 { return l.woken.Load() }
 // Close implements [locks.Locker]. What was held is free at once if a server can be reached,
 // and otherwise when the session is over.
 func (l *Locker) Close() error {
-	if l.calls.Stop() {
-		l.close()
-		l.calls.Wait()
-	}
+	l.calls.Stop()
+	l.calls.Wait()
 	return nil
 }
 
@@ -157,11 +134,11 @@ func (l *Locker) join() (*session, error) {
 			// would block the others to its end.
 			const parts = 20
 			for range parts {
-				if clock.Sleep(l.open, l.options.Session/parts) != nil || conn.State() == zk.StateHasSession {
+				if clock.Sleep(l.calls.Open(), l.options.Session/parts) != nil || conn.State() == zk.StateHasSession {
 					break
 				}
 			}
-		case <-l.open.Done():
+		case <-l.calls.Open().Done():
 			s.lose()
 		}
 		conn.Close()
