@@ -31,9 +31,6 @@ type Step struct {
 	FromMS, ToMS float64
 }
 
-// SelfHealing is how soon, in ns, the order to heal follows a fault that ends without one.
-const SelfHealing = 1e6
-
 // scene is a Scene that grows.
 type scene struct {
 	Scene
@@ -229,7 +226,7 @@ func (s *scene) causes(from float64, told func(node, state string) bool) {
 		}
 		name, who := history.FaultText(f.Kind, f.Target), lang.Key("fault")
 		s.add(who, who, sentence.Of("%s begins", name), sentence.Of("%s has ended", name), f.Began, f.Ended)
-		if f.Heal != record.Never && f.Heal-f.Began > SelfHealing {
+		if f.Heal != record.Never && !f.HealsItself() {
 			s.moment(who, who, sentence.Of("%s: order to heal", name), f.Heal)
 		}
 	}

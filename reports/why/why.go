@@ -178,7 +178,7 @@ func (t *telling) faultText(f *record.Fault) string {
 		return t.say.Sprintf("%s, from %s on", name, at(f.Began))
 	}
 	until := min(f.Heal, f.Ended)
-	if f.Heal-f.Began < series.SelfHealing {
+	if f.HealsItself() {
 		until = f.Ended
 	}
 	return t.say.Sprintf("%s, from %s to %s", name, at(f.Began), at(until))

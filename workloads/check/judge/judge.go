@@ -98,7 +98,7 @@ func judged(r *record.Run, share string) bool {
 	}
 	return slices.ContainsFunc(r.Faults, func(f record.Fault) bool {
 		to := f.Heal
-		if to-f.Began < int64(time.Millisecond) { // it heals itself
+		if f.HealsItself() {
 			to = f.Ended
 		}
 		return f.Began != record.Never && min(to, r.Drain)-f.Began >= int64(r.Head.Limit(1500*time.Millisecond))

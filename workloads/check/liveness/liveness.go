@@ -93,11 +93,10 @@ func (j *judge) faults() {
 	for _, f := range j.Faults {
 		asked := f.First()
 		began, heal, ended := known(f.Began, asked), known(f.Heal, known(f.Ended, j.Drain)), known(f.Ended, 0)
-		if f.Heal == record.Never || f.Heal-began >= int64(time.Millisecond) {
-			j.spells = append(j.spells, record.Span{From: began, To: heal})
-		} else { // it heals itself
-			j.spells = append(j.spells, record.Span{From: began, To: max(heal, ended)})
+		if f.HealsItself() {
+			heal = max(heal, ended)
 		}
+		j.spells = append(j.spells, record.Span{From: began, To: heal})
 		j.settling = append(j.settling, record.Span{From: asked, To: max(known(f.Heal, j.Drain), ended) + settles})
 	}
 	j.spells, j.settling = union(j.spells), union(j.settling)

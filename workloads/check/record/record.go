@@ -199,6 +199,16 @@ type Fault struct {
 // First is when the fault was asked for, or seen if that came first.
 func (f *Fault) First() int64 { return min(f.Asked, f.Began) }
 
+// HealsItself says that its end followed its beginning at once, as of a restart: it was over when its end
+// was seen. Any other is over when it was asked to end.
+func (f *Fault) HealsItself() bool {
+	began := f.Began
+	if began == Never {
+		began = f.Asked
+	}
+	return f.Heal != Never && f.Heal-began < int64(time.Millisecond)
+}
+
 // Stops says that the kind of fault has processes stand still, or end.
 func (f *Fault) Stops() bool {
 	return slices.Contains([]string{"kill", "pause", "restart", "zone-failure"}, f.Kind)

@@ -54,7 +54,6 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 		return o
 	}
 	o.expect = s.Expect(subject(topo, lock, c.Duration), plans)
-	o.unfit = s.CheckOverlaps(c.Duration, plans)
 	for _, p := range plans {
 		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
 	}
