@@ -67,9 +67,7 @@ func TestE2EPlay(t *testing.T) {
 	}
 	visit("en")
 	shows("a lab that runs", `document.querySelector('#choices button[aria-pressed="true"]:not(:disabled)')?.dataset.lock === "none"`)
-	next := `#tour button[data-by="1"]`
-	click(next)
-	shows("duplicates without a lock", `/At this stop: matches [0-9,]+, duplicates [1-9]/.test(document.querySelector("#tour .evidence.ok")?.textContent)`)
+	shows("duplicates without a lock", `document.querySelector("#stops .here")?.textContent.includes("Without a lock") && /[1-9]/.test(document.querySelector("#figures .tile.bad b")?.textContent)`)
 	shot("tour-1")
 
 	choose(tab, t, "node", "node:worker-c-1")
@@ -83,15 +81,13 @@ func TestE2EPlay(t *testing.T) {
 	shows("another load", `(() => { const load = document.getElementById("load"); load.value = 300; load.dispatchEvent(new Event("input")); load.dispatchEvent(new Event("change")); return true; })()`)
 	shows("that load", `document.querySelector("[data-per-s]").dataset.perS === "300"`)
 
-	click(next) // a change by hand ended the tour
-	shows("the first stop again", `document.querySelector("#tour .evidence.ok")?.textContent.includes("At this stop")`)
-	click(next) // local is not among the locks: the next stop is the multiphase lock
-	shows("no duplicates", `document.getElementById("tour").textContent.includes("Masters that ask each other") && document.querySelector("#tour .evidence.ok")?.textContent.includes("duplicates 0,")`)
+	click(`#stops button[data-lock="multiphase"]`)
+	shows("no duplicates", `document.querySelector("#stops .here")?.textContent.includes("Masters that ask each other") && document.querySelector("#figures .tile.ok b")?.textContent === "0"`)
 	shot("tour-2")
 	visit("ko")
-	shows("Korean", `document.getElementById("tour").textContent.includes("마스터끼리")`)
-	click(next)
-	shows("the split", `document.querySelector("#tour .evidence.ok")?.textContent.includes("이 단계: 매치") && document.querySelectorAll("#map .way.cut").length === 2`)
+	shows("Korean", `document.getElementById("stops").textContent.includes("마스터끼리")`)
+	click(`#stops button[data-do="part"]`)
+	shows("the split", `document.querySelector("#figures .tile.bad") !== null && document.querySelectorAll("#map .way.cut").length === 2`)
 	shot("tour-3-ko")
 	found := w.Take()
 	if i := slices.IndexFunc(found, func(f string) bool { return strings.Contains(f, "409") }); i >= 0 { // the browser's own word for what was refused above

@@ -51,19 +51,11 @@ func New(info Info) *Board {
 func (b *Board) Record(e history.Event) { b.post(func(m *model) { m.add(&e) }) }
 
 // Begin says that a run begins: its nodes are about to be started.
-func (b *Board) Begin(r Run) {
-	b.post(func(m *model) {
-		m.judge(clock.Mono()) // the last rooms of a run that failed
-		m.begin(r)
-	})
-}
+func (b *Board) Begin(r Run) { b.post(func(m *model) { m.begin(r) }) }
 
 // End says that the current run has ended, with its row, which is in the file, too.
 func (b *Board) End(file result.File, row result.Row) {
-	b.post(func(m *model) {
-		m.judge(clock.Mono()) // the next one may begin before the next frame
-		m.end(file, row)
-	})
+	b.post(func(m *model) { m.end(file, row) })
 }
 
 // Kept takes the rows of a comparison that is resumed: their runs are over.

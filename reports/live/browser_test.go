@@ -73,7 +73,7 @@ func TestPageFollowsARun(t *testing.T) {
 			if err := browser.Visit(tab, "http://"+addr+"/?lang=en", width, 800, scheme); err != nil {
 				t.Fatal(err)
 			}
-			eventually(tab, t, "the map", `document.querySelector("#map svg .card.up") !== null && document.querySelector("#rate svg") !== null && document.querySelector("#schedule .bar") !== null`)
+			eventually(tab, t, "the map", `document.querySelector("#map svg .card.up") !== null && document.querySelector("#rate svg") !== null`)
 			if have, err := chromedp.Run(tab, chromedp.Evaluate[int64](`document.documentElement.scrollWidth`)); err != nil || have > width {
 				t.Errorf("the page is %d pixels wide in a window of %d: %v", have, width, err)
 			}

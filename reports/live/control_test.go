@@ -7,23 +7,20 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"locklab/reports/lang"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
 // pretended is a lab that does what it is asked at once, and notes that.
 type pretended struct {
-	mu     sync.Mutex
-	calls  []string
-	state  ControlState
-	refuse error // of switches
+	mu    sync.Mutex
+	calls []string
+	state ControlState
 }
 
 var _ Control = (*pretended)(nil)
@@ -43,7 +40,7 @@ func (p *pretended) Begin(fault []byte) error {
 }
 func (p *pretended) Heal(id string) error           { p.note("heal %q", id); return nil }
 func (p *pretended) SetRate(perSecond uint32) error { p.note("rate %d", perSecond); return nil }
-func (p *pretended) Switch(lock string) error       { p.note("switch %s", lock); return p.refuse }
+func (p *pretended) Switch(lock string) error       { p.note("switch %s", lock); return nil }
 
 func (p *pretended) State() ControlState {
 	p.mu.Lock()
@@ -154,131 +151,47 @@ func TestWithoutControlNobodyActs(t *testing.T) {
 	}
 }
 
-// TestTourClaimsOnlyWhatItSaw goes through the stops: what is done to arrive, and what is said
-// of what the run shows then.
-func TestTourClaimsOnlyWhatItSaw(t *testing.T) {
-	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none", "local", "multiphase", "multiphase:quorum", "raft"}, Zones: []string{"a", "c"}}}
-	m := newModel(Info{Control: lab})
-	run := func(lock string) {
-		m.begin(Run{Key: result.Key{Lock: lock, Workload: history.Matchmaking}, Played: true})
-		m.measureNS = ms
-		lab.state.Lock, lab.state.Running, lab.state.Faults = lock, true, nil
+// TestTourLeadsToEachStop: a stop has the button that leads there next, and none once it is reached.
+func TestTourLeadsToEachStop(t *testing.T) {
+	m := newModel(Info{Control: &pretended{}})
+	m.state = ControlState{Lock: "multiphase", Running: true, Locks: []string{"none", "multiphase", "raft"}}
+	buttons := func() string {
+		var told []string
+		stops := strings.Split(painted(m)["stops"], "</li>")
+		for _, text := range stops[:len(stops)-1] {
+			_, button, _ := strings.Cut(text, "<button")
+			_, words, _ := strings.Cut(button, ">")
+			words, _, _ = strings.Cut(words, "<")
+			told = append(told, words)
+		}
+		return strings.Join(told, ", ")
 	}
-	run("none")
-	m.okay, m.all, m.rooms.duplicates = 500, 500, 7 // before the tour: no evidence for it
-	says := func(what, class string, words ...string) {
-		t.Helper()
-		m.steer(2 * ms)
-		v := tourOf(lang.English(), m)
-		if v.Class != class || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(v.Text+" "+v.Evidence, w) }) {
-			t.Errorf("%s: %+v, want %s and %q", what, v, class, words)
+	for _, c := range []struct {
+		faults  []ControlFault
+		running bool
+		want    string
+	}{
+		{nil, true, "switch to none, , part the zones, switch to raft, switch to raft"},
+		{[]ControlFault{{ID: "partition-1", Kind: "partition"}}, true, "switch to none, heal all, , switch to raft, switch to raft"},
+		{nil, false, ", , , , "},
+	} {
+		m.state.Faults, m.state.Running = c.faults, c.running
+		if have := buttons(); have != c.want {
+			t.Errorf("with %v, running %v: buttons %q, want %q", c.faults, c.running, have, c.want)
 		}
 	}
-	did := func(want ...string) {
-		t.Helper()
-		if got := lab.took(); !slices.Equal(got, want) {
-			t.Errorf("did %q, want %q", got, want)
-		}
+	if few := tourOf([]string{"redis", "redlock"}); len(few) != 2 || few[1].Lock != "redlock" {
+		t.Errorf("with other locks the stops are %+v", few)
 	}
-	if v := tourOf(lang.English(), m); v.Number != 0 || v.Stops != 6 {
-		t.Errorf("before it begins: %+v", v)
-	}
-	m.tour.enter(0)
-	says("at once", "none", "Without a lock", "matches 0, duplicates 0")
-	m.okay, m.all, m.rooms.unreachable = 600, 600, 3
-	says("the price of going on", "none", "matches 100, duplicates 0, unreachable 3")
-	m.rooms.duplicates = 9
-	says("then", "ok", "matches 100, duplicates 2")
-	did()
+}
 
-	m.tour.enter(2)
-	says("elsewhere", "none", "ask each other", "getting multiphase ready")
-	did("switch multiphase")
-	lab.state.Running = false
-	says("while it starts", "none", "getting multiphase ready")
-	run("multiphase")
-	m.okay, m.all = 10, 10
-	says("arrived", "none", "matches 0")
-	m.okay, m.all = 1009, 1009
-	says("too few", "none", "matches 999, duplicates 0")
-	m.okay, m.all = 1011, 1011
-	says("enough", "ok", "matches 1,001, duplicates 0")
-	m.rooms.duplicates = 1
-	says("not as told", "bad", "duplicates 1,")
-	did()
-
-	m.tour.enter(3)
-	says("to be cut", "none", "being parted")
-	says("asked once", "none", "being parted")
-	did("begin " + partition)
-	lab.state.Faults = []ControlFault{{ID: "partition-1", Kind: "partition", Target: "between zones"}}
-	says("not proven", "none", "being parted")
-	lab.state.Faults[0].Proven = true
-	says("cut", "none", "duplicates 0")
-	m.rooms.duplicates = 5
-	says("split", "ok", "duplicates 4")
-	cut := lab.state.Faults
-	lab.state.Faults = nil
-	says("healed by hand", "none")
-	if m.tour.on() {
-		t.Error("the tour goes on although somebody healed by hand")
+// painted are the parts of the page in English, without charts.
+func painted(m *model) map[string]string {
+	text := map[string]string{}
+	for _, one := range newPainter().paint("en", m, 3*ms, false) {
+		text[one.ID] = one.HTML
 	}
-	lab.state.Faults = cut
-	m.tour.enter(3)
-	says("shown again", "none", "matches 0, duplicates 0")
-	run("multiphase")
-	lab.state.Running = false
-	m.okay, m.all = 0, 0
-	says("another run", "none", "getting multiphase ready")
-	lab.state.Running = true
-	says("it is cut again", "none", "being parted")
-	did("begin " + partition)
-	lab.state.Faults = cut
-	says("from the beginning", "none", "matches 0, duplicates 0")
-	m.okay, m.all, m.rooms.duplicates = 1000, 1000, 2
-	did()
-	m.tour.enter(2)
-	says("back", "none", "getting multiphase ready")
-	did(`heal ""`)
-	lab.state.Faults = nil
-	says("back again", "none", "matches 0")
-
-	m.tour.enter(5)
-	says("the last", "none")
-	did("switch multiphase:quorum")
-	run("multiphase:quorum")
-	lab.state.Faults = []ControlFault{{ID: "kill-1", Kind: "kill", Target: "node:x", Proven: true}}
-	says("something else is broken", "none", "being parted")
-	did(`heal ""`)
-	lab.state.Faults = nil
-	says("healed", "none", "being parted")
-	did("begin " + partition)
-	lab.state.Faults = []ControlFault{{ID: "partition-2", Kind: "partition", Target: "between zones", Proven: true}}
-	says("cut", "none", "duplicates 0", "failed requests 0")
-	m.okay, m.all = m.okay+400, m.all+411
-	says("a few of many", "none", "failed requests 11")
-	m.all += 60
-	says("stopped", "ok", "duplicates 0", "failed requests 71")
-	lab.state.Lock = "raft"
-	says("switched by hand", "none")
-	m.tour.enter(0)
-	lab.refuse = errors.New("not now")
-	says("refused", "none", "not now")
-	lab.refuse = nil
-	says("tried again", "none", "getting none ready")
-	did("switch none", "switch none")
-	run("none")
-	says("then", "none", "matches 0")
-	run("raft")
-	says("what somebody switched to is kept", "none")
-	m.tour.enter(6)
-	if v := tourOf(lang.English(), m); !v.Ended {
-		t.Errorf("at the end: %+v", v)
-	}
-	did()
-	if few := newTour([]string{"redis", "redlock"}); len(few.stops) != 2 || few.stops[1].lock != "redlock" {
-		t.Errorf("with other locks the stops are %+v", few.stops)
-	}
+	return text
 }
 
 // TestARunWithoutAnEndIsDrawnWhole, however long it gets.
@@ -305,15 +218,7 @@ func TestARunWithoutAnEndIsDrawnWhole(t *testing.T) {
 func TestWhatEndedIsNotControlled(t *testing.T) {
 	m := newModel(Info{Control: &pretended{}})
 	m.state = ControlState{Lock: "redis", Locks: []string{"redis"}, Running: true}
-	choices := func() string {
-		p := newPainter()
-		for _, one := range p.paint(view{lang: "en"}, m, 0, false) {
-			if one.ID == "choices" {
-				return one.HTML
-			}
-		}
-		return ""
-	}
+	choices := func() string { return painted(m)["choices"] }
 	if text := choices(); strings.Contains(text, " disabled") || strings.Contains(text, "ended") {
 		t.Errorf("while it goes on: %s", text)
 	}
@@ -331,11 +236,7 @@ func TestAHitOnAHolderIsNotSaidToBeProven(t *testing.T) {
 	m.state = ControlState{Faults: []ControlFault{{ID: "pause-1", Kind: "pause", Target: "holder (m-a)", Proven: true}, {ID: "kill-1", Kind: "kill", Target: "node:m-a", Proven: true}}}
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: ms, State: "measure"})
 	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "holder (m-a)"})
-	p := newPainter()
-	text := map[string]string{}
-	for _, one := range p.paint(view{lang: "en"}, m, 3*ms, false) {
-		text[one.ID] = one.HTML
-	}
+	text := painted(m)
 	if !strings.Contains(text["broken"], "holder (m-a): broken, as probes saw") || !strings.Contains(text["broken"], "node:m-a: broken, and proven") {
 		t.Errorf("the panel says %s", text["broken"])
 	}

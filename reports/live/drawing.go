@@ -47,8 +47,8 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 	switch n.Role {
 	case "master":
 		holds := 0
-		for key := range m.holds {
-			if key.node == n.Name {
+		for key, goesOn := range m.holds {
+			if goesOn && key.node == n.Name {
 				holds++
 			}
 		}
@@ -59,12 +59,11 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {
 			class, title := r.state, r.events[0].Resource+": "+roomWord(say, r.state)
-			switch {
-			case r.duplicate == nil:
-			case r.duplicate.Unreachable:
-				class, title = class+" duplicate unreachable", title+", "+say.Text("unreachable")
-			default:
+			if r.duplicate != nil {
 				class, title = class+" duplicate", title+", "+say.Text("duplicates")
+				if r.duplicate.Unreachable {
+					class, title = class+" unreachable", title+", "+say.Text("unreachable")
+				}
 			}
 			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: r.duplicate != nil, Title: title})
 		}

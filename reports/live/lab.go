@@ -29,11 +29,9 @@ type Zone struct{ Name, Short string }
 
 // Duplicate is a room that should not have been created.
 type Duplicate struct {
-	AtNS        int64  // it began
-	Room, Group string // the group of its players
-	Worker      string
-	Free        string // the worker of the room that was free then
-	Unreachable bool   // it is not held against the lock
+	AtNS        int64 // it began
+	Room        string
+	Unreachable bool // it is not held against the lock
 }
 
 // Run describes a run that begins.
@@ -41,7 +39,6 @@ type Run struct {
 	result.Key
 	Hosts       []Host
 	Links       []Link
-	Planned     []history.Planned
 	Duration    time.Duration
 	Played      bool    // it is broken and ended by hand: it has no Duration
 	OfferedPerS float64 // 0 if nothing is offered at a rate

@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/must"
-	"locklab/locks/clock"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/table"
@@ -33,9 +32,8 @@ func aRun() Run {
 	host := func(name, zone, role string) Host { return Host{name, zone, []Node{{name, role}}} }
 	return Run{
 		Key: result.Key{Lock: "raft", Scenario: "zone-partition", Workload: history.Matchmaking}, Duration: 10 * time.Second, OfferedPerS: 100,
-		Hosts:   []Host{host("m-a", "a", "master"), host("w-a", "a", "worker"), host("m-c", "c", "master"), host("w-c", "c", "worker")},
-		Links:   []Link{{"m-a", "w-a", time.Millisecond}, {"m-a", "w-c", time.Millisecond}, {"m-c", "w-a", time.Millisecond}, {"m-c", "w-c", time.Millisecond}},
-		Planned: []history.Planned{{ID: "partition-1", Fault: "partition", Target: "zone:a <-> others", AtNS: 1000 * ms, ForNS: 2000 * ms}},
+		Hosts: []Host{host("m-a", "a", "master"), host("w-a", "a", "worker"), host("m-c", "c", "master"), host("w-c", "c", "worker")},
+		Links: []Link{{"m-a", "w-a", time.Millisecond}, {"m-a", "w-c", time.Millisecond}, {"m-c", "w-a", time.Millisecond}, {"m-c", "w-c", time.Millisecond}},
 	}
 }
 
@@ -73,7 +71,7 @@ func recorded() []history.Event {
 // TestFoldsInAnyOrder folds a history in the order of its file and in others: hosts' events
 // come as they arrive.
 func TestFoldsInAnyOrder(t *testing.T) {
-	seen := func(events []history.Event) (holds map[holdKey]history.Event, rooms map[string]string, ways []plots.Way) {
+	seen := func(events []history.Event) (holds map[holdKey]bool, rooms map[string]string, ways []plots.Way) {
 		m := aModel(nil)
 		for i := range events {
 			m.add(&events[i])
@@ -156,21 +154,20 @@ func TestDuplicatesAreTheCheckers(t *testing.T) {
 		m.add(&events[i])
 	}
 	for _, c := range []struct {
-		what                                 string
-		found                                []Duplicate
-		duplicates, unreachable, marks, told int
+		what                           string
+		found                          []Duplicate
+		duplicates, unreachable, marks int
 	}{
-		{"a duplicate", []Duplicate{{Room: "r2", Group: "g1", Worker: "w-c", Free: "w-a", AtNS: 310 * ms}}, 1, 0, 1, 1},
-		{"an unreachable one", []Duplicate{{Room: "r2", Group: "g1", Worker: "w-c", Free: "w-a", Unreachable: true, AtNS: 310 * ms}}, 0, 1, 0, 1},
-		{"a duplicate after all", []Duplicate{{Room: "r2", Group: "g1", Worker: "w-c", Free: "w-a", AtNS: 310 * ms}}, 1, 0, 1, 1},
-		{"none", nil, 0, 0, 0, 0},
+		{"a duplicate", []Duplicate{{Room: "r2", AtNS: 310 * ms}}, 1, 0, 1},
+		{"an unreachable one", []Duplicate{{Room: "r2", Unreachable: true, AtNS: 310 * ms}}, 0, 1, 0},
+		{"a duplicate after all", []Duplicate{{Room: "r2", AtNS: 310 * ms}}, 1, 0, 1},
+		{"none", nil, 0, 0, 0},
 	} {
 		found, m.rooms.changed = c.found, true
 		m.judge(1300 * ms)
-		told := strings.Count(logOf(m), "A second room of g1 began on w-c")
 		marks := m.chart(1500 * ms).Bins[2].Violations
-		if m.rooms.duplicates != int64(c.duplicates) || m.rooms.unreachable != int64(c.unreachable) || marks != c.marks || told != c.told {
-			t.Errorf("%s: %d duplicates, %d unreachable, %d marks, %d told of, want %+v", c.what, m.rooms.duplicates, m.rooms.unreachable, marks, told, c)
+		if m.rooms.duplicates != int64(c.duplicates) || m.rooms.unreachable != int64(c.unreachable) || marks != c.marks {
+			t.Errorf("%s: %d duplicates, %d unreachable, %d marks, want %+v", c.what, m.rooms.duplicates, m.rooms.unreachable, marks, c)
 		}
 	}
 }
@@ -192,35 +189,6 @@ func TestCanariesAreNotShown(t *testing.T) {
 	m.add(&history.Event{Kind: history.KindAcquire, FromNS: 150 * ms, AtNS: 155 * ms, Node: "m-a", Hold: "h1", Resource: history.CanaryPrefix + "m-a", Outcome: "ok"})
 	if len(m.holds) != 0 || m.all != 0 {
 		t.Errorf("%d holds, %d operations, want none", len(m.holds), m.all)
-	}
-}
-
-// TestLastRoomsAreJudged: a run is told with the duplicates of its last moment, although the next one
-// begins before anybody looks.
-func TestLastRoomsAreJudged(t *testing.T) {
-	now := clock.Mono()
-	b := New(Info{Runs: 1, Duplicates: func(events []history.Event) (all []Duplicate) {
-		for _, e := range events {
-			if e.Kind == history.KindRoom && e.Room == "r2" {
-				all = append(all, Duplicate{Room: "r2", AtNS: e.AtNS})
-			}
-		}
-		return all
-	}})
-	for _, ends := range []bool{true, false} {
-		b.Begin(aRun())
-		b.Record(history.Event{Kind: history.KindRun, AtNS: now - 300*ms, Run: &history.Run{}})
-		b.Record(history.Event{Kind: history.KindPhase, AtNS: now - 200*ms, State: "measure"})
-		b.Record(history.Event{Kind: history.KindRoom, AtNS: now - 100*ms, Node: "w-a", Room: "r1", Resource: "g1", State: "starting"})
-		b.Record(history.Event{Kind: history.KindRoom, AtNS: now, Node: "w-c", Room: "r2", Resource: "g1", State: "starting"})
-		if ends {
-			b.End(result.File{}, result.Row{})
-		}
-	}
-	b.Begin(aRun())
-	b.fold()
-	if told := strings.Count(logOf(b.model), "A second room"); told != 2 {
-		t.Errorf("%d duplicates are told of two runs with one each:\n%s", told, logOf(b.model))
 	}
 }
 
@@ -249,26 +217,19 @@ func TestRoomsAreJudgedHoweverLate(t *testing.T) {
 	}
 }
 
-// TestLogIsByTime: what is heard of late stands where it happened, and duplicates are counted
-// in one line, of when they began.
+// TestLogIsByTime: what is heard of late stands where it happened.
 func TestLogIsByTime(t *testing.T) {
 	m := aModel(nil)
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
 	for _, e := range recorded()[13:] { // their times are 1100, 1110 and 1200 ms
 		m.add(&e)
 	}
-	for i, at := range []int64{1160, 1260, 1300, 1400, 1500, 1600} {
-		m.rooms.found = append(m.rooms.found, Duplicate{AtNS: at * ms, Group: fmt.Sprint("g", i), Worker: "w-a", Free: "w-c", Unreachable: at == 1400})
-	}
 	m.add(&history.Event{Kind: history.KindFault, AtNS: 3100 * ms, ID: "partition-1", State: "ended"})
 	m.add(&history.Event{Kind: history.KindNode, AtNS: 3000 * ms, Node: "m-c", State: history.NodeReady})
 	want := strings.Join([]string{
 		"3.0 s partition between zone:a and others: healed, and proven",
 		"2.9 s m-c: is ready",
-		"1.3 s A second room of g3 began on w-a: the one on w-c could not be reached",
-		"1.2 s 4 times, the last: A second room of g5 began on w-a while one on w-c was starting or had free seats",
 		"1.1 s m-c: was killed",
-		"1.1 s A second room of g0 began on w-a while one on w-c was starting or had free seats",
 		"1.0 s partition between zone:a and others: broken, and proven",
 	}, "\n")
 	if have := logOf(m); have != want {

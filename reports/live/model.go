@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -25,9 +24,8 @@ type model struct {
 	run    *Run
 	report string // where it is, once all is over
 	over   bool
-	lines  []line // by their time; see log
+	lines  []line // by their time
 	state  ControlState
-	tour   tour
 	current
 }
 
@@ -37,8 +35,7 @@ type current struct {
 	drainNS   int64 // nothing is due any more; 0 before
 	nodes     map[string]string
 	faults    []*fault
-	holds     map[holdKey]history.Event // grants whose holders have not stopped
-	ended     map[holdKey]bool          // ends that came before their beginnings
+	holds     map[holdKey]bool // grants whose holders have not stopped; false: the end came before the beginning
 	waiting   map[string]int
 	ops       *series.Collector
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
@@ -56,18 +53,15 @@ type fault struct {
 // inForce says whether probes saw it begin and not yet end.
 func (f *fault) inForce() bool { return f.beganNS != 0 && f.endedNS == 0 && !f.unproven }
 
-// name is the fault in words.
-func (f *fault) name(say *lang.Lang) string { return say.Tell(history.FaultText(f.Fault, f.Target)) }
-
 // holdKey names a grant: the names of holds are those of their node.
 type holdKey struct{ node, hold string }
 
 // line is something that happened.
 type line struct {
-	atNS         int64
-	atMS         float64 // since the measured part of its run began; NaN outside of it
-	class, shape string
-	text         func(*lang.Lang) string
+	atNS  int64
+	atMS  float64 // since the measured part of its run began; NaN outside of it
+	shape string  // ▲ broken, ✓ healed, ? unproven, · anything else
+	text  func(*lang.Lang) string
 }
 
 // keptLines are shown at most.
@@ -77,7 +71,6 @@ func newModel(info Info) *model {
 	m := &model{info: info}
 	if info.Control != nil {
 		m.state = info.Control.State()
-		m.tour = newTour(m.state.Locks)
 	}
 	m.clear()
 	return m
@@ -85,9 +78,8 @@ func newModel(info Info) *model {
 
 // clear forgets the run before, but for its lines.
 func (m *model) clear() {
-	m.lines = m.log()
 	m.current = current{
-		nodes: map[string]string{}, waiting: map[string]int{}, holds: map[holdKey]history.Event{}, ended: map[holdKey]bool{},
+		nodes: map[string]string{}, waiting: map[string]int{}, holds: map[holdKey]bool{},
 		rooms: rooms{orders: map[string]history.Event{}, byName: map[string]*room{}},
 	}
 }
@@ -108,69 +100,24 @@ func (m *model) begin(r Run) {
 
 func (m *model) end(file result.File, row result.Row) {
 	m.file = file
-	m.say(clock.Mono(), "none", "·", func(say *lang.Lang) string {
+	m.say(clock.Mono(), "·", func(say *lang.Lang) string {
 		return say.Sprintf("%s under %s", row.Lock, row.Scenario) + ": " + say.Term(string(row.Verdict.As))
 	})
 }
 
 func (m *model) note(text string) {
-	m.say(clock.Mono(), "none", "·", func(*lang.Lang) string { return text })
+	m.say(clock.Mono(), "·", func(*lang.Lang) string { return text })
 }
 
 // say adds a line in its place by time: events may come late.
-func (m *model) say(atNS int64, class, shape string, text func(*lang.Lang) string) {
-	m.lines = newest(append(m.lines, m.line(atNS, class, shape, text)))
-}
-
-func newest(lines []line) []line {
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.atNS, b.atNS) })
-	return lines[max(len(lines)-keptLines, 0):]
-}
-
-func (m *model) line(atNS int64, class, shape string, text func(*lang.Lang) string) line {
-	l := line{atNS, math.NaN(), class, shape, text}
+func (m *model) say(atNS int64, shape string, text func(*lang.Lang) string) {
+	l := line{atNS, math.NaN(), shape, text}
 	if m.measureNS != 0 && atNS >= m.measureNS {
 		l.atMS = m.at(atNS)
 	}
-	return l
-}
-
-// log is all lines. Duplicates with no line between them are one, of when the first began.
-func (m *model) log() []line {
-	type between struct {
-		lines       int // before them
-		unreachable bool
-	}
-	same := map[between][]Duplicate{}
-	for _, d := range m.rooms.found {
-		of := between{sort.Search(len(m.lines), func(i int) bool { return m.lines[i].atNS > d.AtNS }), d.Unreachable}
-		same[of] = append(same[of], d)
-	}
-	all := slices.Clone(m.lines)
-	for _, duplicates := range same {
-		all = append(all, m.duplicates(duplicates))
-	}
-	return newest(all)
-}
-
-// duplicates tells of some of one kind.
-func (m *model) duplicates(same []Duplicate) line {
-	d, n := same[len(same)-1], len(same)
-	class, shape := "bad", "✗"
-	if d.Unreachable {
-		class, shape = "none", "⊠"
-	}
-	return m.line(same[0].AtNS, class, shape, func(say *lang.Lang) string {
-		text := say.Sprintf("A second room of %s began on %s while one on %s was starting or had free seats",
-			d.Group, d.Worker, d.Free)
-		if d.Unreachable {
-			text = say.Sprintf("A second room of %s began on %s: the one on %s could not be reached", d.Group, d.Worker, d.Free)
-		}
-		if n > 1 {
-			return say.Sprintf("%d times, the last: %s", n, text)
-		}
-		return text
-	})
+	m.lines = append(m.lines, l)
+	slices.SortStableFunc(m.lines, func(a, b line) int { return cmp.Compare(a.atNS, b.atNS) })
+	m.lines = m.lines[max(len(m.lines)-keptLines, 0):]
 }
 
 // add folds an event of the current run, in any order.
@@ -193,9 +140,11 @@ func (m *model) add(e *history.Event) {
 		if m.run.Workload != history.Matchmaking {
 			m.addOp(e)
 		}
-		m.addHold(e)
-	case history.KindReleasing, history.KindRelease, history.KindLost:
-		m.endHold(e)
+		if e.Outcome == "ok" && e.Hold != "" {
+			m.hold(e, true)
+		}
+	case history.KindReleasing, history.KindLost: // the first sign that the holder stopped to act
+		m.hold(e, false)
 	case history.KindNode:
 		m.addNode(e)
 	case history.KindFault:
@@ -206,9 +155,6 @@ func (m *model) add(e *history.Event) {
 			at = m.at(e.AtNS)
 		}
 		m.offered = plots.Offer(m.offered, at, float64(e.Count))
-	case history.KindRun, history.KindRoom, history.KindOrder:
-	default:
-		return
 	}
 	m.rooms.add(e)
 }
@@ -234,24 +180,13 @@ func (m *model) at(ns int64) float64 { return inMS(ns - m.measureNS) }
 
 func inMS(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
 
-func (m *model) addHold(e *history.Event) {
+// hold notes the beginning of a hold, or its end.
+func (m *model) hold(e *history.Event, begins bool) {
 	key := holdKey{e.Node, e.Hold}
-	switch {
-	case e.Outcome != "ok" || e.Hold == "":
-	case m.ended[key]:
-		delete(m.ended, key)
-	default:
-		m.holds[key] = *e
-	}
-}
-
-// endHold ends a hold at the first sign that its holder stopped to act.
-func (m *model) endHold(e *history.Event) {
-	key := holdKey{e.Node, e.Hold}
-	if _, held := m.holds[key]; held {
+	if was, known := m.holds[key]; known && was != begins {
 		delete(m.holds, key)
-	} else if e.Kind == history.KindReleasing { // which comes first of all ends, and here before the beginning
-		m.ended[key] = true
+	} else if begins || e.Kind == history.KindReleasing {
+		m.holds[key] = begins
 	}
 }
 
@@ -267,7 +202,7 @@ func (m *model) addNode(e *history.Event) {
 	}
 	if m.measureNS != 0 && m.drainNS == 0 {
 		node, state := e.Node, e.State
-		m.say(e.AtNS, "none", "·", func(say *lang.Lang) string { return node + ": " + say.Tell(series.NodeText(state)) })
+		m.say(e.AtNS, "·", func(say *lang.Lang) string { return node + ": " + say.Tell(series.NodeText(state)) })
 	}
 }
 
@@ -280,17 +215,18 @@ func (m *model) addFault(e *history.Event) {
 	f, why := m.faults[i], e.Error
 	f.Fault, f.Target, f.DelayNS = cmp.Or(e.Fault, f.Fault), cmp.Or(e.Target, f.Target), max(f.DelayNS, e.DelayNS)
 	f.From, f.To = slices.Concat(f.From, e.From), slices.Concat(f.To, e.To)
+	name := func(say *lang.Lang) string { return say.Tell(history.FaultText(f.Fault, f.Target)) }
 	switch e.State {
 	case "began":
 		f.beganNS = e.AtNS
-		m.say(e.AtNS, "warn", "▲", func(say *lang.Lang) string { return beganText(say, f.name(say), f.Target) })
+		m.say(e.AtNS, "▲", func(say *lang.Lang) string { return beganText(say, name(say), f.Target) })
 	case "ended":
 		f.endedNS = e.AtNS
-		m.say(e.AtNS, "ok", "✓", func(say *lang.Lang) string { return say.Sprintf("%s: healed, and proven", f.name(say)) })
+		m.say(e.AtNS, "✓", func(say *lang.Lang) string { return say.Sprintf("%s: healed, and proven", name(say)) })
 	case "unproven":
 		f.unproven = true
-		m.say(e.AtNS, "warn", "?", func(say *lang.Lang) string {
-			return strings.TrimSuffix(say.Sprintf("%s: not proven", f.name(say))+": "+why, ": ")
+		m.say(e.AtNS, "?", func(say *lang.Lang) string {
+			return strings.TrimSuffix(say.Sprintf("%s: not proven", name(say))+": "+why, ": ")
 		})
 	}
 }
@@ -325,7 +261,7 @@ func (m *model) chart(nowNS int64) series.Series {
 	}
 	for _, f := range m.faults {
 		s.Faults = append(s.Faults, series.Window{
-			Kind: f.Fault, Target: f.Target, Proven: f.beganNS != 0 && !f.unproven,
+			Kind: f.Fault, Proven: f.beganNS != 0 && !f.unproven,
 			FromMS: m.at(cmp.Or(f.beganNS, f.AtNS)), ToMS: m.at(cmp.Or(f.endedNS, nowNS)),
 		})
 	}
@@ -333,17 +269,12 @@ func (m *model) chart(nowNS int64) series.Series {
 	return s
 }
 
-func (m *model) counts() counts {
-	return counts{m.okay, m.all - m.okay, m.rooms.duplicates, m.rooms.unreachable}
-}
-
-// steer looks at the state of the lab, and goes on with the tour.
+// steer looks at the state of the lab, and makes room for a run without an end.
 func (m *model) steer(nowNS int64) {
 	if m.info.Control == nil {
 		return
 	}
 	m.state = m.info.Control.State()
-	m.tour.drive(m.info.Control, m.state, m.number, m.measureNS != 0, m.counts())
 	if m.run != nil && m.run.Played && m.measureNS != 0 && m.at(nowNS) >= inMS(int64(m.run.Duration)) {
 		m.run.Duration *= 2
 		m.ops.Double()

@@ -2,11 +2,9 @@ package live
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"html/template"
 	"io"
-	"maps"
 	"math"
 	"slices"
 
@@ -29,7 +27,7 @@ func newPainter() *painter {
 	for _, say := range lang.All() {
 		funcs := template.FuncMap{
 			"t": say.Text, "tf": say.Sprintf, "langs": lang.All, "lang": func() string { return say.Tag },
-			"broken": func(f ControlFault) string { return brokenText(say, f) },
+			"broken": func(f ControlFault) string { return brokenText(say, f) }, "tour": tourOf, "term": say.Term,
 			"delays": func() []string { return []string{"50ms", "20ms", "200ms", "1s"} }, // as faults have them
 		}
 		p.langs[say.Tag] = say
@@ -54,16 +52,27 @@ func (p *painter) page(w io.Writer, tag string, b *Board) error {
 }
 
 // paint renders all parts, or all but the charts.
-func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
-	say := p.langs[v.lang]
-	text := func(name string, data any) part {
+func (p *painter) paint(tag string, m *model, nowNS int64, charts bool) (parts []part) {
+	say := p.langs[tag]
+	text := func(name string, data any) {
 		var out bytes.Buffer
-		if err := p.templates[v.lang].ExecuteTemplate(&out, name, data); err != nil {
-			return part{name, template.HTMLEscapeString(err.Error())} // a template is wrong: show it
+		if err := p.templates[tag].ExecuteTemplate(&out, name, data); err != nil {
+			out.WriteString(template.HTMLEscapeString(err.Error())) // a template is wrong: show it
 		}
-		return part{name, out.String()}
+		parts = append(parts, part{name, out.String()})
 	}
-	parts := append(controlParts(say, m, text), text("now", nowOf(say, m, nowNS)), text("log", linesOf(say, m)))
+	if m.info.Control != nil {
+		choices := struct {
+			ControlState
+			Over bool // there is nothing to control any more
+		}{m.state, m.over}
+		text("stops", choices)
+		text("choices", choices)
+		text("targets", m.state)
+		text("broken", m.state.Faults)
+	}
+	text("now", nowOf(say, m, nowNS))
+	text("log", linesOf(say, m))
 	if charts && m.info.Grids != nil { // the report's, of the rows so far
 		grids := part{ID: "verdicts"}
 		for _, grid := range m.info.Grids(say, m.file) {
@@ -75,10 +84,8 @@ func (p *painter) paint(v view, m *model, nowNS int64, charts bool) []part {
 		return parts
 	}
 	chart := m.chart(nowNS)
-	parts = append(
-		parts, text("figures", figuresOf(say, m, chart.Bins)), text("locks", locksOf(m, nowNS)),
-		text("schedule", scheduleOf(say, m, nowNS)), part{"map", string(m.drawing(say).Draw(say, v.narrow))},
-	)
+	text("figures", figuresOf(say, m, chart.Bins))
+	parts = append(parts, part{"map", string(m.drawing(say).Draw(say))})
 	if !charts {
 		return parts
 	}
@@ -100,63 +107,6 @@ func brokenText(say *lang.Lang, f ControlFault) string {
 	return say.Sprintf("%s: not proven yet", name)
 }
 
-// controlParts are the parts of the page with buttons; none if nothing can be controlled.
-func controlParts(say *lang.Lang, m *model, text func(name string, data any) part) []part {
-	if m.info.Control == nil {
-		return nil
-	}
-	choices := struct {
-		ControlState
-		Over bool // there is nothing to control any more
-	}{m.state, m.over}
-	return []part{
-		text("tour", tourOf(say, m)), text("choices", choices), text("targets", m.state),
-		text("broken", m.state.Faults),
-	}
-}
-
-type tourView struct {
-	Number, Stops  int // Number is 0 before the first
-	Step           int // of the stop, for the page's buttons
-	Ended          bool
-	Text, Evidence string
-	Class, Shape   string
-	Says           string // changes when the evidence says something else than before
-}
-
-// tourOf is the tour as it is shown.
-func tourOf(say *lang.Lang, m *model) tourView {
-	t := &m.tour
-	v := tourView{Number: t.at + 1, Stops: len(t.stops), Step: t.at, Ended: t.at == len(t.stops), Class: "none"}
-	if !t.on() {
-		return v
-	}
-	here := t.stops[t.at]
-	v.Text = say.Term(here.text)
-	switch {
-	case t.refused != "":
-		v.Evidence = t.refused
-	case !t.arrived && here.cut && m.state.Running && m.state.Lock == here.lock:
-		v.Evidence = say.Text("The zones are being parted.")
-	case !t.arrived:
-		v.Evidence = say.Sprintf("The lab is getting %s ready: a few seconds.", here.lock)
-	default:
-		seen := m.counts().since(t.base)
-		v.Evidence, v.Class = seen.text(say), here.judge(seen)
-	}
-	v.Shape = map[string]string{"ok": "✓", "bad": "✗", "none": "…"}[v.Class]
-	v.Says = fmt.Sprint(t.at, t.run, t.arrived, t.refused, v.Class)
-	return v
-}
-
-// nowMS is since the measured part began; 0 before.
-func (m *model) nowMS(nowNS int64) float64 {
-	if m.measureNS == 0 {
-		return 0
-	}
-	return max(m.at(nowNS), 0)
-}
-
 type nowView struct {
 	Lock, Scenario, Phase string
 	Number, Runs          int
@@ -170,7 +120,10 @@ func nowOf(say *lang.Lang, m *model, nowNS int64) nowView {
 	if m.run == nil {
 		return v
 	}
-	now := m.nowMS(nowNS)
+	now := 0.0
+	if m.measureNS != 0 {
+		now = max(m.at(nowNS), 0)
+	}
 	v.Lock, v.Scenario, v.Share = m.run.Lock, m.run.Scenario, float64(m.number-1)+min(now/inMS(int64(m.run.Duration)), 1)
 	switch {
 	case m.measureNS == 0 && len(m.nodes) == 0:
@@ -224,61 +177,13 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) []figureView {
 	return all
 }
 
-type locksView struct {
-	Holds []holdView
-	More  int
-}
-
-type holdView struct{ Resource, Node, Since string }
-
-// locksOf are the holds that last longest, as many as can be read at a glance.
-func locksOf(m *model, nowNS int64) (v locksView) {
-	const shown = 8
-	holds := slices.SortedFunc(maps.Values(m.holds), func(a, b history.Event) int {
-		return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Node, b.Node))
-	})
-	v.More = max(len(holds)-shown, 0)
-	for _, h := range holds[:len(holds)-v.More] {
-		v.Holds = append(v.Holds, holdView{h.Resource, h.Node, table.Duration(inMS(max(nowNS-h.AtNS, 0)))})
-	}
-	return v
-}
-
-// plannedView is a fault of the scenario. From, Width and Now are percentages of the run.
-type plannedView struct {
-	Name, When, Class, Shape string
-	From, Width, Now         float64
-}
-
-func scheduleOf(say *lang.Lang, m *model, nowNS int64) (all []plannedView) {
-	share := func(ms float64) float64 { return math.Round(min(1000*ms/inMS(int64(m.run.Duration)), 1000)) / 10 }
-	for _, one := range m.run.Planned {
-		from, width := inMS(one.AtNS), inMS(one.ForNS)
-		v := plannedView{
-			Name: say.Tell(history.FaultText(one.Fault, one.Target)), Class: "none", Shape: "·",
-			When: fmt.Sprintf("%.1f–%.1f s", from/1000, (from+width)/1000),
-			From: share(from), Width: max(share(width), 0.5), Now: share(m.nowMS(nowNS)),
-		}
-		if i := slices.IndexFunc(m.faults, func(f *fault) bool { return f.ID == one.ID }); i >= 0 {
-			switch f := m.faults[i]; {
-			case f.unproven:
-				v.Class, v.Shape = "warn", "?"
-			case f.endedNS != 0:
-				v.Class, v.Shape = "ok", "✓"
-			case f.beganNS != 0:
-				v.Class, v.Shape = "bad", "▲"
-			}
-		}
-		all = append(all, v)
-	}
-	return all
-}
-
 type lineView struct{ At, Class, Shape, Text string }
 
+// linesOf has the newest line first.
 func linesOf(say *lang.Lang, m *model) (all []lineView) {
-	for _, l := range slices.Backward(m.log()) {
-		v := lineView{Class: l.class, Shape: l.shape, Text: l.text(say)}
+	classes := map[string]string{"▲": "warn", "?": "warn", "✓": "ok", "·": "none"}
+	for _, l := range slices.Backward(m.lines) {
+		v := lineView{Class: classes[l.shape], Shape: l.shape, Text: l.text(say)}
 		if !math.IsNaN(l.atMS) {
 			v.At = say.Sprintf("%.1f s", l.atMS/1000)
 		}

@@ -103,12 +103,6 @@ func tagOf(r *http.Request) string {
 	return lang.EnglishTag
 }
 
-// view is a language and a width.
-type view struct {
-	lang   string
-	narrow bool // for a phone
-}
-
 // part is a part of the page.
 type part struct {
 	ID   string `json:"id"`
@@ -116,10 +110,10 @@ type part struct {
 }
 
 // parts renders the newest frame. Next is closed when there is another one.
-func (b *Board) parts(p *painter, v view, charts bool) (all []part, next <-chan struct{}, ended bool) {
+func (b *Board) parts(p *painter, tag string, charts bool) (all []part, next <-chan struct{}, ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return p.paint(v, b.model, clock.Mono(), charts || b.ended), b.next, b.ended
+	return p.paint(tag, b.model, clock.Mono(), charts || b.ended), b.next, b.ended
 }
 
 // stream sends the parts that changed in each frame, until the browser goes away or the comparison
@@ -141,10 +135,9 @@ func (b *Board) stream(p *painter, w http.ResponseWriter, r *http.Request) {
 		}
 		return err == nil && control.Flush() == nil
 	}
-	v := view{lang: tagOf(r), narrow: r.URL.Query().Has("narrow")}
-	sent := map[string]string{}
+	tag, sent := tagOf(r), map[string]string{}
 	for n, alive := 0, send("hello", nil); alive; n++ {
-		parts, next, ended := b.parts(p, v, n%chartFrames == 0)
+		parts, next, ended := b.parts(p, tag, n%chartFrames == 0)
 		parts = slices.DeleteFunc(parts, func(one part) bool {
 			was, had := sent[one.ID]
 			sent[one.ID] = one.HTML
@@ -170,7 +163,6 @@ type order struct {
 	ID   string `json:"id"`
 	PerS uint32 `json:"per_s"`
 	Lock string `json:"lock"`
-	Stop int    `json:"stop"`
 }
 
 // controls takes the orders of the page, which bear its token.
@@ -181,10 +173,6 @@ func (b *Board) controls() http.Handler {
 	route(api, "heal", func(in order) error { return c.Heal(in.ID) })
 	route(api, "rate", func(in order) error { return c.SetRate(in.PerS) })
 	route(api, "lock", func(in order) error { return c.Switch(in.Lock) })
-	route(api, "tour", func(in order) error {
-		b.post(func(m *model) { m.tour.enter(in.Stop) })
-		return nil
-	})
 	return api
 }
 

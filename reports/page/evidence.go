@@ -70,7 +70,7 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 			}
 			if s := ops.Series(); s.Repeats > 0 {
 				c.Series = s
-				c.Quantiles, c.Faults = ops.Quantiles(), windowsOf(c.Rows[0].Faults, duration)
+				c.Faults = windowsOf(c.Rows[0].Faults, duration)
 			}
 			return nil
 		})

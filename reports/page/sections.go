@@ -66,11 +66,9 @@ func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.
 		say.Text("Per second, one strip for each lock. Dotted: the load. On top: failed. "+
 			"Marks below: violations. Shaded: the fault."),
 		plots.Rate)}
-	latency = []sectionOf{
-		section(say.Text("Latency over time"), say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."),
-			plots.Latency),
-		section(say.Text("Distribution of the latency"), say.Text("Milliseconds. Only what ended well."), plots.Percentiles),
-	}
+	latency = []sectionOf{section(
+		say.Text("Latency over time"), say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."),
+		plots.Latency)}
 	return served, latency
 }
 
@@ -104,14 +102,11 @@ type tradeoff struct {
 
 // tradeoffOf has no plot where nothing went wrong.
 func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (t tradeoff) {
-	counted, code, p99 := []string{"duplicates"}, result.Duplicates, "request_p99_ms"
-	if cells[0].Workload != history.Matchmaking {
-		counted = []string{"overlaps", "tokens_back", "stale_writes", "lost_updates"}
-		code, p99 = result.Overlaps, "acquire_p99_ms"
+	p99 := "acquire_p99_ms"
+	if cells[0].Workload == history.Matchmaking {
+		p99 = "request_p99_ms"
 	}
-	measure := say.Term(code.Title())
 	locks := v.Locks(cells[0].Workload)
-	clean := map[string][]string{}
 	var points []plots.Point
 	for i := range cells {
 		c := &cells[i]
@@ -119,33 +114,27 @@ func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plot
 		if !known {
 			continue
 		}
+		worst := c.Worst()
 		p := plots.Point{
 			Lock: table.Plain(c.Lock), Scenario: table.Plain(v.Title(c.Scenario)), Href: "#" + idOf(c.Key),
-			Ink: inks[c.Lock], Mark: slices.Index(locks, c.Lock),
-			X: (1 - served) * 100, Unsure: !c.Worst().Decided() || c.Worst().Verdict.Safety.State == result.Unknown,
+			Ink: inks[c.Lock], Mark: slices.Index(locks, c.Lock), X: (1 - served) * 100,
 		}
-		for _, name := range counted {
-			n, _ := c.Median(name)
-			p.Y = max(p.Y, n)
-		}
-		p.Unsafe = p.Y == 0 && c.Worst().Verdict.Safety.State == result.Failed
 		p.P99MS, _ = c.Median(p99)
-		if p.X == 0 && p.Y == 0 && !p.Unsafe && !p.Unsure {
-			clean[p.Lock] = append(clean[p.Lock], p.Scenario)
+		switch safety := worst.Verdict.Safety; {
+		case worst.Decided() && safety.State == result.Failed:
+			p.Y = safety.N
+		case !worst.Decided() || safety.State == result.Unknown:
+			p.Unsure = true
+		case p.X == 0:
+			t.Clean = append(t.Clean, p.Lock+" ("+p.Scenario+")")
 			continue
 		}
-		p.Words = say.Sprintf("%s, %s: %s %s, served %s, p99 %s", p.Lock, p.Scenario, measure, table.Count(p.Y),
+		p.Words = say.Sprintf("%s, %s: violations %s, served %s, p99 %s", p.Lock, p.Scenario, table.Count(p.Y),
 			table.Share(served), table.Duration(p.P99MS))
 		points = append(points, p)
 	}
-	if len(points) == 0 {
-		return t
+	if len(points) > 0 {
+		t.SVG = template.HTML(plots.Tradeoff(say, points)) //nolint:gosec // drawn and escaped by plots
 	}
-	for _, lock := range locks {
-		if names := clean[table.Plain(lock)]; len(names) > 0 {
-			t.Clean = append(t.Clean, table.Plain(lock)+" ("+strings.Join(names, ", ")+")")
-		}
-	}
-	t.SVG = template.HTML(plots.Tradeoff(say, measure, points)) //nolint:gosec // drawn and escaped by plots
 	return t
 }

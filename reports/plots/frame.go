@@ -6,7 +6,6 @@
 package plots
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -53,11 +52,7 @@ type frame struct {
 	high                float64 // value at the right end of the axis, which begins at 0
 }
 
-func newFrame(height, right, high float64, label string, ticks []tick) *frame {
-	return frameOf(figureWidth, leftMargin, height, right, high, label, ticks)
-}
-
-func frameOf(width, left, height, right, high float64, label string, ticks []tick) *frame {
+func newFrame(width, left, height, right, high float64, label string, ticks []tick) *frame {
 	f := &frame{width: width, left: left, right: width - right, bottom: topMargin + height, high: high}
 	axis := f.bottom + 0.5
 	// below the ticks' labels, however large
@@ -89,53 +84,6 @@ func (f *frame) across(ticks []tick) {
 
 func (f *frame) end(label string) []byte { return f.sized(f.width, f.bottom+axisHeight, "img", label) }
 
-// logarithmic draws a line at each power of ten from low to high, and gives the height of a value.
-func (f *frame) logarithmic(low, high float64) (y func(v float64) float64) {
-	floor, span := math.Log10(low), math.Log10(high/low)
-	y = func(v float64) float64 { return f.bottom - (math.Log10(v)-floor)/span*(f.bottom-topMargin) }
-	var grid []tick
-	for _, v := range decades(low, high) {
-		grid = append(grid, tick{y(v), number(v)})
-	}
-	f.across(grid)
-	return y
-}
-
-// end is where a line ends, and the height of its label.
-type end struct {
-	line   Line
-	at     point
-	height float64
-}
-
-// wideLetter is the width of a letter where the page enlarges it.
-const wideLetter = 9.8
-
-// nameGap is between the plot and the names.
-const nameGap = 12
-
-// label writes the names beside the ends of the lines, moved apart where they
-// would overlap, each with a thin line to its end.
-func (f *frame) label(ends []end, letterWidth float64) {
-	const gap = 16 // also where the page enlarges it
-	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.at.y, a.at.y) })
-	floor := math.Inf(1)
-	for i := range ends { // from below, each at least a gap above the last
-		ends[i].height = min(ends[i].at.y, floor)
-		floor = ends[i].height - gap
-	}
-	ceiling := topMargin
-	for i := range slices.Backward(ends) {
-		ends[i].height = max(ends[i].height, ceiling)
-		ceiling = ends[i].height + gap
-	}
-	for _, e := range ends {
-		at := point{f.right + nameGap, e.height}
-		f.stroke(pen{e.line.Ink, 0.7, ""}, []point{{e.at.x + 2, e.at.y}, {at.x - 2, at.y}})
-		f.text(at, Clip(e.line.Name, int((figureWidth-at.x)/letterWidth)), "", "0.35em", "name "+string(e.line.Ink))
-	}
-}
-
 // rows is a figure with one strip for each lock, one below the other. Inside a strip
 // 0 is its floor and 1 its ceiling; above the ceiling is the name.
 type rows struct {
@@ -162,7 +110,7 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 		ms = max(ms, l.Series.DurationMS)
 	}
 	seconds := max(ms/1000, 0.001)
-	f := newFrame(height*float64(max(len(lines), 1)), rightMargin, seconds,
+	f := newFrame(figureWidth, leftMargin, height*float64(max(len(lines), 1)), rightMargin, seconds,
 		say.Text("seconds since the measured part began"), timeSteps(seconds))
 	r := rows{f, lines, height, below}
 	var ticks []tick
@@ -183,18 +131,12 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 	return r
 }
 
-// noted ends the figure, with a lock's name above each strip, and a note if there is one.
-func (r rows) noted(say *lang.Lang, title, scenario string, note func(*lang.Lang, series.Series) string) []byte {
+// named ends the figure, with a lock's name above each strip.
+func (r rows) named(title, scenario string) []byte {
 	said := []string{title + ", " + scenario}
 	for i, l := range r.lines {
-		y, named := r.level(i, 1)-4, l.Name
-		r.text(point{leftMargin + 1, y}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
-		if note != nil {
-			text := note(say, l.Series)
-			r.text(point{r.right - 1, y}, text, "end", "", "")
-			named = strings.TrimSuffix(named+": "+text, ": ")
-		}
-		said = append(said, named)
+		r.text(point{leftMargin + 1, r.level(i, 1) - 4}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
+		said = append(said, l.Name)
 	}
 	return r.end(strings.Join(said, "; "))
 }
@@ -240,15 +182,6 @@ func mergeWindows(windows []series.Window, endMS float64) []series.Window {
 		merged = append(merged, w)
 	}
 	return merged
-}
-
-// decades are the powers of ten from low to high.
-func decades(low, high float64) []float64 {
-	var all []float64
-	for e := math.Ceil(math.Log10(low) - 0.001); e <= math.Log10(high)+0.001; e++ {
-		all = append(all, math.Pow(10, e))
-	}
-	return all
 }
 
 // number writes an axis label: 0.1, 1, 2,500, 10k, 2.5M, so that none is wide.

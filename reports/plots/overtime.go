@@ -32,11 +32,6 @@ func ScaleOf(all []Line) Scale {
 				high = max(high, b.P99MS)
 			}
 		}
-		for _, q := range l.Series.Quantiles {
-			if q.Q >= 0.5 && q.MS > 0 {
-				low, high = min(low, q.MS), max(high, q.MS)
-			}
-		}
 	}
 	s := Scale{LatencyLow: 1, LatencyHigh: 10}
 	// After a stop all waiting requests are answered at once. An axis that shows
@@ -82,7 +77,7 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 		}
 		r.stroke(pen{inkMark, 1.6, ""}, marks...)
 	}
-	return r.noted(say, say.Text("Served over time"), scenario, nil)
+	return r.named(say.Text("Served over time"), scenario)
 }
 
 // Offer adds a rate. A rate that was set before the measured part counts from its beginning on.
@@ -126,12 +121,12 @@ func (r rows) middle(l Line, b series.Bin) float64 { return r.x((b.AtMS + l.Seri
 func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	low, span := math.Log10(scale.LatencyLow), math.Log10(scale.LatencyHigh/scale.LatencyLow)
 	share := func(ms float64) float64 { return (math.Log10(max(ms, scale.LatencyLow)) - low) / span }
-	powers := decades(scale.LatencyLow, scale.LatencyHigh)
-	every := (len(powers) + 2) / 3 // a strip has room for three labels on a phone
+	every := int(span+3) / 3 // a strip has room for three labels on a phone
 	var levels []tick
-	for i, ms := range powers {
+	for power := math.Ceil(low - 0.001); power <= low+span+0.001; power++ {
+		ms := math.Pow(10, power)
 		level := tick{at: share(ms)}
-		if i%every == 0 {
+		if len(levels)%every == 0 {
 			level.label = number(ms)
 		}
 		levels = append(levels, level)
@@ -141,7 +136,7 @@ func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte 
 		r.trace(i, l, pen{l.Ink, 1.4, ""}, func(b series.Bin) float64 { return share(b.P99MS) })
 		r.trace(i, l, pen{l.Ink, 1.2, "1.5 2"}, func(b series.Bin) float64 { return share(b.P50MS) })
 	}
-	return r.noted(say, say.Text("Latency over time"), scenario, latencyNote)
+	return r.named(say.Text("Latency over time"), scenario)
 }
 
 // trace joins bins that have a value, and breaks where there is none. A lone bin becomes a dash that is
@@ -169,18 +164,4 @@ func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
 		}
 	}
 	r.stroke(p, pieces...)
-}
-
-// latencyNote is the highest p99.
-func latencyNote(say *lang.Lang, s series.Series) string {
-	high := 0.0
-	for _, b := range s.Bins {
-		if b.P99MS > high {
-			high = b.P99MS
-		}
-	}
-	if high == 0 {
-		return ""
-	}
-	return say.Sprintf("p99 up to %s ms", number(math.Round(high*10)/10))
 }

@@ -44,7 +44,6 @@ func wave(bins int) series.Series {
 		}
 		s.Bins = append(s.Bins, b)
 	}
-	s.Quantiles = []series.Quantile{{Q: 0, MS: 1}, {Q: 0.5, MS: 2}, {Q: 0.99, MS: 9}, {Q: 0.999, MS: 30}}
 	s.Faults = []series.Window{{Kind: "latency", FromMS: -50, ToMS: 300}, {Kind: "kill", FromMS: 200, ToMS: 1e9}}
 	return s
 }
@@ -56,11 +55,10 @@ func all(lines []plots.Line) map[string][]byte {
 		points = append(points, plots.Point{Lock: l.Name, Scenario: "zone <a>", Ink: l.Ink, Mark: i, X: float64(10 * i), Y: float64(i), Href: "#a", Unsure: i > 0})
 	}
 	return map[string][]byte{
-		"rate":        plots.Rate(lang.English(), "zone <a> & \"b\"", lines, scale),
-		"latency":     plots.Latency(lang.English(), "zone <a> & \"b\"", lines, scale),
-		"percentiles": plots.Percentiles(lang.English(), "zone <a> & \"b\"", lines, scale),
-		"timeline":    timeline(scene(lines)),
-		"tradeoff":    plots.Tradeoff(lang.English(), "overlaps", points),
+		"rate":     plots.Rate(lang.English(), "zone <a> & \"b\"", lines, scale),
+		"latency":  plots.Latency(lang.English(), "zone <a> & \"b\"", lines, scale),
+		"timeline": timeline(scene(lines)),
+		"tradeoff": plots.Tradeoff(lang.English(), points),
 	}
 }
 
@@ -103,9 +101,8 @@ func TestDrawingsTakeAnything(t *testing.T) {
 	odd := series.Series{DurationMS: 0.01, BinMS: 100, Bins: []series.Bin{{P50MS: math.NaN(), P99MS: math.NaN()}}}
 	huge := wave(3)
 	huge.Bins[0].OKPerS, huge.Bins[0].P99MS = 1e12, 1e12
-	huge.Quantiles = append(huge.Quantiles, series.Quantile{Q: 0.99999999, MS: 1e12})
 	tiny := wave(3)
-	tiny.Bins[0].P50MS, tiny.Quantiles[0].MS = 1e-12, 0
+	tiny.Bins[0].P50MS = 1e-12
 	for name, s := range map[string]series.Series{"empty": {}, "odd": odd, "huge": huge, "tiny": tiny} {
 		t.Run(name, func(t *testing.T) {
 			for figure, svg := range all([]plots.Line{{Name: "a", Series: s}}) {

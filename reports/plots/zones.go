@@ -51,17 +51,16 @@ type Map struct {
 
 // Sizes of the map, in units of the drawing.
 const (
-	mapWide, mapNarrow = 980.0, 360.0
-	mapGap             = 8.0  // between cards
-	mapPad             = 10.0 // of a zone
-	mapHead            = 26.0 // the zone's name
-	mapBridge          = 118.0
-	mapBridgeNarrow    = 64.0
-	roomSize           = 9.0
-	roomStep           = 12.0
-	roomRows           = 2
-	cardsInRow         = 3     // at most
-	mapCard            = 100.0 // the least width of a card: names have room
+	mapWidth   = 980.0
+	mapGap     = 8.0  // between cards
+	mapPad     = 10.0 // of a zone
+	mapHead    = 26.0 // the zone's name
+	mapBridge  = 118.0
+	roomSize   = 9.0
+	roomStep   = 12.0
+	roomRows   = 2
+	cardsInRow = 3     // at most
+	mapCard    = 100.0 // the least width of a card: names have room
 )
 
 // placed is a node with its card.
@@ -70,38 +69,24 @@ type placed struct {
 	box
 }
 
-// Draw draws the map, with zones side by side or, narrow, one below the other.
-func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
+// Draw draws the map, with zones side by side.
+func (m Map) Draw(say *lang.Lang) []byte {
 	s := &svg{}
-	width, bridge := mapWide, mapBridge
-	if narrow {
-		width, bridge = mapNarrow, mapBridgeNarrow
-	}
 	n := float64(max(len(m.Zones), 1))
-	panel := width
-	if !narrow {
-		panel = (width - bridge*(n-1)) / n
-	}
+	panel, height := (mapWidth-mapBridge*(n-1))/n, 0.0
 	var zones []box
 	var cards []placed
-	at, height := point{}, 0.0
-	for _, z := range m.Zones {
-		b, own := layOut(z, at, panel)
+	for i, z := range m.Zones {
+		b, own := layOut(z, float64(i)*(panel+mapBridge), panel)
 		zones, cards = append(zones, b), append(cards, own...)
-		height = max(height, b.y+b.h)
-		if narrow {
-			at.y = b.y + b.h + bridge
-		} else {
-			at.x += panel + bridge
-		}
+		height = max(height, b.h)
 	}
 	for i := range zones {
-		if !narrow {
-			zones[i].h = height
-		}
-		s.rect(zones[i], 8, "zone")
-		s.text(point{zones[i].x + mapPad, zones[i].y + 18}, m.Zones[i].Name, "", "", "title")
-		s.text(point{zones[i].x + zones[i].w - mapPad, zones[i].y + 18}, m.Zones[i].Note, "end", "", "small")
+		b := &zones[i]
+		b.h = height
+		s.rect(*b, 8, "zone")
+		s.text(point{b.x + mapPad, 18}, m.Zones[i].Name, "", "", "title")
+		s.text(point{b.x + b.w - mapPad, 18}, m.Zones[i].Note, "end", "", "small")
 	}
 	hosts := map[string]box{}
 	for _, c := range slices.Backward(cards) { // the first card of each stands for its host
@@ -113,7 +98,7 @@ func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
 		}
 	}
 	for _, w := range m.Between {
-		s.bridge(m, zones, w, narrow)
+		s.bridge(m, zones, w)
 	}
 	for _, c := range cards {
 		s.card(c)
@@ -123,25 +108,25 @@ func (m Map) Draw(say *lang.Lang, narrow bool) []byte {
 			s.way(w, edge(from, to.middle()), edge(to, from.middle()))
 		}
 	}
-	return s.sized(width, height, "img", m.label(say))
+	return s.sized(mapWidth, height, "img", m.label(say))
 }
 
 // layOut places the cards of a zone, role by role.
-func layOut(z Zone, at point, width float64) (box, []placed) {
+func layOut(z Zone, x, width float64) (box, []placed) {
 	var cards []placed
 	inRow := max(min(int((width-2*mapPad+mapGap)/(mapCard+mapGap)), cardsInRow), 1)
 	card := (width-2*mapPad+mapGap)/float64(inRow) - mapGap
-	y, column, tall := at.y+mapHead+4, 0, 0.0
+	y, column, tall := mapHead+4, 0, 0.0
 	for i, n := range z.Nodes {
 		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == inRow) {
 			y, column, tall = y+tall+mapGap, 0, 0
 		}
 		h := cmp.Or(map[string]float64{"worker": 72, "master": 56}[n.Role], 42)
 		tall = max(tall, h)
-		cards = append(cards, placed{n, box{at.x + mapPad + float64(column)*(card+mapGap), y, card, h}})
+		cards = append(cards, placed{n, box{x + mapPad + float64(column)*(card+mapGap), y, card, h}})
 		column++
 	}
-	return box{at.x, at.y, width, y + tall + mapPad - at.y}, cards
+	return box{x, 0, width, y + tall + mapPad}, cards
 }
 
 // rect draws a rectangle with round corners.
@@ -190,7 +175,7 @@ func (s *svg) cross(p pen, at point, r float64) {
 }
 
 // bridge draws the way from one zone to another, beside the one back.
-func (s *svg) bridge(m Map, zones []box, w Way, narrow bool) {
+func (s *svg) bridge(m Map, zones []box, w Way) {
 	number := func(name string) int { return slices.IndexFunc(m.Zones, func(z Zone) bool { return z.Name == name }) }
 	i, j := number(w.From), number(w.To)
 	lane := 0.0 // which of the ways of this bridge
@@ -199,14 +184,8 @@ func (s *svg) bridge(m Map, zones []box, w Way, narrow bool) {
 	}
 	low, high := zones[min(i, j)], zones[max(i, j)]
 	away := float64(max(i, j) - min(i, j) - 1) // zones between them
-	var from, to point
-	if narrow {
-		x := low.x + low.w*(0.25+0.5*lane) + 20*away
-		from, to = point{x, low.y + low.h + 4}, point{x, high.y - 4}
-	} else {
-		y := low.h/2 - 34 + 68*lane + 40*away
-		from, to = point{low.x + low.w + 4, y}, point{high.x - 4, y}
-	}
+	y := low.h/2 - 34 + 68*lane + 40*away
+	from, to := point{low.x + low.w + 4, y}, point{high.x - 4, y}
 	if i > j {
 		from, to = to, from
 	}
@@ -234,11 +213,7 @@ func (s *svg) way(w Way, from, to point) {
 	if w.Cut {
 		s.cross(pen{"line", 3, ""}, middle, 6)
 	}
-	if dx == 0 {
-		s.text(point{middle.x + 12, middle.y + 4}, w.Note, "", "", "note")
-	} else {
-		s.text(point{middle.x, middle.y - 10}, w.Note, "middle", "", "note")
-	}
+	s.text(point{middle.x, middle.y - 10}, w.Note, "middle", "", "note")
 	s.WriteString("</g>")
 }
 

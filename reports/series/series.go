@@ -26,8 +26,7 @@ type Series struct {
 	DurationMS float64
 	BinMS      float64 // 100, or a multiple of it in long runs
 	Bins       []Bin
-	Quantiles  []Quantile // of the latency, rising
-	Faults     []Window   // by their beginning
+	Faults     []Window // by their beginning
 }
 
 // Bin is one piece of time.
@@ -38,9 +37,6 @@ type Bin struct {
 	P50MS, P99MS float64 // of the operations that were due in it; NaN if none was
 	Violations   int     // begun in it
 }
-
-// Quantile is one point of the distribution of the latency.
-type Quantile struct{ Q, MS float64 }
 
 // Window is the time during which a fault lasted.
 type Window struct {
@@ -156,25 +152,4 @@ func rank(sorted []float64, q float64) float64 {
 	}
 	i := int(math.Ceil(q*float64(len(sorted)))) - 1
 	return sorted[min(max(i, 0), len(sorted)-1)]
-}
-
-// Quantiles are points of the distribution, evenly spaced on a logarithmic axis of 1/(1-q), up to
-// the last quantile that the number of values supports.
-func (c *Collector) Quantiles() (all []Quantile) {
-	var values []float64
-	for _, b := range c.bins {
-		values = append(values, b.latencies...)
-	}
-	slices.Sort(values)
-	const perDecade = 16
-	for inverse := 1.0; inverse <= float64(len(values)); inverse = math.Pow(10, float64(len(all))/perDecade) {
-		q := 1 - 1/inverse
-		all = append(all, Quantile{q, rank(values, q)})
-	}
-	if n := len(values); n > 0 {
-		if last := 1 - 1/float64(n); last > all[len(all)-1].Q {
-			all = append(all, Quantile{last, values[n-1]})
-		}
-	}
-	return all
 }

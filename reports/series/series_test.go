@@ -45,9 +45,6 @@ func TestBins(t *testing.T) {
 	if diff := cmp.Diff(want, s.Bins, sameNaN); diff != "" || s.BinMS != 100 {
 		t.Error(s.BinMS, diff)
 	}
-	if all := c.Quantiles(); all[len(all)-1].MS != 220 {
-		t.Errorf("the largest latency is %v, want 220", all[len(all)-1].MS)
-	}
 }
 
 func TestRatesAreMeansOverRuns(t *testing.T) {

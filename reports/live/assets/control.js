@@ -34,16 +34,6 @@ addEventListener("locklab:parts", () => {
   }
 });
 
-// The evidence changes with every match. It is read out when it says something else.
-const told = document.getElementById("told");
-let toldOf;
-addEventListener("locklab:parts", () => {
-  const now = document.querySelector(".evidence");
-  if (now?.dataset.says === toldOf) return;
-  toldOf = now?.dataset.says;
-  told.textContent = now?.textContent ?? "";
-});
-
 const value = (id) => document.getElementById(id).value;
 const traffic = (more) => ask("fault", {...JSON.parse(value("way")), ...more});
 const process = (fault) => ask("fault", {fault, target: value("node")});
@@ -53,10 +43,10 @@ const orders = {
   heal: ({id}) => ask("heal", {id}),
   slow: () => traffic({fault: "latency", delay: value("delay")}),
   cut: () => traffic({fault: "partition", mode: value("mode")}),
+  part: () => ask("fault", {fault: "partition", between: ["zones"], mode: "hold"}),
   kill: () => process("kill"),
   pause: () => process("pause"),
   restart: () => process("restart"),
-  tour: ({stop, by}) => ask("tour", {stop: Number(stop) + Number(by)}),
 };
 
 document.addEventListener("click", (event) => {

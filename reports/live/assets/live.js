@@ -1,5 +1,4 @@
 // The page follows the run: the server renders its parts, this puts them in their places.
-const narrow = matchMedia("(max-width: 40rem)");
 const connection = document.getElementById("connection");
 let source;
 
@@ -55,9 +54,7 @@ const say = (text) => { connection.textContent = text; connection.hidden = text 
 
 const follow = () => {
   source?.close();
-  const asked = new URLSearchParams({lang: document.documentElement.lang});
-  if (narrow.matches) asked.set("narrow", "");
-  source = new EventSource(`events?${asked}`);
+  source = new EventSource(`events?lang=${document.documentElement.lang}`);
   source.addEventListener("hello", () => { document.body.dataset.state = "live"; say(""); });
   source.addEventListener("parts", (event) => show(JSON.parse(event.data)));
   source.addEventListener("end", () => { source.close(); document.body.dataset.state = "ended"; say(connection.dataset.ended); });
@@ -74,5 +71,4 @@ document.getElementById("theme").addEventListener("click", () => {
   root.dataset.theme = dark ? "light" : "dark";
   localStorage.setItem("locklab-theme", root.dataset.theme);
 });
-narrow.addEventListener("change", follow);
 follow();

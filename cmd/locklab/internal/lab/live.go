@@ -48,7 +48,7 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 		}
 		found = append(found, live.Duplicate{
 			AtNS: run.Measure + int64(v.AtMS*float64(time.Millisecond)),
-			Room: v.Second.Room, Group: v.Resource, Worker: v.Second.Worker, Free: v.First.Worker, Unreachable: v.Excused,
+			Room: v.Second.Room, Unreachable: v.Excused,
 		})
 	}
 	return found
@@ -58,7 +58,7 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 func (x *experiment) liveRun(p plan) live.Run {
 	run := live.Run{
 		Key:     result.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
-		Planned: planned(x.scenario, x.config.Duration), Duration: x.measures(), Played: x.play != nil,
+		Duration: x.measures(), Played: x.play != nil,
 		OfferedPerS: x.config.rateUnder(x.scenario),
 	}
 	for _, h := range p.topo.Hosts {

@@ -42,7 +42,6 @@ func sampled(tb testing.TB, lock, under string) (string, []history.Event, live.R
 	c.Duration, c.Rate = time.Duration(head.DurationNS), head.OfferedPS
 	x := &experiment{config: c, lock: c.Locks[0], scenario: scenario.Scenario{Name: under}, repeat: 1}
 	run := x.liveRun(newPlan(c, c.Locks[0], "replay", 1))
-	run.Planned = head.Planned // then
 	return path, events, run
 }
 
