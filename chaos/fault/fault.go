@@ -69,7 +69,7 @@ func Kinds() (all []Kind) {
 
 // Read reads the fault of a scenario's step. The step may have the fields beside, which it
 // returns, and those of the kind. firstZone is the first zone of the topology, "" if that is not known.
-func Read(n strictyaml.Node, firstZone string, beside ...string) (Fault, strictyaml.Fields) {
+func Read(n strictyaml.Node, firstZone string, beside ...string) (Fault, strictyaml.Node) {
 	var names []string
 	beside = append(beside, "fault")
 	if !n.IsMapping() {
@@ -84,7 +84,7 @@ func Read(n strictyaml.Node, firstZone string, beside ...string) (Fault, stricty
 		f := fields{n.Fields(slices.Concat(beside, Names(k.Fields))...), k, firstZone}
 		fault := k.read(f)
 		fault.Kind, fault.Instant = k.Name, k.Instant
-		return fault, f.Fields
+		return fault, f.Node
 	}
 	is.Need("one of " + strings.Join(names, ", ")).OneOf(names...)
 	return Fault{}, n.Fields()
@@ -112,7 +112,7 @@ func (f Fault) Plan(ctx context.Context, id string, inv Inventory, resolver Reso
 
 // fields are those that a kind reads.
 type fields struct {
-	strictyaml.Fields
+	strictyaml.Node
 	kind      Kind
 	firstZone string
 }

@@ -88,12 +88,9 @@ func takesName(kind string) bool { return kind == HolderOf || slices.Contains(na
 // begins. firstZone is the name that FirstZone stands for.
 func readSelector(n strictyaml.Node, kinds []string, firstZone string) selector {
 	var text string
-	if f := (strictyaml.Fields{}); n.IsMapping() {
-		f = n.Fields()
-		if names := f.Names(); len(names) == 1 {
-			text = names[0] + ":" + f.Get(names[0]).Text()
-		}
-	} else {
+	if names := n.Names(); len(names) == 1 {
+		text = names[0] + ":" + n.Get(names[0]).Text()
+	} else if !n.IsMapping() {
 		text = n.Text()
 	}
 	kind, name, named := strings.Cut(text, ":")

@@ -47,7 +47,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --locks all,raft":                  "--locks: all stands for every one that there is: want it alone",
 		"run --scenarios " + wrongField:         wrongField + ":7:",
 		"run --topology " + wrongTopology:       wrongTopology + ":5:",
-		"run --topology " + noValue:             noValue + ":2: tags such as !x are not supported",
+		"run --topology " + noValue:             noValue + ":2: hosts: want a list",
 		"run --rate 0":                          "--rate 0: want operations per second, a number above 0",
 		"run --seed lucky":                      "--seed lucky: want a whole number",
 		"run --duration 1ms":                    "--duration 1ms: want 1s",

@@ -183,7 +183,7 @@ func (t *Topology) readLatency(n strictyaml.Node) {
 	}
 }
 
-func readRTT(f strictyaml.Fields) (r RTT) {
+func readRTT(f strictyaml.Node) (r RTT) {
 	r.RTT = f.Get("rtt").Need("a duration such as 0.2ms").Duration(0, longest, "0.2ms")
 	r.Jitter = f.Get("jitter").Duration(0, longest, "0.04ms")
 	if r.Jitter > r.RTT {

@@ -161,7 +161,6 @@ func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 		"not YAML":            {"zones:", "zones: [", `two.yaml:`},
 		"wrong type":          {"role: master", "role: [master]", `two.yaml:16: hosts[0].nodes[0].role: want a word or a number`},
 		"nothing there":       {"role: master", "role:", `two.yaml:16: hosts[0].nodes[0].role: missing: want a role, such as worker`},
-		"a tag without value": {"  pairs:", "  pairs: !0 #", `two.yaml:8: tags such as !0 are not supported`},
 		"bad name":            {"name: two", "name: Two Zones", `two.yaml:1: name: "Two Zones" is not a name: want 1 to 63 lower-case`},
 		"no name":             {"name: two\n", "summary: x\n", `two.yaml:1: name: missing`},
 		"zone twice":          {"short: c}", "short: a}", `two.yaml:4: zones[1].short: zone "a" appears twice`},
