@@ -32,7 +32,7 @@ final class Curator {
             framework.start();
             return (resource, millis, lost) -> {
                 String path = "/locks/" + resource.replace("%", "%25").replace("/", "%2F");
-                Protocol.Hold hold = options.contains("latch") ? latch(framework, path, millis, lost)
+                Protocol.Hold hold = options.contains("latch") ? latch(framework, path, millis)
                         : mutex(options.contains("semaphore") ? new InterProcessSemaphoreMutex(framework, path)
                                 : new InterProcessMutex(framework, path), millis);
                 if (hold == null) {
@@ -57,7 +57,7 @@ final class Curator {
         };
     }
 
-    private static Protocol.Hold latch(CuratorFramework framework, String path, long millis, Consumer<String> lost) throws Exception {
+    private static Protocol.Hold latch(CuratorFramework framework, String path, long millis) throws Exception {
         LeaderLatch latch = new LeaderLatch(framework, path);
         latch.start();
         if (!latch.await(millis, TimeUnit.MILLISECONDS)) {

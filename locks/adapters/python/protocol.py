@@ -15,17 +15,15 @@ import sys
 import threading
 import time
 
-
 MARGIN = 0.05  # seconds of each deadline for the answer itself
 
 
 class Hold:
     """A held lock. release() returns whether it was still held; an exception means unknown."""
 
-    def __init__(self, release, since=None, token=None):
+    def __init__(self, release, since=None):
         self.release = release
         self.since = since  # time.monotonic() before the request that set the lease
-        self.token = token
 
 
 class Acquisition:
@@ -76,12 +74,11 @@ class Acquisition:
         self.answer("release", outcome, why)
 
     def fields(self, hold):
-        fields = {} if hold.token is None else {"token": hold.token}
         lease = self.server.hello.get("lease_ms")
-        if lease:
-            since = self.read_at if hold.since is None else hold.since
-            fields["until_ms"] = max(1, int((since - self.read_at) * 1000 + lease))
-        return fields
+        if not lease:
+            return {}
+        since = self.read_at if hold.since is None else hold.since
+        return {"until_ms": max(1, int((since - self.read_at) * 1000 + lease))}
 
     def expire(self, op, seconds):
         timer = threading.Timer(seconds, self.answer, (op, "unknown", "the library did not return in time"))
@@ -96,8 +93,7 @@ class Server:
 
     def say(self, **fields):
         with self.out:
-            sys.stdout.write(json.dumps(fields) + "\n")
-            sys.stdout.flush()
+            print(json.dumps(fields), flush=True)
 
 
 def serve(hello, connect):
@@ -121,5 +117,4 @@ def serve(hello, connect):
             a.answer("acquire", "unknown", "it was given up")
             a.expire("release", ask["deadline_ms"] / 1000)
             a.over.set()
-    sys.stdout.flush()
     os._exit(0)

@@ -3,11 +3,11 @@ package protocol
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -30,17 +30,10 @@ type Line = map[string]any
 
 const margin = 50 * time.Millisecond // of each deadline, for the answer itself
 
-type program struct {
-	lease   int64 // milliseconds; 0 without any
-	acquire Acquire
-	mu      sync.Mutex // of the output
-}
-
 // Serve speaks the protocol to the end of the input. connect makes the library's client.
 func Serve(hello Line, connect func(name string, addrs []string) (Acquire, error)) {
-	p := &program{}
-	p.lease, _ = hello["lease_ms"].(int64)
-	asked := map[int64]chan time.Duration{}
+	var acquire Acquire
+	release := map[int64]func(time.Duration){}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		var ask struct {
 			Op, Client, Resource string
@@ -49,24 +42,24 @@ func Serve(hello Line, connect func(name string, addrs []string) (Acquire, error
 			Servers              []struct{ Addr string }
 		}
 		err := json.Unmarshal(in.Bytes(), &ask)
-		deadline := time.Duration(ask.DeadlineMS)*time.Millisecond - margin
+		left := time.Duration(ask.DeadlineMS)*time.Millisecond - margin
 		switch ask.Op {
 		case "hello":
 			hello["op"], hello["version"] = "hello", 1
-			p.say(hello)
+			say(hello)
 			var addrs []string
 			for _, s := range ask.Servers {
 				addrs = append(addrs, s.Addr)
 			}
 			if len(addrs) > 0 {
-				p.acquire, err = connect(ask.Client, addrs)
+				acquire, err = connect(ask.Client, addrs)
 			}
 		case "acquire":
-			asked[ask.ID] = make(chan time.Duration, 1)
-			go p.run(ask.ID, ask.Resource, deadline, asked[ask.ID])
+			lease, _ := hello["lease_ms"].(int64)
+			release[ask.ID] = start(acquire, ask.ID, ask.Resource, left, lease)
 		case "release":
-			asked[ask.ID] <- deadline
-			delete(asked, ask.ID)
+			go release[ask.ID](left)
+			delete(release, ask.ID)
 		}
 		if err != nil {
 			panic(err) // the log of the master has it
@@ -74,61 +67,54 @@ func Serve(hello Line, connect func(name string, addrs []string) (Acquire, error
 	}
 }
 
-// run is one acquisition, to the answer of its release.
-func (p *program) run(id int64, resource string, deadline time.Duration, release <-chan time.Duration) {
+// start begins an acquisition, and returns its release.
+func start(acquire Acquire, id int64, resource string, left time.Duration, leaseMS int64) func(left time.Duration) {
 	readAt := time.Now()
-	ctx, giveUp := context.WithTimeout(context.Background(), deadline)
-	granted, over := make(chan bool, 1), make(chan struct{})
-	var left time.Duration
+	over, giveUp := context.WithCancel(context.Background())
+	answered := make(chan struct{}) // closed when these are set:
+	var hold Hold
+	var err error
 	go func() {
-		left = <-release
-		close(over)
-		giveUp()
-	}()
-	hold, err := p.acquire(ctx, resource, func(why error) {
-		select {
-		case <-over:
-		case held := <-granted:
-			if held {
-				p.say(Line{"op": "lost", "id": id, "error": why.Error()})
+		defer close(answered)
+		ctx, cancel := context.WithTimeout(over, left)
+		defer cancel()
+		hold, err = acquire(ctx, resource, func(why error) {
+			<-answered
+			if err == nil && over.Err() == nil {
+				say(Line{"op": "lost", "id": id, "error": why.Error()})
 			}
+		})
+		line := answer("acquire", id, err)
+		if err == nil && hold.Token > 0 {
+			line["token"] = hold.Token
 		}
-	})
-	said := answer("acquire", id, err)
-	if err == nil && hold.Token > 0 {
-		said["token"] = hold.Token
-	}
-	if err == nil && p.lease > 0 {
-		if hold.Since.IsZero() {
-			hold.Since = readAt
+		if err == nil && leaseMS > 0 {
+			line["until_ms"] = max(1, cmp.Or(hold.Since, readAt).Sub(readAt).Milliseconds()+leaseMS)
 		}
-		said["until_ms"] = max(1, hold.Since.Sub(readAt).Milliseconds()+p.lease)
+		say(line)
+	}()
+	return func(left time.Duration) {
+		giveUp()
+		<-answered
+		end := ErrNotHeld
+		if err == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), left)
+			defer cancel()
+			end = hold.Release(ctx)
+		}
+		say(answer("release", id, end))
 	}
-	p.say(said)
-	granted <- err == nil
-	<-over
-	end := ErrNotHeld
-	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), left)
-		end = hold.Release(ctx)
-		cancel()
-	}
-	p.say(answer("release", id, end))
 }
 
 func answer(op string, id int64, err error) Line {
-	switch {
-	case err == nil:
+	if err == nil {
 		return Line{"op": op, "id": id, "outcome": "ok"}
-	case errors.Is(err, ErrNotHeld):
-		return Line{"op": op, "id": id, "outcome": "failed", "error": err.Error()}
-	default:
-		return Line{"op": op, "id": id, "outcome": "unknown", "error": err.Error()}
 	}
+	outcome := map[bool]string{true: "failed", false: "unknown"}[errors.Is(err, ErrNotHeld)]
+	return Line{"op": op, "id": id, "outcome": outcome, "error": err.Error()}
 }
 
-func (p *program) say(line Line) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = json.NewEncoder(os.Stdout).Encode(line) // without a lab there is no input either
+func say(line Line) {
+	text, _ := json.Marshal(line) // of words and numbers
+	_, _ = os.Stdout.Write(append(text, '\n')) // without a lab there is no input either
 }
