@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,21 +34,13 @@ type Locker struct {
 	options Options
 	clock   clock.Clock
 	pool    *pgxpool.Pool
-	sockets *sockets
 	try     func(ctx context.Context, resource string) (locks.Lease, error)
-	running sync.WaitGroup // calls and leases
+	calls   *locks.Calls
 	wakeups atomic.Uint64
-
-	closing context.Context //nolint:containedctx // ends with Close
-	close   context.CancelFunc
 
 	mu   sync.Mutex
 	rand *rand.Rand
-	held map[loser]struct{}
 }
-
-// loser is a lease that is told of Close.
-type loser interface{ lose() }
 
 var (
 	_ locks.Locker        = (*Locker)(nil)
@@ -64,35 +57,65 @@ func New(cfg Config) (*Locker, error) {
 		return nil, fmt.Errorf("postgres: %w: %w", err, locks.ErrInvalid)
 	}
 	pool.MaxConns = int32(cfg.Options.Conns) //nolint:gosec // at most 1000
-	pool.ConnConfig.ConnectTimeout = cfg.Options.Timeout
+	limit(pool.ConnConfig, cfg.Options.Timeout)
 	// Whatever is set for the server, the database or the user: names of resources are the same bytes to all
 	// clients, and what grants is on the server's disk when it is answered.
 	settings := pool.ConnConfig.RuntimeParams
 	settings["client_encoding"], settings["synchronous_commit"] = "UTF8", "on"
-	// A statement whose context ends is cancelled at the server, so that its end is known.
-	pool.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cfg.Options.Timeout}
-	}
 	if cfg.Options.Variant != Lease {
 		settings["lock_timeout"] = fmt.Sprint(cfg.Options.LockTimeout.Milliseconds())
 		pool.AfterConnect = skipTokens
 	}
 	l := &Locker{
-		options: cfg.Options, clock: cfg.Clock,
-		rand: cfg.Seed.Child("postgres").Rand(), held: map[loser]struct{}{},
+		options: cfg.Options, clock: cfg.Clock, calls: locks.NewCalls(), rand: cfg.Seed.Child("postgres").Rand(),
 	}
 	if l.clock == nil {
 		l.clock = clock.System()
 	}
-	l.closing, l.close = context.WithCancel(context.Background())
-	l.sockets = newSockets(pool.ConnConfig, cfg.Options.Timeout)
 	l.try = map[string]func(context.Context, string) (locks.Lease, error){
-		Row: l.tryRow, Advisory: l.tryAdvisory, Lease: l.tryLease,
+		Row: rowLock().of(l), Advisory: advisoryLock().of(l), Lease: l.tryLease,
 	}[cfg.Options.Variant]
 	if l.pool, err = pgxpool.NewWithConfig(context.Background(), pool); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	return l, nil
+}
+
+// limit bounds what pgx does over a link that carries nothing. A statement that ends without an
+// answer has pgx ask the server over a connection of its own to forget it, so that its end is
+// known, and then wait for the server to hang up: for up to 15 s, in which the connection counts
+// as one of the pool's, and which Close of the pool waits out. Here each step of it has the limit.
+func limit(cfg *pgx.ConnConfig, limit time.Duration) {
+	dial := cfg.DialFunc
+	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		// It ends then if it is no session by then, as what cancels a statement never is.
+		return limited{conn, limit}, conn.SetDeadline(clock.System().Now().Add(limit))
+	}
+	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error { return c.Conn().SetDeadline(time.Time{}) }
+	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: limit}
+	}
+}
+
+// limited is a connection without deadlines beyond the limit. No statement has one: pgx sets them once
+// a context has ended.
+type limited struct {
+	net.Conn
+	limit time.Duration
+}
+
+// SetDeadline sets the limit in place of what is later.
+func (c limited) SetDeadline(t time.Time) error {
+	if latest := clock.System().Now().Add(c.limit); t.After(latest) {
+		t = latest
+	}
+	return c.Conn.SetDeadline(t)
 }
 
 // skipTokens has a session begin by drawing more tokens than a crash of the server can have lost: those that
@@ -106,47 +129,32 @@ func skipTokens(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// errBusy says that somebody else holds.
-var errBusy = errors.New("postgres: held by another client")
+var (
+	// errBusy says that somebody else holds.
+	errBusy = errors.New("postgres: held by another client")
+	// errExhausted says that every connection is in use, by holders and waiters.
+	errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
+)
 
 // Acquire implements [locks.Locker]. It tries until ctx ends; only when all connections
 // are in use it gives up, after Options.Timeout.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	if err := locks.CheckAcquire(ctx, resource); err != nil {
-		return nil, err
-	}
-	if !l.begin() {
-		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
-	}
-	defer l.running.Done()
-	wait, cancel := context.WithCancel(ctx) // Close ends it too
-	defer cancel()
-	defer context.AfterFunc(l.closing, cancel)() //nolint:contextcheck // two things end the wait
-	for {
-		lease, err := l.try(wait, resource)
-		if err == nil {
-			return lease, nil
-		}
-		again := wait.Err() == nil && !errors.Is(err, locks.ErrUnknown) && !errors.Is(err, errExhausted)
-		if again && (!errors.Is(err, errBusy) || l.options.Variant == Lease) {
-			again = l.sleep(wait)
-		}
-		if again {
+	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
+		for {
+			lease, err := l.try(ctx, resource)
+			if err == nil || errors.Is(err, locks.ErrUnknown) {
+				return lease, err
+			}
+			over := ctx.Err() != nil || errors.Is(err, errExhausted)
+			if !over && (!errors.Is(err, errBusy) || l.options.Variant == Lease) {
+				over = clock.Sleep(ctx, l.delay()) != nil
+			}
+			if over {
+				return nil, fmt.Errorf("%w: %w", locks.ErrNotAcquired, err)
+			}
 			l.wakeups.Add(1)
-			continue
 		}
-		err = fmt.Errorf("acquire %q: %w", resource, err)
-		if !errors.Is(err, locks.ErrUnknown) {
-			err = fmt.Errorf("%w: %w", err, locks.ErrNotAcquired)
-		}
-		switch {
-		case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
-			err = fmt.Errorf("%w: %w", err, ctx.Err())
-		case ctx.Err() == nil && wait.Err() != nil:
-			err = fmt.Errorf("%w: %w", err, locks.ErrClosed)
-		}
-		return nil, err
-	}
+	})
 }
 
 // Wakeups counts the pauses after which a waiter of the variant lease tried again. The others
@@ -158,59 +166,31 @@ func (l *Locker) Wakeups() uint64 {
 	return l.wakeups.Load()
 }
 
-func (l *Locker) isClosed() bool { return l.closing.Err() != nil }
-
-// begin has Close wait for the end of a call. It is false if that was called.
-func (l *Locker) begin() bool {
+// delay is about Options.Delay.
+func (l *Locker) delay() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isClosed() {
-		return false
-	}
-	l.running.Add(1)
-	return true
+	return l.options.Delay/2 + time.Duration(l.rand.Int64N(int64(l.options.Delay)))
 }
-
-// sleep waits for about the delay. It is false if ctx has ended.
-func (l *Locker) sleep(ctx context.Context) bool {
-	l.mu.Lock()
-	d := l.options.Delay/2 + time.Duration(l.rand.Int64N(int64(l.options.Delay)))
-	l.mu.Unlock()
-	_, ended := clock.Await(l.clock, d, ctx.Done())
-	return !ended
-}
-
-// errExhausted says that every connection is in use, by holders and waiters.
-var errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
 
 // asking takes a connection on which the statements are prepared: while that fails nothing has
 // been asked of the server, so nothing can have been granted.
 func (l *Locker) asking(ctx context.Context, statements ...string) (*pgxpool.Conn, error) {
-	c, err := l.conn(ctx)
-	if err != nil {
-		return nil, err
+	wait, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	defer cancel()
+	c, err := l.pool.Acquire(wait)
+	if err != nil && ctx.Err() == nil && wait.Err() != nil && int(l.pool.Stat().AcquiredConns()) >= l.options.Conns {
+		return nil, fmt.Errorf("%w (%d)", errExhausted, l.options.Conns)
+	} else if err != nil {
+		return nil, fmt.Errorf("connect: %w: %w", err, locks.ErrUnavailable)
 	}
 	for _, sql := range statements {
 		if _, err := c.Conn().Prepare(ctx, sql, sql); err != nil {
 			defer c.Release()
-			return nil, fmt.Errorf("prepare: %w", l.judge(ctx, c, err, false))
+			return nil, fmt.Errorf("prepare: %w", judge(ctx, c, err, false))
 		}
 	}
 	return c, nil
-}
-
-// conn takes a connection.
-func (l *Locker) conn(ctx context.Context) (*pgxpool.Conn, error) {
-	wait, cancel := context.WithTimeout(ctx, l.options.Timeout)
-	defer cancel()
-	c, err := l.pool.Acquire(wait)
-	switch {
-	case err == nil:
-		return c, nil
-	case ctx.Err() == nil && wait.Err() != nil && int(l.pool.Stat().AcquiredConns()) >= l.options.Conns:
-		return nil, fmt.Errorf("%w (%d)", errExhausted, l.options.Conns)
-	}
-	return nil, fmt.Errorf("connect: %w: %w", err, locks.ErrUnavailable)
 }
 
 // schema is made when it is missed, by one client at a time. All statements name the schema of what they
@@ -231,7 +211,7 @@ const (
 
 // judge says what an error of a statement means that may change who holds, or surely does not.
 // What was missing is made for the next try.
-func (l *Locker) judge(ctx context.Context, c *pgxpool.Conn, err error, may bool) error {
+func judge(ctx context.Context, c *pgxpool.Conn, err error, may bool) error {
 	var server *pgconn.PgError
 	switch {
 	case err == nil:
@@ -250,53 +230,62 @@ func (l *Locker) judge(ctx context.Context, c *pgxpool.Conn, err error, may bool
 	return err
 }
 
-// drop returns a connection to the pool, or closes it if anything may be left in its session.
-func drop(ctx context.Context, c *pgxpool.Conn, clean bool) {
-	if !clean {
-		ctx, cancel := context.WithCancel(ctx)
-		cancel() // nobody waits for a good-bye
-		_ = c.Conn().Close(ctx)
+// makeRow adds a row that is free, which grants nothing, and says whether it was missing.
+func makeRow(ctx context.Context, c *pgxpool.Conn, resource string) (made bool, err error) {
+	tag, err := c.Exec(ctx, "INSERT INTO public.locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING", resource)
+	if err = judge(ctx, c, err, false); err != nil {
+		err = fmt.Errorf("make the row: %w", err)
 	}
-	c.Release()
+	return tag.RowsAffected() > 0, err
 }
 
-// keep has the lease told of Close. It is false if that was called.
-func (l *Locker) keep(le loser) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.isClosed() {
-		return false
-	}
-	l.held[le] = struct{}{}
-	return true
-}
-
-func (l *Locker) forget(le loser) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.held, le)
+// quietly cleans up after a call, whose context may have ended.
+func (l *Locker) quietly(ctx context.Context, clean func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.options.Timeout)
+	defer cancel()
+	return clean(ctx)
 }
 
 // Close implements [locks.Locker]. It waits for the server's answers to what ends calls and
-// leases, each for up to Options.Timeout: all in all for up to about four times that, 2 s by
-// default, when the server says nothing. Then it hangs up.
+// leases, each for up to Options.Timeout: all in all for up to about five times that when the
+// server says nothing.
 func (l *Locker) Close() error {
-	l.mu.Lock()
-	if l.isClosed() {
-		l.mu.Unlock()
-		return nil
-	}
-	l.close()
-	held := l.held
-	l.held = map[loser]struct{}{}
-	l.mu.Unlock()
-	for le := range held {
-		l.running.Go(le.lose)
-	}
-	l.running.Wait()
-	goodbye := clock.System().AfterFunc(l.options.Timeout, l.sockets.close)
+	l.calls.Stop()
+	l.calls.Wait()
 	l.pool.Close()
-	goodbye.Stop()
-	l.sockets.close()
 	return nil
+}
+
+// grant is what a lease of either kind has. A goroutine keeps it until it is released or lost.
+type grant struct {
+	locker   *Locker
+	resource string
+	token    int64
+	lost     chan struct{}
+	freed    chan struct{} // closed by Release
+	ended    chan struct{} // closed when there is a result
+	result   error         // of Release
+	release  locks.ReleaseOnce
+}
+
+func (l *Locker) newGrant(resource string) grant {
+	return grant{
+		locker: l, resource: resource, lost: make(chan struct{}), freed: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// Token is a sequence's value that was drawn when the lock was held, or the row's counter.
+func (g *grant) Token() (locks.Token, bool) { return locks.Token(g.token), true } //nolint:gosec // it counts up from 0
+
+// Lost is closed when the lease is over or somebody else's, or its session does not answer any more, and by Close.
+func (g *grant) Lost() <-chan struct{} { return g.lost }
+
+// Release waits for the answer for Options.Timeout, or twice that while the server is asked for something else,
+// also when ctx is done.
+func (g *grant) Release(context.Context) error {
+	return g.release.Do(g.resource, func() error {
+		close(g.freed)
+		<-g.ended
+		return g.result
+	})
 }

@@ -9,25 +9,18 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
+	"locklab/internal/signals"
 	"locklab/locks"
-	"locklab/locks/clock"
 )
 
 // row is a lease that lives in the resource's row: it holds no connection.
 type row struct {
-	locker          *Locker
-	resource, owner string
-	fence           int64
-	lost            chan struct{}
+	grant
+	owner string
 
 	mu    sync.Mutex
 	until time.Time // counted from when it was asked for, less the margin
-	over  bool
-	timer clock.Timer
-
-	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*row)(nil)
@@ -40,170 +33,128 @@ const (
 		"WHERE resource = $1 AND owner = $2 AND fence = $3 AND expires > now()"
 	releaseRow = "UPDATE public.locklab_locks SET expires = '-infinity', owner = NULL " +
 		"WHERE resource = $1 AND owner = $2 AND fence = $3"
-	makeRow = "INSERT INTO public.locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING"
 )
 
-// margin is how much earlier than the server the holder gives up.
-func (o Options) margin() time.Duration { return o.TTL/20 + 5*time.Millisecond }
+// validity is for how long the holder believes, from when it asked: a little less than the server.
+func (o Options) validity() time.Duration { return o.TTL - o.TTL/20 - 5*time.Millisecond }
 
 func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, error) {
-	r := &row{locker: l, resource: resource, owner: rand.Text(), lost: make(chan struct{})}
+	r := &row{grant: l.newGrant(resource), owner: rand.Text()}
 	asked := l.clock.Now()
-	fence, made, err := l.take(ctx, resource, r.owner)
+	made, err := r.take(ctx)
 	switch {
 	case made:
 		return l.tryLease(ctx, resource)
 	case err != nil:
 		return nil, err
 	}
-	r.fence, r.until = fence, asked.Add(l.options.TTL-l.options.margin())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if ctx.Err() == nil && l.clock.Now().Before(r.until) && l.keep(r) {
-		r.timer = l.clock.AfterFunc(l.options.TTL/3, r.renew)
+	r.until = asked.Add(l.options.validity())
+	if ctx.Err() == nil && l.clock.Now().Before(r.until) && l.calls.Go(r.keep) {
 		return r, nil
 	}
-	l.quietly(ctx, func(ctx context.Context) error {
-		_, err = l.count(ctx, releaseRow, resource, r.owner, r.fence)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: granted too late: %w", locks.ErrUnknown, err)
+	if err := r.free(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		return nil, fmt.Errorf("granted too late: %w", err)
 	}
-	return nil, fmt.Errorf("granted too late: %w", locks.ErrNotAcquired)
+	return nil, errors.New("granted too late")
 }
 
-// take gives the fence of the row if it was free, and errBusy if not. If it made the row, nobody
-// has it yet.
-func (l *Locker) take(ctx context.Context, resource, owner string) (fence int64, made bool, err error) {
-	c, err := l.asking(ctx, takeRow)
+// take takes the row if it was free; errBusy if not. If it made the row, nobody has it yet.
+func (r *row) take(ctx context.Context) (made bool, err error) {
+	c, err := r.locker.asking(ctx, takeRow)
 	if err != nil {
-		return 0, false, err
+		return false, err
 	}
 	defer c.Release()
-	err = c.QueryRow(ctx, takeRow, resource, owner, l.options.TTL).Scan(&fence)
+	err = c.QueryRow(ctx, takeRow, r.resource, r.owner, r.locker.options.TTL).Scan(&r.token)
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return fence, false, l.judge(ctx, c, err, true) // with an error it was not committed, or nobody knows
+		return false, judge(ctx, c, err, true) // with an error it was not committed, or nobody knows
 	}
-	if made, err = l.make(ctx, c, resource); !made && err == nil {
+	if made, err = makeRow(ctx, c, r.resource); !made && err == nil {
 		err = errBusy
 	}
-	return 0, made, err
+	return made, err
 }
 
-// make adds a row that is free, which grants nothing, and says whether it was missing.
-func (l *Locker) make(ctx context.Context, c *pgxpool.Conn, resource string) (made bool, err error) {
-	tag, err := c.Exec(ctx, makeRow, resource)
-	if err = l.judge(ctx, c, err, false); err != nil {
-		err = fmt.Errorf("make the row: %w", err)
-	}
-	return tag.RowsAffected() > 0, err
-}
-
-// count runs a statement on the lease's row and says how many rows it changed.
-func (l *Locker) count(ctx context.Context, sql string, args ...any) (int64, error) {
-	c, err := l.asking(ctx, sql)
+// change runs a statement on the lease's row. The error is ErrNotHeld if that is not the lease's any more.
+func (r *row) change(ctx context.Context, sql string, more ...any) error {
+	c, err := r.locker.asking(ctx, sql)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer c.Release()
-	tag, err := c.Exec(ctx, sql, args...)
-	return tag.RowsAffected(), l.judge(ctx, c, err, true)
+	tag, err := c.Exec(ctx, sql, append([]any{r.resource, r.owner, r.token}, more...)...)
+	if err == nil && tag.RowsAffected() == 0 {
+		return locks.ErrNotHeld
+	}
+	return judge(ctx, c, err, true)
 }
 
-// renew moves the end of the lease, or tells that it is over.
-func (r *row) renew() {
+// free frees the row. Its errors are ErrNotHeld and ErrUnknown.
+func (r *row) free(ctx context.Context) error {
+	err := r.locker.quietly(ctx, func(ctx context.Context) error { return r.change(ctx, releaseRow) })
+	if err != nil && !errors.Is(err, locks.ErrNotHeld) {
+		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
+	}
+	return err
+}
+
+// keep renews the lease until it is released, or over.
+func (r *row) keep() {
+	defer close(r.ended)
 	l := r.locker
-	r.mu.Lock()
-	left := r.until.Sub(l.clock.Now())
-	r.mu.Unlock()
-	if left <= 0 {
-		r.lose()
-		return
-	}
-	asked := l.clock.Now()
-	guard := l.clock.AfterFunc(left, r.lose) // the library may wait for longer than the context
-	defer guard.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), min(left, l.options.Timeout))
-	changed, err := l.count(ctx, renewRow, r.resource, r.owner, r.fence, l.options.TTL)
-	cancel()
-	if err == nil && changed == 0 {
-		r.lose()
-		return
-	}
-	next := l.options.TTL / 3
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err == nil {
-		r.until = asked.Add(l.options.TTL - l.options.margin())
-	} else {
-		next = max(min(l.options.Timeout/10, r.until.Sub(l.clock.Now())), 0)
-	}
-	if !r.over {
-		r.timer.Reset(next)
-	}
-}
-
-func (r *row) lose() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.over {
-		return
-	}
-	r.end()
-	close(r.lost)
-	r.locker.forget(r)
-	if r.locker.isClosed() {
-		r.locker.quietly(context.Background(), func(ctx context.Context) error {
-			_, err := r.locker.count(ctx, releaseRow, r.resource, r.owner, r.fence)
-			return err
-		})
+	end := sync.OnceFunc(func() { close(r.lost) })
+	over := l.clock.AfterFunc(r.left(), end) // the library may wait for longer than a context
+	defer over.Stop()
+	renew := l.clock.NewTimer(l.options.TTL / 3)
+	defer renew.Stop()
+	for {
+		select {
+		case <-r.freed:
+			if over.Stop(); signals.Closed(r.lost) {
+				r.result = locks.ErrNotHeld
+			} else {
+				r.result = r.free(context.Background())
+			}
+			return
+		case <-l.calls.Open().Done():
+			end()
+			r.result = locks.ErrNotHeld
+			_ = r.free(context.Background()) // nobody waits for what became of it
+			return
+		case <-r.lost:
+			r.result = locks.ErrNotHeld
+			return
+		case <-renew.C():
+		}
+		asked, left := l.clock.Now(), r.left()
+		next := l.options.TTL / 3
+		ctx, cancel := context.WithTimeout(context.Background(), min(left, l.options.Timeout))
+		err := r.change(ctx, renewRow, l.options.TTL)
+		cancel()
+		switch {
+		case errors.Is(err, locks.ErrNotHeld), r.left() <= 0:
+			end()
+		case err != nil:
+			next = min(l.options.Timeout/10, r.left())
+		default:
+			r.mu.Lock()
+			r.until = asked.Add(l.options.validity())
+			r.mu.Unlock()
+			over.Reset(r.left())
+		}
+		renew.Reset(next)
 	}
 }
 
-func (r *row) end() {
-	r.over = true
-	r.timer.Stop()
+// left is for how long the holder may believe.
+func (r *row) left() time.Duration {
+	until, _ := r.Expires()
+	return until.Sub(r.locker.clock.Now())
 }
-
-// Token is the row's counter.
-func (r *row) Token() (locks.Token, bool) { return locks.Token(r.fence), true } //nolint:gosec // it counts up from 0
 
 // Expires is when the lease is over by the time of asking, unless it is renewed before.
 func (r *row) Expires() (time.Time, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.until, true
-}
-
-// Lost is closed when the lease is over or somebody else's, and by Close.
-func (r *row) Lost() <-chan struct{} { return r.lost }
-
-// Release frees the row. It waits for the answer for Options.Timeout, also when ctx is done.
-func (r *row) Release(ctx context.Context) error {
-	return r.release.Do(r.resource, func() error { return r.releaseOnce(ctx) })
-}
-
-func (r *row) releaseOnce(ctx context.Context) error {
-	r.mu.Lock()
-	over := r.over
-	r.end()
-	r.mu.Unlock()
-	if over {
-		return locks.ErrNotHeld
-	}
-	r.locker.forget(r)
-	var changed int64
-	var err error
-	r.locker.quietly(ctx, func(ctx context.Context) error {
-		changed, err = r.locker.count(ctx, releaseRow, r.resource, r.owner, r.fence)
-		return err
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
-	case changed == 0:
-		return locks.ErrNotHeld
-	}
-	return nil
 }

@@ -4,240 +4,187 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
 
-// unlock ends what a session holds, and says whether it held it.
-type unlock func(ctx context.Context, c *pgxpool.Conn) (was bool, err error)
+// session is a lock that lives in a session of the server.
+type session struct {
+	statements []string // that are prepared
+	lock       func(ctx context.Context, c *pgxpool.Conn, resource string) (token int64, err error)
+	// unlock says whether it was locked.
+	unlock func(ctx context.Context, c *pgxpool.Conn, resource string) (was bool, err error)
+	reset  string // leaves nothing locked
+	keeps  bool   // the session may keep the lock although the server answered with an error
+}
 
-// held is a lock that lives in a session of the server: a transaction's row lock or an
-// advisory lock. It owns a connection.
+// The token is drawn once the lock is held: what locks is an inner query, and comes first.
+const (
+	lockRow = "SELECT nextval('public.locklab_fence') " +
+		"FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
+	lockAdvisory = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) " +
+		"SELECT nextval('public.locklab_fence') FROM locked"
+	unlockAdvisory = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
+)
+
+// rowLock locks the resource's row in a transaction.
+func rowLock() *session {
+	return &session{
+		statements: []string{"BEGIN", lockRow},
+		lock: func(ctx context.Context, c *pgxpool.Conn, resource string) (token int64, err error) {
+			var batch pgx.Batch
+			batch.Queue("BEGIN")
+			batch.Queue(lockRow, resource).QueryRow(func(row pgx.Row) error { return row.Scan(&token) })
+			err = c.SendBatch(ctx, &batch).Close()
+			return token, err
+		},
+		unlock: func(ctx context.Context, c *pgxpool.Conn, _ string) (bool, error) {
+			_, err := c.Exec(ctx, "COMMIT")
+			return true, err
+		},
+		reset: "ROLLBACK",
+	}
+}
+
+// advisoryLock locks the hash of the name.
+func advisoryLock() *session {
+	return &session{
+		statements: []string{lockAdvisory, unlockAdvisory},
+		lock: func(ctx context.Context, c *pgxpool.Conn, resource string) (token int64, err error) {
+			err = c.QueryRow(ctx, lockAdvisory, resource).Scan(&token)
+			return token, err
+		},
+		unlock: func(ctx context.Context, c *pgxpool.Conn, resource string) (was bool, err error) {
+			err = c.QueryRow(ctx, unlockAdvisory, resource).Scan(&was)
+			return was, err
+		},
+		reset: "SELECT pg_advisory_unlock_all()",
+		keeps: true,
+	}
+}
+
+// of is how a client tries to get such a lock.
+func (s *session) of(l *Locker) func(context.Context, string) (locks.Lease, error) {
+	return func(ctx context.Context, resource string) (locks.Lease, error) {
+		c, err := l.asking(ctx, s.statements...)
+		if err != nil {
+			return nil, err
+		}
+		asked := l.clock.Now()
+		token, err := s.lock(ctx, c, resource)
+		if err == nil && ctx.Err() == nil {
+			return l.hold(ctx, c, asked, resource, token, s)
+		}
+		unclean := l.quietly(ctx, func(ctx context.Context) error {
+			_, err := c.Exec(ctx, s.reset)
+			return err
+		})
+		defer drop(ctx, c, unclean)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows): // there is nothing to lock yet
+			if _, err = makeRow(ctx, c, resource); err == nil {
+				err = errBusy // try again
+			}
+			return nil, err
+		case err == nil:
+			err = ctx.Err() // too late
+		}
+		server := errors.As(err, new(*pgconn.PgError))
+		switch {
+		case unclean == nil && !server:
+			return nil, err
+		case unclean != nil && server && s.keeps:
+			return nil, fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
+		}
+		return nil, judge(ctx, c, err, true)
+	}
+}
+
+// drop returns a connection to the pool, or closes it if anything may be left in its session.
+func drop(ctx context.Context, c *pgxpool.Conn, unclean error) {
+	if unclean != nil {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel() // nobody waits for a good-bye
+		_ = c.Conn().Close(ctx)
+	}
+	c.Release()
+}
+
+// held is a lock that is held by a session, whose connection it owns.
 type held struct {
-	locker   *Locker
-	resource string
-	token    int64
-	unlock   unlock
-	over     atomic.Bool // released or lost
-	watch    clock.Timer
-	lost     chan struct{}
-
-	mu   sync.Mutex // held by the user of conn
-	conn *pgxpool.Conn
-
-	release locks.ReleaseOnce
+	grant
+	conn    *pgxpool.Conn
+	session *session
 }
 
 var _ locks.Lease = (*held)(nil)
 
 // hold is the lease of what has just been granted, and was asked for then.
 func (l *Locker) hold(
-	ctx context.Context, c *pgxpool.Conn, asked time.Time, resource string, token int64, unlock unlock,
+	ctx context.Context, c *pgxpool.Conn, asked time.Time, resource string, token int64, s *session,
 ) (locks.Lease, error) {
 	// The server answers within lock_timeout. A client that stood still may have lost its session since.
 	if l.clock.Now().Sub(asked) > l.options.LockTimeout {
-		var err error
-		if !l.quietly(ctx, func(ctx context.Context) error { err = c.Ping(ctx); return err }) {
-			err = l.judge(ctx, c, fmt.Errorf("granted too late: %w", err), true)
-			drop(ctx, c, false)
-			return nil, err
+		if err := l.quietly(ctx, c.Ping); err != nil {
+			defer drop(ctx, c, err)
+			return nil, judge(ctx, c, fmt.Errorf("granted too late: %w", err), true)
 		}
 	}
-	h := &held{
-		locker: l, resource: resource, token: token, unlock: unlock, conn: c, lost: make(chan struct{}),
-	}
-	h.mu.Lock()
-	h.watch = clock.System().AfterFunc(l.options.Timeout/watches, h.look)
-	h.mu.Unlock()
-	if l.keep(h) {
+	h := &held{grant: l.newGrant(resource), conn: c, session: s}
+	h.token = token
+	if l.calls.Go(h.keep) {
 		return h, nil
 	}
-	h.over.Store(true)
-	if _, clean, _ := h.end(ctx); !clean { // the session may hold on to it
-		return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrClosed)
+	if err := h.end(); errors.Is(err, locks.ErrUnknown) { // the session may hold on to it
+		return nil, err
 	}
 	return nil, locks.ErrClosed
-}
-
-// end unlocks and gives the connection back.
-func (h *held) end(ctx context.Context) (was, clean bool, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.watch.Stop()
-	clean = h.locker.quietly(ctx, func(ctx context.Context) error {
-		was, err = h.unlock(ctx, h.conn)
-		return err
-	})
-	drop(ctx, h.conn, clean)
-	return was, clean, err
 }
 
 // watches is how often a holder asks in a Timeout whether its session is there: the server may end it, and
 // a link that carries nothing says nothing.
 const watches = 4
 
-func (h *held) look() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.over.Load():
-	case h.locker.quietly(context.Background(), h.conn.Ping):
-		h.watch.Reset(h.locker.options.Timeout / watches)
-	case !h.over.Swap(true):
-		close(h.lost)
-		h.locker.forget(h)
-		drop(context.Background(), h.conn, false)
-	}
-}
-
-// The statements of locks that live in sessions. The token is drawn once the lock is held: what
-// locks is an inner query, and comes first.
-const (
-	beginRow = "BEGIN"
-	lockRow  = "SELECT nextval('public.locklab_fence') " +
-		"FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
-	unlockAdvisory = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
-	lockAdvisory   = "WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 0))) " +
-		"SELECT nextval('public.locklab_fence') FROM locked"
-)
-
-// tryRow locks the row.
-func (l *Locker) tryRow(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.asking(ctx, beginRow, lockRow)
-	if err != nil {
-		return nil, err
-	}
-	asked := l.clock.Now()
-	var batch pgx.Batch
-	batch.Queue(beginRow)
-	batch.Queue(lockRow, resource)
-	results := c.SendBatch(ctx, &batch)
-	_, err = results.Exec()
-	var token int64
-	if err == nil {
-		err = results.QueryRow().Scan(&token)
-	}
-	if closed := results.Close(); err == nil {
-		err = closed
-	}
-	if err == nil && ctx.Err() == nil {
-		return l.hold(ctx, c, asked, resource, token, func(ctx context.Context, c *pgxpool.Conn) (bool, error) {
-			_, err := c.Exec(ctx, "COMMIT")
-			return true, err
-		})
-	}
-	clean := l.quietly(ctx, func(ctx context.Context) error {
-		_, err := c.Exec(ctx, "ROLLBACK")
-		return err
-	})
-	if errors.Is(err, pgx.ErrNoRows) { // there is nothing to lock yet
-		if _, err = l.make(ctx, c, resource); err == nil {
-			err = errBusy // try again
+// keep watches the session until the lock is released or lost.
+func (h *held) keep() {
+	defer close(h.ended)
+	l, ctx := h.locker, context.Background()
+	watch := clock.System().NewTimer(l.options.Timeout / watches)
+	defer watch.Stop()
+	for alive := true; alive; {
+		select {
+		case <-h.freed:
+			alive = false
+		case <-l.calls.Open().Done():
+			alive = false
+			close(h.lost)
+		case <-watch.C():
+			if alive = l.quietly(ctx, h.conn.Ping) == nil; !alive {
+				close(h.lost)
+			}
+			watch.Reset(l.options.Timeout / watches)
 		}
-		drop(ctx, c, clean)
-		return nil, err
 	}
-	if err == nil {
-		err = ctx.Err() // too late
+	if h.result = h.end(); signals.Closed(h.lost) {
+		h.result = locks.ErrNotHeld
 	}
-	if clean {
-		err = l.judgeSession(ctx, c, err)
-	} else {
-		err = l.judge(ctx, c, err, true)
-	}
-	drop(ctx, c, clean)
-	return nil, err
 }
 
-// tryAdvisory locks the hash of the name.
-func (l *Locker) tryAdvisory(ctx context.Context, resource string) (locks.Lease, error) {
-	c, err := l.asking(ctx, lockAdvisory, unlockAdvisory)
-	if err != nil {
-		return nil, err
-	}
-	asked := l.clock.Now()
-	var token int64
-	err = c.QueryRow(ctx, lockAdvisory, resource).Scan(&token)
-	if err == nil && ctx.Err() == nil {
-		return l.hold(ctx, c, asked, resource, token, func(ctx context.Context, c *pgxpool.Conn) (was bool, err error) {
-			err = c.QueryRow(ctx, unlockAdvisory, resource).Scan(&was)
-			return was, err
-		})
-	}
-	if err == nil {
-		err = ctx.Err() // too late
-	}
-	clean := l.quietly(ctx, func(ctx context.Context) error { // an error does not take the lock from a session
-		_, err := c.Exec(ctx, "SELECT pg_advisory_unlock_all()")
+// end unlocks and gives the connection back.
+func (h *held) end() error {
+	var was bool
+	err := h.locker.quietly(context.Background(), func(ctx context.Context) (err error) {
+		was, err = h.session.unlock(ctx, h.conn, h.resource)
 		return err
 	})
-	switch {
-	case clean:
-		err = l.judgeSession(ctx, c, err)
-	case pgconn.SafeToRetry(err):
-		err = l.judge(ctx, c, err, true)
-	default: // whatever the server said, the session may have got it
-		err = fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
-	}
-	drop(ctx, c, clean)
-	return nil, err
-}
-
-// judgeSession is judge for a session that has confirmed that it holds nothing.
-func (l *Locker) judgeSession(ctx context.Context, c *pgxpool.Conn, err error) error {
-	var server *pgconn.PgError
-	if ctx.Err() == nil && errors.As(err, &server) {
-		return l.judge(ctx, c, err, true)
-	}
-	return err
-}
-
-// quietly cleans up after a call, whose context may have ended.
-func (l *Locker) quietly(ctx context.Context, clean func(context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.options.Timeout)
-	defer cancel()
-	return clean(ctx) == nil
-}
-
-// lose is told by Close.
-func (h *held) lose() {
-	if !h.over.Swap(true) {
-		close(h.lost)
-		_, _, _ = h.end(context.Background()) // nobody waits for what became of it
-	}
-}
-
-// Token is the sequence's value that was drawn when the lock was held.
-func (h *held) Token() (locks.Token, bool) {
-	return locks.Token(h.token), true //nolint:gosec // sequences are positive
-}
-
-// Expires says that there is no lease: the lock lives as long as the session.
-func (h *held) Expires() (time.Time, bool) { return time.Time{}, false }
-
-// Lost is closed when the session does not answer any more, and by Close.
-func (h *held) Lost() <-chan struct{} { return h.lost }
-
-// Release ends the transaction, or unlocks. It waits for the answer for Options.Timeout, also
-// when ctx is done.
-func (h *held) Release(ctx context.Context) error {
-	return h.release.Do(h.resource, func() error { return h.releaseOnce(ctx) })
-}
-
-func (h *held) releaseOnce(ctx context.Context) error {
-	if h.over.Swap(true) {
-		return locks.ErrNotHeld
-	}
-	h.locker.forget(h)
-	was, _, err := h.end(ctx)
+	drop(context.Background(), h.conn, err)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
@@ -246,3 +193,6 @@ func (h *held) releaseOnce(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Expires says that there is no lease: the lock lives as long as the session.
+func (h *held) Expires() (time.Time, bool) { return time.Time{}, false }
