@@ -2,20 +2,12 @@ package pglock_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,12 +26,10 @@ type server struct {
 	bin  string // the folder of its programs
 	dir  string // its data
 	args []string
-	as   *account // that runs it: nil for this process's own
 	cmd  *exec.Cmd
-}
 
-// account is a user and a group that are not root.
-type account struct{ uid, gid uint32 }
+	uid, gid uint32 // of who runs it, in place of root; 0 for this process's own
+}
 
 // startServer starts one, and returns its address.
 func startServer(tb testing.TB) string { tb.Helper(); return newServer(tb).addr }
@@ -65,7 +55,7 @@ func newServer(tb testing.TB, settings ...string) *server {
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)
 		must.Do(tb, os.Chown(s.dir, uid, gid))
-		s.as = &account{uint32(uid), uint32(gid)}
+		s.uid, s.gid = uint32(uid), uint32(gid)
 	}
 	initdb := s.program(tb, bin, "-D", s.dir, "-U", "locklab", "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8")
 	must.Do(tb, initdb.Wait())
@@ -83,8 +73,8 @@ func (s *server) program(tb testing.TB, path string, args ...string) *exec.Cmd {
 	tb.Helper()
 	cmd := exec.Command(path, args...)
 	cmd.Dir = "/"
-	if s.as != nil {
-		posix.RunAs(cmd, s.as.uid, s.as.gid)
+	if s.uid != 0 {
+		posix.RunAs(cmd, s.uid, s.gid)
 	}
 	must.Do(tb, cmd.Start())
 	return cmd
@@ -146,36 +136,4 @@ func do(tb testing.TB, addr, sql string) {
 func endSessions(tb testing.TB, addr string) {
 	tb.Helper()
 	do(tb, addr, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
-}
-
-// secure gives the server a certificate. It must be told to use it.
-func (s *server) secure(tb testing.TB) {
-	tb.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must.Do(tb, err)
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, &key.PublicKey, key)
-	must.Do(tb, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	must.Do(tb, err)
-	for name, block := range map[string]*pem.Block{"server.crt": {Type: "CERTIFICATE", Bytes: der}, "server.key": {Type: "PRIVATE KEY", Bytes: private}} {
-		path := filepath.Join(s.dir, name)
-		must.Do(tb, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
-		if as := s.as; as != nil {
-			must.Do(tb, os.Chown(path, int(as.uid), int(as.gid)))
-		}
-	}
-	do(tb, s.addr, "ALTER SYSTEM SET ssl = on")
-	do(tb, s.addr, "SELECT pg_reload_conf()")
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
-	defer cancel()
-	for {
-		c, err := pgx.Connect(ctx, strings.Replace(url(s.addr), "disable", "require", 1))
-		if err == nil {
-			_ = c.Close(ctx)
-			return
-		}
-		if err := clock.Sleep(ctx, 10*time.Millisecond); errors.Is(err, context.DeadlineExceeded) {
-			tb.Fatal(err)
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"locklab/internal/seed"
@@ -42,7 +41,6 @@ type Config struct {
 type Locker struct {
 	*redlock.Locker
 	sent atomic.Uint64 // messages that are not the machine's
-	shut func() error  // is Close
 }
 
 var _ locks.Locker = (*Locker)(nil)
@@ -63,7 +61,6 @@ func New(cfg Config) (*Locker, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	l := &Locker{}
-	var own []func() error // closes what is not the machine's
 	engine := redlock.Config{
 		Addrs: []string{cfg.Addr}, Options: cfg.Options.Options, Clock: cfg.Clock, Seed: cfg.Seed,
 	}
@@ -75,47 +72,30 @@ func New(cfg Config) (*Locker, error) {
 		how.Token, how.Set = s.token, s.set
 	case Watch:
 		w := watch{pool: engine.Client(cfg.Addr), sent: &l.sent, ttl: ttl, timeout: timeout}
-		how.Set = w.set
-		own = append(own, w.pool.Close)
+		how.Set, how.Close = w.set, w.pool.Close
 	case PubSub:
 		r := &releases{
 			client: engine.Client(cfg.Addr), timeout: timeout, sent: &l.sent, log: cfg.Log, woken: map[string][]chan struct{}{},
 		}
-		how.Release, how.Waiter = releasePublish, r.waiter
-		own = append(own, r.close)
+		how.Release, how.Waiter, how.Close = releasePublish, r.waiter, r.close
 	case Replica:
 		p := findPrimary(cfg, engine)
-		engine.Dial = p.dial
+		engine.Dial, how.Close = p.dial, p.close
 		if cfg.Options.Wait > 0 {
 			w := waited{pool: engine.Client(cfg.Addr), sent: &l.sent, replicas: cfg.Options.Wait, ttl: ttl, timeout: timeout}
 			how.Set, how.Extend = w.set, w.extend
-			own = append(own, w.pool.Close)
+			how.Close = func() error { return errors.Join(w.pool.Close(), p.close()) }
 		}
-		own = append(own, p.close)
 	case SetNX:
 	}
 	if cfg.Options.Naive {
 		how.Free = releaseNaive
 	}
-	l.Locker, err = redlock.NewSingle(engine, how)
-	l.shut = sync.OnceValue(func() (err error) {
-		if l.Locker != nil {
-			err = l.Locker.Close()
-		}
-		for _, closeOne := range own {
-			err = errors.Join(err, closeOne())
-		}
-		return err
-	})
-	if err != nil {
-		return nil, errors.Join(err, l.shut())
+	if l.Locker, err = redlock.NewSingle(engine, how); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
 
 // MessagesSent counts the commands sent and the answers received.
 func (l *Locker) MessagesSent() uint64 { return l.Locker.MessagesSent() + l.sent.Load() }
-
-// Close ends all waits, gives up all leases (their Lost is closed) and releases them if
-// the server answers within Options.Timeout.
-func (l *Locker) Close() error { return l.shut() }

@@ -50,15 +50,12 @@ type Locker struct {
 
 	messages, wakeups atomic.Uint64
 
-	open    context.Context //nolint:containedctx // of no call: done when Close begins
-	shut    func() error    // is Close
-	calls   sync.WaitGroup  // of Acquire
-	running sync.WaitGroup  // what goes on in the background
+	calls   *locks.Calls   // of Acquire
+	running sync.WaitGroup // what goes on in the background
 
-	mu      sync.Mutex
-	closing bool
-	held    map[*lease]struct{}
-	pauses  *mrand.Rand
+	mu     sync.Mutex
+	held   map[*lease]struct{}
+	pauses *mrand.Rand
 }
 
 var (
@@ -95,6 +92,7 @@ func open(cfg Config, how Single) (*Locker, error) {
 			extend:     cfg.Options.Extend,
 		},
 		how:    how,
+		calls:  locks.NewCalls(),
 		clock:  cfg.Clock,
 		origin: cfg.Clock.Now(),
 		held:   map[*lease]struct{}{},
@@ -117,9 +115,6 @@ func open(cfg Config, how Single) (*Locker, error) {
 		l.lanes = append(l.lanes, ln)
 		l.running.Go(ln.run)
 	}
-	var begin context.CancelCauseFunc
-	l.open, begin = context.WithCancelCause(context.Background())
-	l.shut = sync.OnceValue(func() error { return l.close(begin) })
 	return l, nil
 }
 
@@ -155,19 +150,11 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	closing := l.closing
-	if !closing {
-		l.calls.Add(1)
+	ctx, done, err := l.calls.Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("acquire %q: %w", resource, err)
 	}
-	l.mu.Unlock()
-	if closing {
-		return nil, fmt.Errorf("acquire %q: %w", resource, locks.ErrClosed)
-	}
-	defer l.calls.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(l.open, func() { cancel(locks.ErrClosed) })() //nolint:contextcheck // two things end the wait
+	defer done()
 	le, err := l.compete(ctx, resource)
 	if err != nil {
 		return nil, fmt.Errorf("acquire %q: %w", resource, err)
@@ -231,7 +218,7 @@ func (l *Locker) rest(ctx context.Context, le *lease, wait wait) error {
 func (l *Locker) adopt(le *lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closing || signals.Closed(le.lost) {
+	if l.calls.Open().Err() != nil || signals.Closed(le.lost) {
 		return false
 	}
 	l.held[le] = struct{}{}
@@ -290,15 +277,13 @@ func (l *Locker) failure(why error, doubtful []*lease) error {
 
 // Close ends all waits, gives up all leases (their Lost is closed) and releases
 // them at the instances that answer within Options.Timeout.
-func (l *Locker) Close() error { return l.shut() }
-
-func (l *Locker) close(begin context.CancelCauseFunc) error {
+func (l *Locker) Close() error {
+	if !l.calls.Stop() {
+		return nil
+	}
 	l.mu.Lock()
-	l.closing = true
 	held := slices.Collect(maps.Keys(l.held))
 	l.mu.Unlock()
-
-	begin(locks.ErrClosed)
 	for _, le := range held {
 		le.step(event{kind: evClose})
 	}
@@ -318,6 +303,9 @@ func (l *Locker) close(begin context.CancelCauseFunc) error {
 		errs = append(errs, ln.close())
 	}
 	l.running.Wait()
+	if l.how.Close != nil {
+		errs = append(errs, l.how.Close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close the clients of redis: %w", err)
 	}

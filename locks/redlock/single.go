@@ -1,10 +1,8 @@
 package redlock
 
 import (
-	"fmt"
+	"errors"
 	"time"
-
-	"locklab/locks"
 )
 
 // Single is how a lock on one instance differs from Redlock with one instance, which it
@@ -26,6 +24,8 @@ type Single struct {
 	Release, Free string
 	// Waiter serves a call of Acquire, until done.
 	Waiter func(do Do, resource string) (wait wait, done func())
+	// Close ends what the others need. NewSingle calls it too, if it fails.
+	Close func() error
 }
 
 // wait says, before another attempt, for how long to wait at most, a pause if negative, and what ends
@@ -37,10 +37,14 @@ type Do func(args ...any) (any, error)
 
 // NewSingle returns a client of a lock on one instance. The error wraps locks.ErrInvalid.
 func NewSingle(cfg Config, how Single) (*Locker, error) {
-	if len(cfg.Addrs) != 1 {
-		return nil, fmt.Errorf("%s: %d addresses: want one: %w", how.Name, len(cfg.Addrs), locks.ErrInvalid)
+	if how.Close == nil {
+		how.Close = func() error { return nil }
 	}
-	return open(cfg, how)
+	l, err := open(cfg, how)
+	if err != nil {
+		return nil, errors.Join(err, how.Close())
+	}
+	return l, nil
 }
 
 // pausing is the Waiter that pauses.
