@@ -32,6 +32,7 @@ const (
 // call is one acquisition that a program was asked for, and what became of it.
 type call struct {
 	process  *process
+	resource string
 	id       uint64
 	askedAt  time.Time
 	acquired chan Said // its answer; has room for it
@@ -258,7 +259,10 @@ func (p *process) hear(line []byte) error {
 func (p *process) acquire(resource string, deadline time.Duration) (*call, error) {
 	p.mu.Lock()
 	p.last++
-	c := &call{process: p, id: p.last, askedAt: p.clock.Now(), acquired: make(chan Said, 1), released: make(chan Said, 1)}
+	c := &call{
+		process: p, resource: resource, id: p.last, askedAt: p.clock.Now(),
+		acquired: make(chan Said, 1), released: make(chan Said, 1),
+	}
 	p.calls[c.id] = c
 	p.mu.Unlock()
 	return c, p.send(Ask{Op: OpAcquire, ID: c.id, Resource: resource, DeadlineMS: deadline.Milliseconds()})
@@ -346,13 +350,13 @@ func (p *process) giveBack(ctx context.Context, c *call) error {
 		limit = max(end.Sub(p.clock.Now()), time.Millisecond)
 	}
 	if err := p.release(c, limit); err != nil {
-		return fmt.Errorf("release: %w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
 	}
 	s, err := p.answer(ctx, c.released, limit)
 	if err != nil {
-		return fmt.Errorf("release: %w: %w", locks.ErrUnknown, err)
+		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
 	}
-	return s.err("release", locks.ErrNotHeld)
+	return s.err("the program says", locks.ErrNotHeld)
 }
 
 // quit has everything given back that is held or asked for, and ends the program.

@@ -37,8 +37,8 @@ const (
 	slack = 100 * time.Millisecond
 	// grace is how long a caller that has given up waits to hear what became of it.
 	grace = 250 * time.Millisecond
-	// acquireTime bounds one request for a caller that sets no bound; it is repeated.
-	acquireTime = 30 * time.Second
+	// acquireTime is the deadline for a caller that sets none.
+	acquireTime = 24 * time.Hour
 	// releaseTime bounds a release whose caller sets no bound.
 	releaseTime = 5 * time.Second
 )
@@ -48,7 +48,6 @@ type Config struct {
 	Command Command
 	Client  string   // a name that no other client of the same lock has
 	Servers []Server // what it may dial
-	Want    *Hello   // what the lock said of itself before; one that says otherwise is refused
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Stderr  io.Writer // of the program; nil is nowhere
@@ -59,7 +58,6 @@ type Locker struct {
 	cfg     Config
 	closing context.Context //nolint:containedctx // ends with Close
 	close   context.CancelFunc
-	first   sync.Once
 	keeping sync.WaitGroup
 
 	mu      sync.Mutex
@@ -70,8 +68,8 @@ type Locker struct {
 
 var _ locks.Locker = (*Locker)(nil)
 
-// New makes a client. Its program is started when it is first needed, or by Ready. The
-// error wraps locks.ErrInvalid.
+// New makes a client, and starts its program in the background. The error wraps
+// locks.ErrInvalid.
 func New(cfg Config) (*Locker, error) {
 	if len(cfg.Command.Args) == 0 {
 		return nil, fmt.Errorf("lock program: no command: %w", locks.ErrInvalid)
@@ -84,6 +82,7 @@ func New(cfg Config) (*Locker, error) {
 	}
 	l := &Locker{cfg: cfg, changed: make(chan struct{})}
 	l.closing, l.close = context.WithCancel(context.Background())
+	l.keeping.Go(l.keep)
 	return l, nil
 }
 
@@ -100,7 +99,7 @@ func Describe(ctx context.Context, c Command, stderr io.Writer) (Hello, error) {
 	return p.hello, nil
 }
 
-// Ready starts the program, so that the first acquisition need not wait for it. That it
+// Ready waits until the program runs, so that the first acquisition need not. That it
 // does not start is no error here: it is every acquisition's.
 func (l *Locker) Ready(ctx context.Context) error {
 	if _, err := l.process(ctx); err != nil {
@@ -111,7 +110,6 @@ func (l *Locker) Ready(ctx context.Context) error {
 
 // process is the program that runs.
 func (l *Locker) process(ctx context.Context) (*process, error) {
-	l.first.Do(func() { l.keeping.Go(l.keep) })
 	for {
 		l.mu.Lock()
 		p, failed, changed := l.current, l.failed, l.changed
@@ -135,8 +133,9 @@ var errStarting = errors.New("it has just been started")
 
 // keep has a program run until the Locker is closed: one that is dead is started again, not too soon.
 func (l *Locker) keep() {
+	ask := Ask{Client: l.cfg.Client, Servers: l.cfg.Servers}
 	for l.closing.Err() == nil {
-		p, err := l.start()
+		p, err := start(l.closing, l.cfg.Command, ask, l.cfg.Stderr, l.cfg.Clock)
 		l.set(p, err)
 		if err != nil {
 			l.cfg.Log.Warn("lock program cannot be used", "error", err)
@@ -161,21 +160,6 @@ func (l *Locker) set(p *process, failed error) {
 	l.changed = make(chan struct{})
 }
 
-func (l *Locker) start() (*process, error) {
-	ask := Ask{Client: l.cfg.Client, Servers: l.cfg.Servers}
-	p, err := start(l.closing, l.cfg.Command, ask, l.cfg.Stderr, l.cfg.Clock)
-	if err != nil {
-		return nil, err
-	}
-	if w := l.cfg.Want; w != nil && (w.Tokens != p.hello.Tokens || w.Lease != p.hello.Lease) {
-		p.fail(broken("hello says tokens: %t, lease %v, and when it was asked first it said tokens: %t, lease %v",
-			p.hello.Tokens, p.hello.Lease, w.Tokens, w.Lease))
-		<-p.gone
-		return nil, p.reason()
-	}
-	return p, nil
-}
-
 // Acquire blocks until the resource is held, the program says that it cannot be, or ctx is
 // done.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
@@ -185,31 +169,25 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	for {
-		lease, again, err := l.try(ctx, resource)
-		if err == nil {
-			return lease, nil
-		}
-		if !again {
-			return nil, fmt.Errorf("acquire %q: %w", resource, err)
-		}
+	lease, err := l.ask(ctx, resource)
+	if err != nil {
+		return nil, fmt.Errorf("acquire %q: %w", resource, err)
 	}
+	return lease, nil
 }
 
-// try asks once. It says whether to ask again: the program gave up, and the caller does not.
-func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again bool, _ error) {
+func (l *Locker) ask(ctx context.Context, resource string) (*lease, error) {
 	p, err := l.process(ctx)
 	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w: %w", locks.ErrNotAcquired, locks.ErrUnavailable, err)
 	}
 	limit := acquireTime
-	end, bounded := ctx.Deadline()
-	if bounded {
+	if end, bounded := ctx.Deadline(); bounded {
 		limit = max(end.Sub(l.cfg.Clock.Now()), 0) + slack
 	}
 	c, err := p.acquire(resource, limit)
 	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -217,17 +195,16 @@ func (l *Locker) try(ctx context.Context, resource string) (_ locks.Lease, again
 	s, err := p.answer(ctx, c.acquired, limit+grace)
 	switch {
 	case err != nil && l.closing.Err() != nil:
-		return nil, false, p.giveUp(context.WithoutCancel(ctx), c, locks.ErrClosed)
+		return nil, p.giveUp(context.WithoutCancel(ctx), c, locks.ErrClosed)
 	case err != nil:
-		return nil, false, p.giveUp(context.WithoutCancel(ctx), c, err)
+		return nil, p.giveUp(context.WithoutCancel(ctx), c, err)
 	case s.Outcome != locks.OutcomeOK:
-		late := !bounded && l.cfg.Clock.Now().Sub(c.askedAt) >= limit
-		return nil, late && s.Outcome == locks.OutcomeFailed, s.err("the program says", locks.ErrNotAcquired)
+		return nil, s.err("the program says", locks.ErrNotAcquired)
 	case c.lease.expired(): // as after a pause of this process
 		_ = p.release(c, releaseTime) // its answer is not waited for
-		return nil, false, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
+		return nil, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
 	}
-	return c.lease, false, nil
+	return c.lease, nil
 }
 
 // giveUp tells the program that an acquisition is not waited for any more, and says what became of it.
@@ -261,12 +238,12 @@ type lease struct {
 	token uint64
 	lost  chan struct{}
 
-	mu     sync.Mutex
-	until  time.Time // zero if it has no end
-	timer  clock.Timer
-	over   bool // lost or released
-	once   sync.Once
-	result error
+	mu    sync.Mutex
+	until time.Time // zero if it has no end
+	timer clock.Timer
+	over  bool // lost or released
+
+	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*lease)(nil)
@@ -341,12 +318,12 @@ func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Release asks the program to give it back, also what was lost: there may be something left.
 func (l *lease) Release(ctx context.Context) error {
-	l.once.Do(func() {
+	return l.release.Do(l.resource, func() error {
 		held := l.finish()
-		l.result = l.process.giveBack(ctx, l.call)
+		err := l.process.giveBack(ctx, l.call)
 		if !held && !signals.Closed(l.process.dead) {
-			l.result = fmt.Errorf("release: it was lost before: %w", locks.ErrNotHeld)
+			return fmt.Errorf("it was lost before: %w", locks.ErrNotHeld)
 		}
+		return err
 	})
-	return l.result
 }

@@ -24,8 +24,13 @@ func rules() []rule {
 			"kept", "lets nothing that it granted be lost while nothing disturbs it, or not before half of its lease",
 			keepGrants,
 		},
-		{"exclusive", "keeps the clients of other programs out", keepOthersOut},
-		{"exclusive-within", "keeps its own other callers out", keepOwnOut},
+		{"exclusive", "keeps the clients of other programs out", func(ctx context.Context, t *trial) {
+			keepOut(ctx, t, t.program(ctx), t.program(ctx))
+		}},
+		{"exclusive-within", "keeps its own other callers out", func(ctx context.Context, t *trial) {
+			p := t.program(ctx)
+			keepOut(ctx, t, p, p)
+		}},
 		{"deadline", "answers an acquisition that it cannot grant by the deadline, not with ok", answerInTime},
 		{"handover", "lets a waiter in when the holder releases, and not only when its lease ends", handOver},
 		{"parallel", "serves others while one of its callers waits", serveOthers},
@@ -78,29 +83,18 @@ func (p *process) moment() time.Duration {
 	return brief
 }
 
-func keepOthersOut(ctx context.Context, t *trial) {
-	a, b, r := t.program(ctx), t.program(ctx), t.resource()
+// keepOut has b ask for what a holds, and says how long it waited for the answer.
+func keepOut(ctx context.Context, t *trial, a, b *process) (waited time.Duration) {
+	r := t.resource()
 	held := t.take(ctx, a, r)
-	t.mustWait(ctx, b, r, held)
+	waited = t.mustWait(ctx, b, r, held)
 	t.back(ctx, a, held)
-}
-
-func keepOwnOut(ctx context.Context, t *trial) {
-	p, r := t.program(ctx), t.resource()
-	held := t.take(ctx, p, r)
-	t.mustWait(ctx, p, r, held)
-	t.back(ctx, p, held)
+	return waited
 }
 
 func answerInTime(ctx context.Context, t *trial) {
 	a, b := t.program(ctx), t.program(ctx)
-	t.promptly("acquire is answered %v behind its deadline", func() time.Duration {
-		r := t.resource()
-		held := t.take(ctx, a, r)
-		took := t.mustWait(ctx, b, r, held) - brief
-		t.back(ctx, a, held)
-		return took
-	})
+	t.promptly("acquire is answered %v behind its deadline", func() time.Duration { return keepOut(ctx, t, a, b) - brief })
 }
 
 // handOver is soon enough if it comes before the lease would have ended by itself.

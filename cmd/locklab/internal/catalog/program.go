@@ -9,7 +9,6 @@ import (
 	"locklab/locks"
 	"locklab/locks/adapters"
 	"locklab/locks/program"
-	"locklab/nodes/process"
 )
 
 // Programs are the commands of locks that the user brings, by the names that they gave them.
@@ -49,7 +48,6 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		Away:    hello.Lease,
 		OnDisk:  true, // as far as the lab knows
 		Program: true,
-		options: hello,
 		Caveat: fmt.Sprintf("%s is a program of the user's (%s): where a scenario does not name it, it is expected to be "+
 			"safe, to serve 99 %% of the requests outside of faults, and to be live where nothing is broken; "+
 			"whether it goes on during a fault is not judged", name, command),
@@ -99,16 +97,12 @@ func serverOf(name string) (Server, error) {
 
 // programClient makes the client of a lock that the user brings.
 func programClient(env Env) (locks.Locker, error) {
-	var hello program.Hello
-	if err := process.DecodeSettings(env.Settings.Options, &hello); err != nil {
-		return nil, err
-	}
 	var servers []program.Server
 	for _, s := range env.Settings.Servers {
 		servers = append(servers, program.Server{Name: s.Name, Role: s.Role, Addr: s.Addr})
 	}
 	return program.New(program.Config{
-		Command: env.Command, Client: env.Settings.Cluster + "/" + env.Name, Servers: servers, Want: &hello,
+		Command: env.Command, Client: env.Settings.Cluster + "/" + env.Name, Servers: servers,
 		Log: env.Log, Stderr: env.Stderr,
 	})
 }
