@@ -15,7 +15,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -27,7 +26,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,13 +43,6 @@ type Config struct {
 	Token string
 	// ReadToken gets ReadPath and does nothing else; "" is none.
 	ReadToken, ReadPath string
-	// Hosts are the names by which requests may call the server, besides IP addresses and localhost: a web
-	// page may have another name lead here. nil does not check.
-	Hosts []string
-	// Pages lets the web pages of this very server ask. Without it no page may.
-	Pages bool
-	// MaxBody bounds the bytes of a request's body, 1 MiB by default.
-	MaxBody int64
 	// Kinds are errors of this API's own, the more special ones first.
 	Kinds []Kind
 	// Inside wraps what is let through; nil for nothing.
@@ -94,11 +85,7 @@ func (a *API) Get(pattern string, f func(*http.Request) (any, error)) {
 func Post[In any](a *API, pattern string, f func(*http.Request, In) (any, error)) {
 	a.Stream(pattern, func(w http.ResponseWriter, r *http.Request) error {
 		var in In
-		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, cmp.Or(a.MaxBody, 1<<20)))
-		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			message := fmt.Sprintf("read request of %s: want at most %d bytes", r.URL.Path, tooLarge.Limit)
-			return &Error{Status: http.StatusRequestEntityTooLarge, Kind: "invalid", Message: message}
-		}
+		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytes))
 		if err == nil && len(text) > 0 {
 			err = strictjson.Decode(text, &in)
 		}
@@ -126,7 +113,7 @@ func (a *API) Mount(pattern string, h http.Handler) {
 	a.mux.Handle(pattern, h)
 }
 
-// ServeHTTP checks the token and the origin, and answers.
+// ServeHTTP checks the token and the origin, and answers. A page of another site can ask for no change.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := a.check(r); err != nil {
 		a.refuse(w, r, err)
@@ -140,20 +127,14 @@ func (a *API) check(r *http.Request) error {
 	is := func(token string) bool {
 		return bears && token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
 	}
-	foreign := new(http.CrossOriginProtection).Check(r)
-	switch {
+	switch foreign := new(http.CrossOriginProtection).Check(r); {
 	case a.Token != "" && !is(a.Token) && !is(a.ReadToken):
 		return fmt.Errorf("the token is missing or wrong: want the one that the %s was started with: %w",
 			a.Name, ErrUnauthorized)
 	case a.Token != "" && !is(a.Token) && (r.Method != http.MethodGet || r.URL.Path != a.ReadPath):
 		return fmt.Errorf("the token gets %s of the %s, and does nothing else: %w", a.ReadPath, a.Name, ErrForbidden)
-	case a.Hosts != nil && !IsAddress(r.Host) && !slices.Contains(a.Hosts, nameOf(r.Host)):
-		return fmt.Errorf("%q is no name of the %s: want its IP address, or the name that it listens on: %w",
-			r.Host, a.Name, ErrForbidden)
-	case a.Pages && foreign != nil:
+	case foreign != nil:
 		return fmt.Errorf("pages of other sites may not control the %s: %w: %w", a.Name, foreign, ErrForbidden)
-	case !a.Pages && (r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""):
-		return fmt.Errorf("web pages may not control the %s: %w", a.Name, ErrForbidden)
 	}
 	return nil
 }
@@ -161,12 +142,10 @@ func (a *API) check(r *http.Request) error {
 // IsAddress says whether a request's Host is an IP address or localhost: a name could be one
 // that a web page's own name server made point here.
 func IsAddress(host string) bool {
-	_, err := netip.ParseAddr(nameOf(host))
-	return err == nil || strings.EqualFold(nameOf(host), "localhost")
+	name := (&url.URL{Host: host}).Hostname()
+	_, err := netip.ParseAddr(name)
+	return err == nil || strings.EqualFold(name, "localhost")
 }
-
-// nameOf is a request's Host without its port.
-func nameOf(host string) string { return (&url.URL{Host: host}).Hostname() }
 
 // NewToken makes a random token.
 func NewToken() string { return rand.Text() + rand.Text() }
@@ -203,6 +182,7 @@ const (
 	readTimeout   = 15 * time.Second
 	keepAlive     = 2 * time.Minute // of a connection without requests
 	headerBytes   = 16 << 10
+	bodyBytes     = 1 << 20
 	grace         = time.Second // for answers under way at the end
 )
 

@@ -67,25 +67,8 @@ func mismatch(e *json.SemanticError) error {
 		}
 		return errors.New(field(e.JSONPointer, " is unknown: want one of ") + strings.Join(known, ", "))
 	}
-	want := "an object"
-	switch k := e.GoType.Kind(); {
-	case e.GoType.String() == "time.Duration":
-		want = "a duration"
-	case k == reflect.Bool:
-		want = "true or false"
-	case k <= reflect.Int64:
-		want = "a whole number"
-	case k <= reflect.Uintptr:
-		want = "a whole number from 0"
-	case k <= reflect.Float64:
-		want = "a number"
-	case k == reflect.String:
-		want = "a string"
-	case k == reflect.Slice:
-		want = "a list"
-	}
 	have := strings.NewReplacer("{", "object", "[", "list").Replace(e.JSONKind.String())
-	said := fmt.Sprintf("%shave %s, want %s", field(e.JSONPointer, ": "), have, want)
+	said := fmt.Sprintf("%shave %s, want %s", field(e.JSONPointer, ": "), have, strings.TrimPrefix(e.GoType.String(), "*"))
 	if e.Err == nil {
 		return errors.New(said)
 	}

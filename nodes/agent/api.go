@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -21,10 +20,8 @@ func (a *Agent) serve() {
 
 // api is the control API.
 func (a *Agent) api() *httpapi.API {
-	listen, _, _ := net.SplitHostPort(a.cfg.Listen) // checked at the start
 	api := httpapi.New(httpapi.Config{
-		Name: "agent of " + a.cfg.Host, Hosts: []string{a.cfg.Host, a.cfg.Advertise, listen},
-		Token: a.cfg.Token, ReadToken: a.cfg.ScrapeToken, ReadPath: kit.Path,
+		Name: "agent of " + a.cfg.Host, Token: a.cfg.Token, ReadToken: a.cfg.ScrapeToken, ReadPath: kit.Path,
 		Kinds: kinds(), Inside: a.hear, Log: a.cfg.Log,
 	})
 	for pattern, handler := range a.cfg.Mounts {

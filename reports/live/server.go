@@ -32,8 +32,6 @@ const (
 	writeTime = 10 * time.Second
 	// chartFrames are from one drawing of the charts to the next: they are most of the work.
 	chartFrames = 4
-	// maxOrder bounds an order of the page, in bytes.
-	maxOrder = 4 << 10
 	// policy lets the page load files of this server only.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -167,7 +165,7 @@ type order struct {
 
 // controls takes the orders of the page, which bear its token.
 func (b *Board) controls() http.Handler {
-	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token, Pages: true, MaxBody: maxOrder})
+	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token})
 	c := b.info.Control
 	route(api, "fault", func(in jsontext.Value) error { return c.Begin(in) })
 	route(api, "heal", func(in order) error { return c.Heal(in.ID) })

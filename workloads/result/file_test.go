@@ -56,7 +56,7 @@ func TestBadFilesAreExplained(t *testing.T) {
 		old, new, want string
 	}{
 		{result.Schema, "locklab/result/v1", "run it again"},
-		{`"repeats": 1`, `"repeats": "one"`, `line 11: field "run.repeats": have string, want a whole number`},
+		{`"repeats": 1`, `"repeats": "one"`, `line 11: field "run.repeats": have string, want int`},
 		{`"lock": "raft"`, `"lock": ""`, "results[0]: want a lock"},
 		{`"history": "`, `"history": "../../`, "want a path below"},
 		{`"duplicates": 3`, `"duplicates": -3`, "figures.duplicates: have -3"},
