@@ -155,6 +155,7 @@ func (m *model) add(e *history.Event) {
 			at = m.at(e.AtNS)
 		}
 		m.offered = plots.Offer(m.offered, at, float64(e.Count))
+	default:
 	}
 	m.rooms.add(e)
 }

@@ -64,7 +64,8 @@ func Timeline(say *lang.Lang, title string, s series.Scene) (drawing []byte, sha
 		}
 		ticks = append(ticks, tick{v - from, label})
 	}
-	f := newFrame(timelineWidth, timelineLeft, height, timelineRight, span, say.Text("milliseconds from the moment"), ticks)
+	f := newFrame(timelineWidth, timelineLeft, height, timelineRight, span,
+		say.Text("milliseconds from the moment"), ticks)
 	for _, w := range faults {
 		x0, x1 := f.x(w.FromMS), f.x(w.ToMS)
 		f.fill(inkFault, point{x0, f.bottom}, point{x1, f.bottom}, point{x1, topMargin}, point{x0, topMargin})

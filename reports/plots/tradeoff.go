@@ -45,7 +45,8 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 		grid = append(grid, tick{at.y, number(v)})
 	}
 	f.across(grid)
-	f.text(point{leftMargin + 1, topMargin + 11}, say.Text("violations"), "", "", "")            // on a phone letters are 15 high
+	// On a phone letters are 15 high.
+	f.text(point{leftMargin + 1, topMargin + 11}, say.Text("violations"), "", "", "")
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(b.P99MS, a.P99MS) }) // small ones stay on top
 	taken := []box{{0, 0, f.right, topMargin + 15}}
 	for _, p := range points {

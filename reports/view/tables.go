@@ -230,22 +230,6 @@ func (v *View) Nodes() table.Table {
 	return t
 }
 
-// Peers has the acquisitions and waits of each master in each run.
-func (v *View) Peers() table.Table {
-	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=scenario", "=master", "zone", "acquired>", "gave up>",
-		"wait p50>", "wait p99>", "longest>", "passed by>", "in a row>")...)}
-	count := func(n int64) string { return table.Count(float64(n)) }
-	for i := range v.f.Rows {
-		r := &v.f.Rows[i]
-		for _, p := range r.Peers {
-			t.Rows = append(t.Rows, table.Row(r.Lock, r.Scenario, p.Node, p.Zone, count(p.Acquires), count(p.GaveUp),
-				table.Duration(p.WaitP50MS),
-				table.Duration(p.WaitP99MS), table.Duration(p.WaitMaxMS), count(p.BypassMax), count(p.BypassInARowMax)))
-		}
-	}
-	return t
-}
-
 // Claims are those of a suite, with their verdicts.
 func (v *View) Claims() table.Table {
 	t := table.Table{Columns: table.Heads(v.say.Titles("verdict", "claim", "source", "evidence")...)}

@@ -87,7 +87,6 @@ func headline() result.File {
 			}
 			r.Nodes = []result.Node{{Node: "master-a-1", Role: "master", Zone: "a", CPUs: 0.4, MemoryMiB: 40, InPerS: 9000, OutPerS: 8000}}
 			r.Hosts = []result.Machine{{CPUs: 2, Busy: 0.62, Others: 0.05, Slowdown: 1.02, LateMS: 2.1}}
-			r.Peers = []result.Peer{{Node: "master-a-1", Zone: "a", Acquires: 500, WaitP50MS: 1.2, WaitP99MS: 9, WaitMaxMS: 30, BypassMax: 3}}
 			f.Rows = append(f.Rows, r)
 		}
 	}
@@ -289,7 +288,7 @@ func arbitrary(t *rapid.T) result.File {
 			Figures:  rapid.MapOf(rapid.SampledFrom(figures), number).Draw(t, "figures"),
 			Outages:  []result.Outage{{Of: "zone " + name.Draw(t, "zone"), ToMS: number.Draw(t, "outage")}},
 			Faults:   []result.Fault{{Kind: name.Draw(t, "kind"), BeganMS: number.Draw(t, "began"), HealMS: number.Draw(t, "heal"), EndedMS: result.Never}},
-			Peers:    []result.Peer{{Node: name.Draw(t, "node")}}, Nodes: []result.Node{{CPUs: number.Draw(t, "cpus")}}, Hosts: []result.Machine{{Busy: number.Draw(t, "busy")}},
+			Nodes:    []result.Node{{CPUs: number.Draw(t, "cpus")}}, Hosts: []result.Machine{{Busy: number.Draw(t, "busy")}},
 		}
 	})
 	titles := rapid.Custom(func(t *rapid.T) result.Scenario {

@@ -139,7 +139,6 @@ type Row struct {
 	Faults     []Fault     `json:"faults,omitempty"`
 	Outages    []Outage    `json:"outages,omitempty"`    // the longest of the lock, of each zone, of one resource
 	Violations []Violation `json:"violations,omitempty"` // the first [MaxViolations], in order of time
-	Peers      []Peer      `json:"peers,omitempty"`      // masters, by name
 	Nodes      []Node      `json:"nodes,omitempty"`
 	Hosts      []Machine   `json:"hosts,omitempty"`
 	Partial    bool        `json:"partial,omitempty"` // the run was cut short
@@ -332,22 +331,6 @@ type Party struct {
 	Token  uint64  `json:"token,omitempty"`
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"` // Never: to the end
-}
-
-// Peer is how one master with its clients fared.
-type Peer struct {
-	Node      string  `json:"node"`
-	Zone      string  `json:"zone,omitempty"`
-	Acquires  int64   `json:"acquires"`
-	GaveUp    int64   `json:"gave_up"`
-	WaitP50MS float64 `json:"wait_p50_ms"`
-	WaitP99MS float64 `json:"wait_p99_ms"`
-	WaitMaxMS float64 `json:"wait_max_ms"`
-	// BypassMax is the most grants to others in one wait, BypassInARowMax the most of them
-	// without one to this peer in between.
-	BypassMax       int64   `json:"bypass_max"`
-	BypassMean      float64 `json:"bypass_mean"`
-	BypassInARowMax int64   `json:"bypass_in_a_row_max"`
 }
 
 // Node is what the processes of one node used in the measured part.

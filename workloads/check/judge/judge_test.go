@@ -101,12 +101,6 @@ func tell(row *result.Row, show []string) string {
 		w := &row.Violations[i]
 		say("violation", "%s at %s of %s: %s, then %s%s", w.Code, short(w.AtMS), w.Resource, party(&w.First), party(&w.Second), map[bool]string{true: "; excused"}[w.Excused])
 	}
-	for _, p := range row.Peers {
-		if slices.Contains(show, "peers") {
-			say("peer", "%s got it %d times, gave up %d times, waited %s at most, was passed %d times, %d in a row, %s on average",
-				p.Node, p.Acquires, p.GaveUp, digits(p.WaitMaxMS), p.BypassMax, p.BypassInARowMax, digits(p.BypassMean))
-		}
-	}
 	return b.String()
 }
 
