@@ -3,11 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"html/template"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +14,6 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/sentence"
 	"locklab/locks/clock"
-	"locklab/reports/page"
-	"locklab/reports/table"
 	"locklab/verify/explore"
 )
 
@@ -27,7 +22,7 @@ type exploreFlags struct {
 	explore.Scope
 
 	rounds, faults []string
-	stuck, page    string
+	stuck          string
 	asJSON         bool
 }
 
@@ -59,10 +54,10 @@ Exit codes: 0 nothing was violated and all within the bounds was seen; 2
 something was violated; 4 --states-max ended the search before a verdict; 1 bad
 input; 130 interrupted.`,
 		Example: `  locklab explore multiphase --peers 3                    safe, in a second
-  locklab explore multiphase:rule=literal --page a.html   unsafe, with no fault
+  locklab explore multiphase:rule=literal                 unsafe, with no fault
   locklab explore multiphase --faults disconnect          a partition splits it
   locklab explore lamport --faults crash,reconnect --give-ups 1
-  locklab explore multiphase:fair=off --bypass 4`,
+  locklab explore multiphase:fair=off --bypass 4          a peer can starve`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lock, err := catalog.ParsePeers(args[0])
@@ -72,7 +67,7 @@ input; 130 interrupted.`,
 			if err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), lock, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), lock, cmd.OutOrStdout())
 		},
 		ValidArgsFunction: specs(catalog.PeerNames),
 	}
@@ -85,14 +80,12 @@ input; 130 interrupted.`,
 	}
 	fl.IntVar(&f.Peers, "peers", 3, "peers, 2 to 8")
 	fl.StringSliceVar(&f.rounds, "rounds", nil, "how often each peer asks for the lock, or each single one, such as "+
-		"2,1,0, or any (default any, but 1 with give-ups, faults or --forming, and of locks whose states never "+
-		"come back, such as multiphase:quorum)")
+		"2,1,0, or any (default any, but 1 with give-ups or faults, and of locks whose states never come back, such as "+
+		"multiphase:quorum)")
 	count(&f.GiveUps, "give-ups", "how often a peer gives up while waiting, or any")
 	fl.StringSliceVar(&f.faults, "faults", nil, strings.Join(exploreFaults(), ", "))
 	count(&f.Cuts, "cuts", "links that break (default with disconnect: enough to cut one peer off)")
 	count(&f.Crashes, "crashes", "peers that restart (default with crash: 1)")
-	fl.BoolVar(&f.Forming, "forming", false,
-		"start with no connection, in place of all; they come with reconnect")
 	count(&f.Bypass, "bypass", "check that a waiting peer is passed at most so often (0: not checked)")
 	fl.StringVar(&f.stuck, "stuck", "healed", "where no peer may be stuck: healed, anywhere or off")
 	count(&f.Expiries, "expiries", "leases that run out while a peer waits or holds, or any; only of locks with leases")
@@ -102,11 +95,9 @@ input; 130 interrupted.`,
 		"let votes and recoveries end before the leases that rely on them; only of locks with leases")
 	fl.Int64Var(&f.StatesMax, "states-max", 30_000_000,
 		"end the search when so many states were seen, which take about 200 bytes each")
-	fl.StringVar(&f.page, "page", "", "file to write it to as a page, with the way to a violation drawn")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "rounds": words(func() []string { return []string{"any"} }), "page": files(nothing),
-		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
+		"faults": list(exploreFaults), "stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
 }
@@ -150,7 +141,7 @@ func (f *exploreFlags) check(lock catalog.Lock) error {
 	}
 	if f.Requests == nil {
 		f.Requests = []int{explore.Any}
-		if f.GiveUps != 0 || f.Cuts+f.Crashes > 0 || f.Forming || f.Reorder || !lock.Core.Subject.Endless {
+		if f.GiveUps != 0 || f.Cuts+f.Crashes > 0 || f.Reorder || !lock.Core.Subject.Endless {
 			f.Requests[0] = 1
 		}
 	}
@@ -159,185 +150,126 @@ func (f *exploreFlags) check(lock catalog.Lock) error {
 		"healed": explore.StuckHealed, "anywhere": explore.StuckAnywhere, "off": explore.StuckUnchecked,
 	}[f.stuck]
 	switch {
-	case f.Peers < 2 || f.Peers > explore.PeersMost:
-		return fmt.Errorf("--peers %d: want 2 to %d", f.Peers, explore.PeersMost)
 	case len(f.Requests) != 1 && len(f.Requests) != f.Peers:
 		return fmt.Errorf("--rounds %v: want one number, or %d, one for each peer", f.rounds, f.Peers)
 	case f.Cuts < 0 || f.Crashes < 0 || f.Bypass < 0:
 		return fmt.Errorf("--cuts, --crashes, --bypass: want 0 to %d", explore.CountMost)
 	case f.StatesMax < 1:
 		return fmt.Errorf("--states-max %d: want 1 or more", f.StatesMax)
-	case f.Forming && f.Mends == 0:
-		return errors.New("--forming: want --faults reconnect with it, or no connection is ever made")
 	case !known:
 		return fmt.Errorf("--stuck %q: want healed, anywhere or off", f.stuck)
 	case lock.Core.Cohort && f.Bypass > 0:
 		return fmt.Errorf("--bypass: %s has one acquisition serve several clients of a peer, and what is explored has "+
 			"one client at each: want a lock without a cohort", lock)
 	}
-	return nil
+	return catalog.Within("--peers", f.Peers, 2, explore.PeersMost)
+}
+
+// exploreReport is what is told of an exploration, as text and as --json.
+type exploreReport struct {
+	Schema   string   `json:"schema"`
+	Verdict  string   `json:"verdict"`
+	Explored string   `json:"explored"`
+	Modelled []string `json:"modelled"`
+	Checked  []string `json:"checked"`
+	ElapsedS float64  `json:"elapsed_s"`
+	*explore.Result
 }
 
 // run explores, and prints the verdict with its counts.
-func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout, stderr io.Writer) error {
+func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout io.Writer) error {
 	begun := clock.System().Now()
-	t := tale{Result: lock.Core.Subject.Explore(ctx, f.Scope, exploreProgress(stderr)), cohort: lock.Core.Cohort}
-	t.elapsed = clock.System().Now().Sub(begun)
-	if f.page != "" {
-		if err := t.writePage(f.page); err != nil {
-			return fmt.Errorf("--page: %w", err)
-		}
+	r := lock.Core.Subject.Explore(ctx, f.Scope)
+	elapsed := clock.System().Now().Sub(begun)
+	report := exploreReport{
+		"locklab/explore/v2", "", r.Explored(), r.Modelled(), checks(r), elapsed.Seconds(), r,
 	}
-	verdict, code, _, _ := t.verdict()
-	if !f.asJSON {
-		t.write(stdout)
-		return exitWith(code)
+	if lock.Core.Cohort {
+		report.Modelled = append(report.Modelled, "one client at each peer: no cohort forms, and nothing is said of one")
 	}
-	object := struct {
-		Schema   string   `json:"schema"`
-		Verdict  string   `json:"verdict"`
-		Explored string   `json:"explored"`
-		Modelled []string `json:"modelled"`
-		Checked  []string `json:"checked"`
-		ElapsedS float64  `json:"elapsed_s"`
-		*explore.Result
-	}{"locklab/explore/v2", verdict, t.Explored(), t.Modelled(), t.checks(), t.elapsed.Seconds(), t.Result}
-	return cmp.Or(writeJSON(stdout, object), exitWith(code))
+	word, code, text := verdict(r)
+	report.Verdict = word
+	var err error
+	if f.asJSON {
+		err = writeJSON(stdout, report)
+	} else {
+		_, err = io.WriteString(stdout, folded(stdout, report.text(elapsed, text)))
+	}
+	return cmp.Or(err, exitWith(code))
 }
 
-// tale is what there is to say of an exploration.
-type tale struct {
-	*explore.Result
-	elapsed time.Duration
-	cohort  bool // of the lock, which is not explored
-}
-
-// write prints the result for people. The first lines are the same on every machine.
-func (t tale) write(w io.Writer) {
-	var b strings.Builder
-	rate := sentence.Group(int64(float64(t.States) / max(t.elapsed.Seconds(), 1e-9)))
-	_, _, _, verdict := t.verdict()
-	speed := fmt.Sprintf("%s, %s states/s", sentence.Lasting(t.elapsed), rate)
-	tellFacts(&b, append(t.facts(), fact("speed", speed), fact("verdict", verdict)))
-	if t.Trace != nil {
-		fmt.Fprintf(&b, "\n%v\n%s\n", t.Trace, t.Violation)
-	}
-	_, _ = io.WriteString(w, folded(w, b.String()))
-}
-
-func fact(name string, lines ...string) page.Fact { return page.Fact{Name: name, Lines: lines} }
-
-// tellFacts writes facts, each with its name before it and its lines below each other.
-func tellFacts(w io.Writer, facts []page.Fact) {
-	for _, f := range facts {
-		fmt.Fprintf(w, "%-10s %s\n", f.Name, strings.Join(f.Lines, "\n"+strings.Repeat(" ", 11)))
-	}
-}
-
-// facts are what the console and the page tell.
-func (t tale) facts() []page.Fact {
-	modelled := t.Modelled()
-	if t.cohort {
-		modelled = append(modelled, "one client at each peer: no cohort forms, and nothing is said of one")
-	}
+// text tells it to people. The first lines are the same on every machine.
+func (r *exploreReport) text(elapsed time.Duration, verdict string) string {
+	var w strings.Builder
 	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away",
-		sentence.Group(t.States), sentence.Group(t.Transitions), t.Depth)}
-	if t.Shortened {
+		sentence.Group(r.States), sentence.Group(r.Transitions), r.Depth)}
+	if r.Shortened {
 		seen = append(seen,
 			"timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
 	}
-	return []page.Fact{
-		fact("lock", t.Spec), fact("explored", t.Explored()), fact("modelled", modelled...),
-		fact("checked", t.checks()...), fact("seen", seen...),
+	tellFact(&w, "lock", r.Spec)
+	tellFact(&w, "explored", r.Explored)
+	tellFact(&w, "modelled", r.Modelled...)
+	tellFact(&w, "checked", r.Checked...)
+	tellFact(&w, "seen", seen...)
+	rate := sentence.Group(int64(float64(r.States) / max(elapsed.Seconds(), 1e-9)))
+	tellFact(&w, "speed", fmt.Sprintf("%s, %s states/s", sentence.Lasting(elapsed), rate))
+	tellFact(&w, "verdict", verdict)
+	if len(r.Trace) > 0 {
+		fmt.Fprintf(&w, "\n%s\n\n%s\n", strings.Join(r.Trace, "\n"), r.Violation)
 	}
+	return w.String()
 }
 
 // checks says what was checked, and how far.
-func (t tale) checks() (out []string) {
+func checks(r *explore.Result) (out []string) {
 	check := func(name, violation, good string) {
 		switch {
-		case t.Violation == violation:
+		case r.Violation == violation:
 			good = "VIOLATED, " + violation
-		case t.Ended != explore.Complete:
+		case r.Ended != explore.Complete:
 			good += ", as far as was seen"
 		}
 		out = append(out, name+": "+good)
 	}
 	check("mutual exclusion", explore.TwoHold, "never two holders")
 	check("clients", explore.Untold, "each is told of every hold and of its end")
-	if t.Timed {
+	if r.Timed {
 		check("fencing tokens", explore.TokenBack, "each above all before")
 	}
 	where := "all states with all links up in which a peer waits"
-	if t.Scope.Stuck == explore.StuckAnywhere {
+	if r.Scope.Stuck == explore.StuckAnywhere {
 		where = "all states in which a peer waits"
 	}
 	switch {
-	case t.Scope.Stuck == explore.StuckUnchecked:
+	case r.Scope.Stuck == explore.StuckUnchecked:
 		out = append(out, "no stuck state: not checked")
-	case t.StuckChecked:
+	case r.StuckChecked:
 		check("no stuck state", explore.Stuck, fmt.Sprintf("in %s, which are %s, each of them can still get the lock",
-			where, sentence.Group(t.StuckStates)))
+			where, sentence.Group(r.StuckStates)))
 	default:
 		check("no stuck state", explore.Stuck, "no dead end")
 	}
-	if t.Scope.Bypass > 0 {
+	if r.Scope.Bypass > 0 {
 		check("bounded bypass", explore.Starves,
-			fmt.Sprintf("no waiting peer is passed more than %d times", t.Scope.Bypass))
+			fmt.Sprintf("no waiting peer is passed more than %d times", r.Scope.Bypass))
 	}
 	return out
 }
 
-// verdict is the verdict in a word, as an exit code, as a mark, and in a sentence that repeats the bounds.
-func (t tale) verdict() (word string, code int, mark table.Mark, text string) {
+// verdict is the verdict in a word, as an exit code, and in a sentence that repeats the bounds.
+func verdict(r *explore.Result) (word string, code int, text string) {
 	why := "--states-max ended the search"
 	code = exitInconclusive
-	switch t.Ended {
+	switch r.Ended {
 	case explore.Complete:
-		return "safe", exitOK, table.OK, "safe within these bounds, and nothing is said beyond them: " + t.Explored()
+		return "safe", exitOK, "safe within these bounds, and nothing is said beyond them: " + r.Explored()
 	case explore.Violated:
-		text = fmt.Sprintf("VIOLATED: %s, after %d moves at the least", t.Violation, len(t.Trace.Steps))
-		return "violated", exitViolated, table.Violation, text
+		return "violated", exitViolated, fmt.Sprintf("VIOLATED: %s, after %d moves at the least", r.Violation, r.Moves)
 	case explore.Interrupted:
 		why, code = "interrupted", exitInterrupted
 	case explore.StatesBound:
 	}
-	return "undecided", code, table.Unknown, fmt.Sprintf(
-		"undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, t.Depth, t.Explored())
+	return "undecided", code, fmt.Sprintf(
+		"undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, r.Depth, r.Explored())
 }
-
-// exploreProgress tells every five seconds how far an exploration is.
-func exploreProgress(w io.Writer) func(explore.Progress) {
-	begun := clock.System().Now()
-	told := begun
-	return func(now explore.Progress) {
-		at := clock.System().Now()
-		if at.Sub(told) < 5*time.Second {
-			return
-		}
-		told = at
-		fmt.Fprintf(w, "locklab: %s states, %d moves away, %v\n", sentence.Group(now.States), now.Depth,
-			sentence.Lasting(at.Sub(begun).Round(time.Second)))
-	}
-}
-
-// writePage writes an exploration as one page, with the way to a violation as a drawing.
-func (t tale) writePage(path string) error {
-	_, _, mark, text := t.verdict()
-	sheet := page.Sheet{
-		Title: t.Spec + ", explored", Lede: t.Explored(), Made: typed(),
-		Verdict: table.Cell{Text: text, Mark: mark}, Facts: t.facts()[2:],
-	}
-	if t.Trace != nil {
-		sheet.Sections = []page.Section{{
-			Title: "The shortest way to the violation",
-			Notes: []string{"Time runs downwards, one step a line. A message is drawn when it arrives; @N says that it was " +
-				"sent in step N. On the right is what each peer is after the step."},
-			Drawing: template.HTML("<pre>" + template.HTMLEscapeString(t.Trace.String()) + "</pre>"), //nolint:gosec // escaped
-		}}
-	}
-	return page.WriteSheet(path, sheet)
-}
-
-// typed is the command of this process.
-func typed() string { return strings.Join(append([]string{"locklab"}, os.Args[1:]...), " ") }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -114,7 +115,7 @@ func TestSizes(t *testing.T) {
 		{"multiphase", explore.Scope{Peers: 3, Requests: []int{1}}, 1904},
 		{"multiphase", explore.Scope{Peers: 3, Requests: []int{1}, GiveUps: explore.Any}, 105350},
 	} {
-		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc, nil)
+		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc)
 		if r.Ended != explore.Complete || r.States != tt.states || !r.StuckChecked {
 			t.Errorf("%s, %v: %v after %d states, want %d", tt.spec, tt.sc, r.Ended, r.States, tt.states)
 		}
@@ -131,8 +132,8 @@ func TestDiagrams(t *testing.T) {
 		{"split", "multiphase", explore.Scope{Peers: 3, Requests: []int{1}, Cuts: 2}},
 		{"flap", "multiphase", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 2, Mends: 1}},
 	} {
-		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc, nil)
-		golden(t, filepath.Join("testdata", tt.file+".txt"), r.Trace.String())
+		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc)
+		golden(t, filepath.Join("testdata", tt.file+".txt"), strings.Join(r.Trace, "\n")+"\n")
 	}
 }
 

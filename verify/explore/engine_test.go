@@ -113,7 +113,7 @@ func TestAgainstNaive(t *testing.T) {
 			for _, where := range []StuckCheck{StuckHealed, StuckAnywhere} {
 				sc.Stuck = where
 				make := func() *search[lamport.State, lamport.Message, *lamport.State] {
-					return newSearch(newWorld[lamport.State, lamport.Message](lockWith(fault), sc), nil)
+					return newSearch(newWorld[lamport.State, lamport.Message](lockWith(fault), sc))
 				}
 				s := make()
 				s.goesOn = true

@@ -59,33 +59,24 @@ func (sc *Scope) requests(i int) int { return sc.Requests[min(i, len(sc.Requests
 
 // String says what is explored, for people.
 func (sc Scope) String() string {
-	parts := []string{fmt.Sprintf("%d peers", sc.Peers)}
+	requests := fmt.Sprintf("requests by peer: %s", strings.Trim(fmt.Sprint(sc.Requests), "[]"))
 	if slices.Min(sc.Requests) == slices.Max(sc.Requests) {
-		parts = append(parts, times(sc.Requests[0], "request", "requests")+" each")
-	} else {
-		parts = append(parts, fmt.Sprintf("requests by peer: %s", strings.Trim(fmt.Sprint(sc.Requests), "[]")))
+		requests = times(sc.Requests[0], "request", "requests") + " each"
 	}
-	parts = append(parts, times(sc.GiveUps, "give-up", "give-ups"))
-	if sc.Forgets != 0 {
-		parts = append(parts, times(sc.Forgets, "forgetting", "forgettings"))
+	parts := []string{fmt.Sprintf("%d peers", sc.Peers), requests, times(sc.GiveUps, "give-up", "give-ups")}
+	add := func(where bool, text string) {
+		if where {
+			parts = append(parts, text)
+		}
 	}
-	if sc.Forming {
-		parts = append(parts, "not connected at first")
-	}
-	if sc.Cuts > 0 {
-		parts = append(parts, times(sc.Cuts, "cut", "cuts"))
-	}
-	if sc.Crashes > 0 {
-		parts = append(parts, times(sc.Crashes, "crash", "crashes"))
-	}
-	if sc.Cuts+sc.Crashes > 0 || sc.Forming {
-		parts = append(parts, times(sc.Mends, "reconnection", "reconnections"))
-	} else {
-		parts = append(parts, "no faults")
-	}
-	if sc.Reorder {
-		parts = append(parts, "messages overtake each other")
-	}
+	broken := sc.Cuts+sc.Crashes > 0 || sc.Forming
+	add(sc.Forgets != 0, times(sc.Forgets, "forgetting", "forgettings"))
+	add(sc.Forming, "not connected at first")
+	add(sc.Cuts > 0, times(sc.Cuts, "cut", "cuts"))
+	add(sc.Crashes > 0, times(sc.Crashes, "crash", "crashes"))
+	add(broken, times(sc.Mends, "reconnection", "reconnections"))
+	add(!broken, "no faults")
+	add(sc.Reorder, "messages overtake each other")
 	return strings.Join(parts, ", ")
 }
 

@@ -9,20 +9,13 @@ import (
 	"locklab/verify/peers"
 )
 
-// Progress is what is known while an exploration goes on.
-type Progress struct {
-	States int64
-	Depth  int
-}
-
 // Subject is an algorithm that can be explored.
 type Subject struct {
 	// Endless says that unlimited requests have finitely many states, at least as long as no client
 	// gives up: rounds are numbered anew.
 	Endless bool
-	// Explore visits every state within the scope. progress, which may be nil, is told how far it is,
-	// often. When the context is cancelled it ends with what there is.
-	Explore func(ctx context.Context, sc Scope, progress func(Progress)) *Result
+	// Explore visits every state within the scope. When the context is cancelled it ends with what there is.
+	Explore func(ctx context.Context, sc Scope) *Result
 }
 
 // Of makes an algorithm a subject. describe names a peer's state in traces; without it they say whether
@@ -30,8 +23,8 @@ type Subject struct {
 func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe func(P) string) Subject {
 	sample := alg.New(0, peercore.Others(2, 0), false)
 	_, numbered := any(P(&sample)).(peercore.Numbered)
-	return Subject{numbered && alg.Renumber != nil, func(ctx context.Context, sc Scope, progress func(Progress)) *Result {
-		s := newSearch(newWorld[S, M, P](alg, sc), progress)
+	return Subject{numbered && alg.Renumber != nil, func(ctx context.Context, sc Scope) *Result {
+		s := newSearch(newWorld[S, M, P](alg, sc))
 		s.run(ctx)
 		if s.result.Ended == Complete && sc.Stuck != StuckUnchecked {
 			s.findStuck(ctx)
@@ -41,6 +34,7 @@ func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe 
 		r.Shortened, r.Controls, r.Durable, r.Timed = s.numbers.shortened, s.all.Controls, s.durable, s.timed
 		if r.Ended == Violated {
 			r.Trace = s.trace(describe)
+			r.Moves = len(r.Trace) - 2 // a head, and the beginning
 		}
 		return &r
 	}}
@@ -67,8 +61,9 @@ type Result struct {
 	Transitions int64 `json:"moves"`
 	Depth       int   `json:"depth"` // the most moves that any state is away from the beginning
 
-	Violation string `json:"violation,omitempty"` // "" if there is none
-	Trace     *Trace `json:"trace,omitempty"`     // the shortest way to it
+	Violation string   `json:"violation,omitempty"` // "" if there is none
+	Trace     []string `json:"trace,omitempty"`     // the shortest way to it, drawn
+	Moves     int      `json:"-"`                   // how many moves that has
 
 	StuckChecked bool  `json:"-"` // the check for stuck states ran to its end
 	StuckStates  int64 `json:"-"` // how many states it was about
@@ -113,8 +108,7 @@ func (r *Result) Modelled() []string {
 // search is a breadth-first search from the state of its world.
 type search[S, M any, P peercore.Core[S, M]] struct {
 	*world[S, M, P]
-	progress func(Progress)
-	goesOn   bool // after violations, to see all there is
+	goesOn bool // after violations, to see all there is
 
 	seeds  [2]maphash.Seed
 	known  map[[2]uint64]uint32 // the number of a state by its hash
@@ -135,14 +129,9 @@ type record struct {
 	free                  uint32 // where its part of free begins
 }
 
-func newSearch[S, M any, P peercore.Core[S, M]](w *world[S, M, P], progress func(Progress)) *search[S, M, P] {
-	if progress == nil {
-		progress = func(Progress) {}
-	}
-	return &search[S, M, P]{
-		world: w, progress: progress, seeds: [...]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		known: map[[2]uint64]uint32{},
-	}
+func newSearch[S, M any, P peercore.Core[S, M]](w *world[S, M, P]) *search[S, M, P] {
+	seeds := [...]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	return &search[S, M, P]{world: w, seeds: seeds, known: map[[2]uint64]uint32{}}
 }
 
 // run sees all states. A violation, or a bound, ends it.
@@ -175,11 +164,8 @@ func (s *search[S, M, P]) run(ctx context.Context) {
 					s.free = append(s.free, to)
 				}
 			}
-			if at%lookEvery == 0 {
-				s.progress(Progress{States: int64(len(s.seen)), Depth: s.result.Depth})
-				if s.result.Ended == 0 && ctx.Err() != nil {
-					s.result.Ended = Interrupted
-				}
+			if at%lookEvery == 0 && s.result.Ended == 0 && ctx.Err() != nil {
+				s.result.Ended = Interrupted
 			}
 			if at++; s.result.Ended != 0 {
 				return
@@ -254,32 +240,4 @@ func (s *search[S, M, P]) findStuck(ctx context.Context) {
 	if at := slices.IndexFunc(s.seen, func(r record) bool { return r.pending != 0 }); at >= 0 {
 		s.violated(uint32(at), Stuck)
 	}
-}
-
-// trace is the way to the violation, in words. Rounds and timestamps are those that the peers would
-// really use.
-func (s *search[S, M, P]) trace(describe func(P) string) *Trace {
-	var way []Move
-	for at := s.at; at != 0; at = s.seen[at].from {
-		way = append(way, s.seen[at].move)
-	}
-	w := NewWalk[S, M, P](s.all.Alg, s.scope, nil).w
-	t := &Trace{Peers: w.describe(describe)}
-	for _, m := range slices.Backward(way) {
-		w.step++
-		step := Step{Kind: m.Kind, Move: m.Kind.String(), Peer: int(m.Peer), From: -1, Text: w.textOf(m)}
-		switch m.Kind { //nolint:exhaustive // the others concern one peer
-		case Deliver:
-			step.From, step.SentAt = int(m.From), w.wire(int(m.From), int(m.Peer)).items[m.Index].sent
-		case Cut, Mend:
-			step.From = int(m.From)
-		}
-		w.apply(m)
-		step.Peers = w.describe(describe)
-		for i := range w.peers {
-			step.Holds = append(step.Holds, w.peers[i].Holds())
-		}
-		t.Steps = append(t.Steps, step)
-	}
-	return t
 }

@@ -86,7 +86,7 @@ func TestCounts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.sc.Stuck, tt.sc.GiveUps = StuckUnchecked, Any
-			r := Of[toy, ping, *toy](toys(tt.pings), nil).Explore(t.Context(), tt.sc, nil)
+			r := Of[toy, ping, *toy](toys(tt.pings), nil).Explore(t.Context(), tt.sc)
 			if r.Ended != Complete || r.Violation != "" || r.States != tt.states || r.Depth != tt.depth {
 				t.Errorf("%d states, depth %d, want %d and %d: %+v", r.States, r.Depth, tt.states, tt.depth, r)
 			}

@@ -3,28 +3,40 @@ package explore
 import (
 	"fmt"
 	"slices"
-
-	"locklab/locks/peerlock/peercore"
+	"strings"
+	"unicode/utf8"
 )
 
-// Trace is a way from the beginning to a state, one move after the other.
-type Trace struct {
-	Peers []string `json:"peers"` // in what state each is in the beginning
-	Steps []Step   `json:"steps"`
+// step is one move on the way to a violation, as it is drawn.
+type step struct {
+	kind       MoveKind
+	peer, from int
+	text       string   // the message with the step in which it was sent, or what happened
+	peers      []string // in what state each is then
 }
 
-// Step is one move of a trace, in words.
-type Step struct {
-	Kind MoveKind `json:"-"`
-	Move string   `json:"move"` // the kind of the move
-	Peer int      `json:"peer"`
-	From int      `json:"from"` // the sender, or the other end of a link; -1 if there is none
-	// SentAt is the step, from 1, in which a message that arrives was sent; 0 if the step is something
-	// else.
-	SentAt int      `json:"sent_at,omitempty"`
-	Text   string   `json:"text"`  // the message, or what happened
-	Peers  []string `json:"peers"` // in what state each is now
-	Holds  []bool   `json:"holds"`
+// trace draws the way to the violation as a message-sequence diagram: time goes down, each peer has a
+// column, and every line is one step with the state of each peer after it. A message is drawn when it
+// arrives; @N says that it was sent in step N. Rounds and timestamps are those that the peers would really use.
+func (s *search[S, M, P]) trace(describe func(P) string) []string {
+	var way []Move
+	for at := s.at; at != 0; at = s.seen[at].from {
+		way = append(way, s.seen[at].move)
+	}
+	w := NewWalk[S, M, P](s.all.Alg, s.scope, nil).w
+	steps := []step{{peers: w.describe(describe)}}
+	for _, m := range slices.Backward(way) {
+		w.step++
+		text := w.textOf(m)
+		if m.Kind == Deliver {
+			if it := w.wire(int(m.From), int(m.Peer)).items[m.Index]; !it.news() {
+				text += fmt.Sprintf(" @%d", it.sent)
+			}
+		}
+		w.apply(m)
+		steps = append(steps, step{m.Kind, int(m.Peer), int(m.From), text, w.describe(describe)})
+	}
+	return draw(steps, w.n)
 }
 
 // describe is the states of all peers in words.
@@ -44,77 +56,90 @@ func (w *world[S, M, P]) describe(describe func(P) string) (words []string) {
 	return words
 }
 
-// textOf says what a move is, without the peer that moves.
-func (w *world[S, M, P]) textOf(m Move) string {
-	if m.Kind == Deliver {
-		switch it := w.wire(int(m.From), int(m.Peer)).items[m.Index]; it.kind {
-		case itemDown:
-			return fmt.Sprintf("loses %d", m.From)
-		case itemUp:
-			return fmt.Sprintf("connects to %d", m.From)
+// spans says that the step is drawn between two lifelines.
+func (s *step) spans() bool {
+	return s.kind == Cut || s.kind == Mend || s.kind == Deliver && strings.Contains(s.text, " @")
+}
+
+func draw(steps []step, peers int) (out []string) {
+	const margin = 7                            // before the first lifeline
+	column, last, state := 12, 1, len("peer 0") // from one lifeline to the next, behind the last, of a state
+	for _, s := range steps {
+		width := utf8.RuneCountInString(s.text)
+		switch {
+		case s.spans():
+			column = max(column, (width+7)/max(s.peer-s.from, s.from-s.peer))
+		case s.peer == peers-1:
+			last = max(last, width+3)
 		default:
-			return fmt.Sprint(it.msg)
+			column = max(column, width+4)
+		}
+		for _, p := range s.peers {
+			state = max(state, utf8.RuneCountInString(p))
 		}
 	}
-	return [...]string{
-		Request: "requests", Release: "releases", GiveUp: "gives up",
-		Wake: "ends its pause", Expire: m.Timer.String() + " over",
-		Cut: "link breaks", Mend: "new connection", Crash: "crashes, memory lost", Forget: "forgets the resource",
-	}[m.Kind]
-}
-
-// Walk follows one way through the states of a scope, move by move, for tests that go where no
-// exploration fits. Rounds and timestamps are left as they are.
-type Walk[S, M any, P peercore.Core[S, M]] struct{ w *world[S, M, P] }
-
-// NewWalk is where an exploration of the scope would begin. effects, if not nil, is told of what every
-// step asks for.
-func NewWalk[S, M any, P peercore.Core[S, M]](
-	alg peercore.Algorithm[S, M], sc Scope, effects func(peer int, e peercore.Effect[M]),
-) *Walk[S, M, P] {
-	w := newWorld[S, M, P](alg, sc)
-	w.observe, w.numbers.on = effects, false
-	return &Walk[S, M, P]{w}
-}
-
-// Moves is all that can happen next.
-func (k *Walk[S, M, P]) Moves() []Move { return k.w.moves(nil) }
-
-// Text is a move of Moves in words.
-func (k *Walk[S, M, P]) Text(m Move) string {
-	peer := fmt.Sprint(m.Peer)
-	switch m.Kind { //nolint:exhaustive // the others concern one peer
-	case Deliver:
-		peer = fmt.Sprintf("%d <- %d", m.Peer, m.From)
-	case Cut, Mend:
-		peer = fmt.Sprintf("%d-%d", m.Peer, m.From)
+	write := func(number string, line []rune, states []string) {
+		words := []string{fmt.Sprintf("%4s%*s%s", number, margin-4, "", string(line))}
+		for _, s := range states {
+			words = append(words, fmt.Sprintf("%-*s", state, s))
+		}
+		out = append(out, strings.TrimRight(strings.Join(words, "  "), " "))
 	}
-	return peer + ": " + k.w.textOf(m)
+	blank := slices.Repeat([]rune{' '}, (peers-1)*column+last)
+	line := slices.Clone(blank)
+	var states []string
+	for i := range peers {
+		put(line, i*column, fmt.Sprint(i))
+		states = append(states, fmt.Sprintf("peer %d", i))
+	}
+	write("step", line, states)
+	for number, s := range steps {
+		line := slices.Clone(blank)
+		for i := range peers {
+			line[i*column] = '│'
+		}
+		s.draw(line, column)
+		write(fmt.Sprint(number), line, s.peers)
+	}
+	return out
 }
 
-// Take makes one of Moves.
-func (k *Walk[S, M, P]) Take(m Move) { k.w.apply(m) }
-
-// Peer is the state of one peer, valid until the next move.
-func (k *Walk[S, M, P]) Peer(i int) P { return P(&k.w.peers[i].State) }
-
-// Violation is what the state violates; "" if nothing.
-func (k *Walk[S, M, P]) Violation() string { return k.w.violation() }
-
-// Waits says that a peer waits.
-func (k *Walk[S, M, P]) Waits() bool {
-	return slices.ContainsFunc(k.w.peers, func(p peer[S]) bool { return p.Waits() })
-}
-
-// Healed says that all are connected to all and know it.
-func (k *Walk[S, M, P]) Healed() bool { return k.w.healed() }
-
-// Idle says that no peer remembers anything.
-func (k *Walk[S, M, P]) Idle() bool {
-	for i := range k.w.peers {
-		if !k.w.idle(i) {
-			return false
+// draw draws the step over the lifelines: at one, or as an arrow, or as a link that breaks or is made.
+func (s *step) draw(line []rune, column int) {
+	switch {
+	case s.kind == 0: // the beginning
+		return
+	case s.kind == Crash:
+		put(line, s.peer*column, "✖ "+s.text)
+		return
+	case !s.spans():
+		put(line, s.peer*column, "● "+s.text)
+		return
+	}
+	left, right := min(s.from, s.peer)*column, max(s.from, s.peer)*column
+	dash := '╌'
+	if s.kind == Deliver {
+		dash = '─'
+	}
+	for x := left + 1; x < right; x++ {
+		if line[x] == '│' {
+			line[x] = '┼'
+		} else {
+			line[x] = dash
 		}
 	}
-	return true
+	switch {
+	case s.kind == Cut:
+		line[left], line[right] = '╳', '╳'
+	case s.kind == Mend:
+		line[left], line[right] = '●', '●'
+	case s.peer > s.from:
+		line[left], line[right-1] = '├', '►'
+	default:
+		line[right], line[left+1] = '┤', '◄'
+	}
+	label := " " + s.text + " "
+	put(line, left+(right-left-utf8.RuneCountInString(label)+1)/2, label)
 }
+
+func put(line []rune, at int, text string) { copy(line[at:], []rune(text)) }

@@ -21,16 +21,13 @@ func Explore[S, M any, P peercore.Core[S, M]](
 	t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope,
 ) *explore.Result {
 	t.Helper()
-	r := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc, nil)
-	trace := ""
-	if r.Trace != nil {
-		trace = r.Trace.String()
-	}
+	r := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc)
+	trace := strings.Join(r.Trace, "\n")
 	ended := r.Ended == explore.Complete || r.Ended == explore.StatesBound && sc.StatesMax > 0
 	if r.Violation != want || (want == "" && !ended) {
-		t.Errorf("want %q, got %v after %d states\n%s%s", want, r.Ended, r.States, trace, r.Violation)
+		t.Errorf("want %q, got %v after %d states\n%s\n%s", want, r.Ended, r.States, trace, r.Violation)
 	}
-	t.Logf("%v: %d states\n%s%s", r.Scope, r.States, trace, r.Violation)
+	t.Logf("%v: %d states\n%s\n%s", r.Scope, r.States, trace, r.Violation)
 	return r
 }
 

@@ -70,7 +70,7 @@ func Campaign(ctx context.Context, sim Simulator, plan Plan) (o Outcome) {
 			r := sim(cfg)
 			mu.Lock()
 			defer mu.Unlock()
-			o.Totals.Merge(&r.Totals)
+			o.Totals.merge(&r.Totals)
 			for _, f := range r.Findings {
 				gather(groups, cfg, f, r.Counts[f.Name()])
 			}

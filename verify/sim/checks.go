@@ -15,10 +15,6 @@ import (
 func (r *run[S, M, P]) hold(i int) {
 	p := &r.peers[i]
 	r.res.Grants++
-	if r.freed >= 0 {
-		r.res.Handoff.Add(time.Duration(r.now - r.freed))
-		r.freed = -1
-	}
 	switch stale := peers.Stale(p.token, r.seen); {
 	case stale && r.forgot: // from here on they must grow again
 		r.seen, r.forgot = p.token, false
@@ -43,9 +39,6 @@ func (r *run[S, M, P]) hold(i int) {
 func (r *run[S, M, P]) endHold(i int) {
 	if at := slices.Index(r.holders, i); at >= 0 {
 		r.holders = slices.Delete(r.holders, at, at+1)
-	}
-	if len(r.holders) == 0 && r.waiting > 0 {
-		r.freed = r.now
 	}
 }
 

@@ -101,7 +101,7 @@ func (r *run[S, M, P]) ask(i int) {
 // request has the core work for the first claim.
 func (r *run[S, M, P]) request(i int) {
 	p := &r.peers[i]
-	p.waiting, p.waitsSince, p.grantsBefore = true, r.now, r.res.Grants
+	p.waiting, p.waitsSince = true, r.now
 	r.waiting++
 	r.trace("p%-3d asks", i)
 	r.step(i, peercore.Event[M]{Kind: peercore.Request})
@@ -118,12 +118,6 @@ func (r *run[S, M, P]) waitEnds(p *peer[S, M]) {
 // granted is told that the core has the lock.
 func (r *run[S, M, P]) granted(i int, token uint64) {
 	p := &r.peers[i]
-	if p.waiting {
-		k, others := &r.res.Ranks[i], r.res.Grants-p.grantsBefore
-		k.Turns++
-		k.Bypass += others
-		k.BypassMax = max(k.BypassMax, others)
-	}
 	r.waitEnds(p)
 	if token == 0 {
 		r.trace("p%-3d HOLDS", i)
@@ -139,7 +133,7 @@ func (r *run[S, M, P]) granted(i int, token uint64) {
 func (r *run[S, M, P]) serve(i int) {
 	c, k := r.peers[i].claims[0], &r.res.Ranks[i]
 	k.Grants++
-	k.Wait.Add(time.Duration(r.now - c.since))
+	k.Wait.add(time.Duration(r.now - c.since))
 	r.inLife(r.now+r.draw(r.cfg.Load.Hold), i, func() { r.release(i, c.number) })
 }
 

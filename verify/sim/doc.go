@@ -3,15 +3,15 @@
 // faults. It reads no clock, starts no goroutine within a run and draws every random number from the
 // run's seed, so the same seed gives the same run, to the byte of its trace.
 //
-//	Config, Faults ──► Simulator ──► Result: violations, waits, bypasses, messages
+//	Config, Faults ──► Simulator ──► Result: violations, waits, messages
 //	                   ├─ clients    think, ask, give up, hold, release
 //	                   ├─ cores      one in each process; processes crash, restart and stop
-//	                   ├─ checks     overlapping holds, tokens, who was passed or stuck
+//	                   ├─ checks     overlapping holds, tokens, peers that are stuck
 //	                   ├─ links      one FIFO per direction; silence, reconnection
 //	                   └─ faults     partition, crash, pause, slow, drift
 //
 // [Campaign] runs many seeds, each with faults drawn from it ([Draw]). [Shrink] makes what one seed
-// found as small as it can. [Measure] measures against the number of peers.
+// found as small as it can.
 //
 // Connections behave like those of package mesh: a direction that carries nothing for 400 ms ends the
 // connection, both ends see a disconnect before they connect again, and what a cut holds back arrives

@@ -44,6 +44,9 @@ type Fault struct {
 	Rate   float64       `json:"rate,omitempty"`
 }
 
+// ofLinks says that it is between A and B.
+func (f Fault) ofLinks() bool { return f.Kind == Partition || f.Kind == Slow }
+
 // hits says whether messages from one rank to the other are concerned.
 func (f Fault) hits(from, to int) bool {
 	return slices.Contains(f.A, from) && slices.Contains(f.B, to) ||
@@ -140,7 +143,7 @@ func (d drawing) fault(kind Kind) (Fault, bool) {
 	f.From = time.Duration(d.r.Int64N(int64(end*3/4)) + 1)
 	// As many short ones as long ones: from a twentieth of a second to a quarter of the run.
 	f.Until = min(f.From+d.between(50*time.Millisecond, max(d.cfg.Duration/4, 60*time.Millisecond)), end)
-	if kind == Partition || kind == Slow {
+	if f.ofLinks() {
 		if f.A, f.B = d.sides(); len(f.A) == 0 || len(f.B) == 0 {
 			return f, false
 		}

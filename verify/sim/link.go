@@ -30,39 +30,11 @@ type link struct {
 
 func (r *run[S, M, P]) link(from, to int) *link { return &r.links[from*r.cfg.Peers+to] }
 
-// delay is how long a message takes at the least.
-func (r *run[S, M, P]) delay(from, to int) int64 {
-	return int64(r.cfg.Network.Delay[from%r.cfg.Zones][to%r.cfg.Zones])
-}
-
-// setLinks makes the connections, or lets the peers look for each other.
-func (r *run[S, M, P]) setLinks() {
-	formed := r.cfg.Formed
-	for i := range r.peers {
-		for j := range r.peers {
-			l := r.link(i, j)
-			if l.up, l.silent = formed, !formed; formed {
-				l.gen, l.made = 1, 1
-			} else if i < j {
-				r.redial(i, j)
-			}
-		}
-	}
-	for i := range r.peers {
-		for j := range r.peers {
-			if formed && i != j {
-				r.step(i, peercore.Event[M]{Kind: peercore.Connect, Peer: j})
-			}
-		}
-	}
-	r.res.Messages = 0 // what is said on meeting is not the price of an acquisition
-}
-
 // arrival is when what is sent now gets there: after the delay, after what holds the direction back,
 // and after everything that was sent before.
 func (r *run[S, M, P]) arrival(from, to int, l *link) int64 {
-	delay := r.delay(from, to)
-	span := min(int64(float64(delay)*r.cfg.Network.Jitter)+1, 1<<31)
+	delay := r.cfg.delay(from, to)
+	span := min(int64(float64(delay)*r.cfg.Jitter)+1, 1<<31)
 	x := r.network.Uint64()
 	late := int64(x>>33) * span >> 31
 	if x&127 == 0 {
@@ -174,7 +146,7 @@ func (r *run[S, M, P]) touchAll(i int) {
 // expectSilence arranges that the receiver notices. The last heartbeat was up to one gap between two
 // of them ago.
 func (r *run[S, M, P]) expectSilence(from, to int) {
-	since := r.now - r.network.Int64N(int64(heartbeat)) + r.delay(from, to)
+	since := r.now - r.network.Int64N(int64(heartbeat)) + r.cfg.delay(from, to)
 	stamp := r.link(from, to).stamp
 	r.push(event{at: max(r.now, since+int64(silence)), to: to, silent: true, do: func() { r.silence(to, from, stamp) }})
 }
@@ -225,7 +197,7 @@ func (r *run[S, M, P]) dial(low, high int) {
 	default:
 		out.dialing = false
 		out.made++
-		took := 2*(r.delay(low, high)+r.delay(high, low)) + out.slower + in.slower
+		took := 2*(r.cfg.delay(low, high)+r.cfg.delay(high, low)) + out.slower + in.slower
 		gen := out.made
 		r.later(r.now+took, low, func() { r.greeted(low, high, gen) })
 	}

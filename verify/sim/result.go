@@ -19,45 +19,27 @@ func (h *Hist) of() *hdrhistogram.Histogram {
 	return h.h
 }
 
-// Add counts one value.
-func (h *Hist) Add(v time.Duration) { _ = h.of().RecordValue(int64(min(v, histMax))) } // it fits
+func (h *Hist) add(v time.Duration) { _ = h.of().RecordValue(int64(min(v, histMax))) } // it fits
 
-// Merge adds all values of o.
-func (h *Hist) Merge(o Hist) {
-	if o.h != nil {
-		h.of().Merge(o.h)
-	}
-}
-
-// Spread is some figures of a distribution, in nanoseconds; 0 if it is empty.
-type Spread struct {
-	Mean time.Duration `json:"mean"`
-	P50  time.Duration `json:"p50"`
-	P99  time.Duration `json:"p99"`
-	Max  time.Duration `json:"max"`
-}
-
-// Spread is that of a histogram.
-func (h Hist) Spread() Spread {
+// At is a quantile, in percent; 100 is the most. 0 if it is empty.
+func (h Hist) At(percent float64) time.Duration {
 	if h.h == nil {
-		return Spread{}
+		return 0
 	}
-	at := func(q float64) time.Duration { return time.Duration(h.h.ValueAtQuantile(q)) }
-	return Spread{time.Duration(h.h.Mean()), at(50), at(99), time.Duration(h.h.Max())}
+	return time.Duration(h.h.ValueAtQuantile(percent))
 }
 
-// MarshalJSON writes its spread.
-func (h Hist) MarshalJSON() ([]byte, error) { return json.Marshal(h.Spread()) }
+// MarshalJSON writes some quantiles, in nanoseconds.
+func (h Hist) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]time.Duration{"p50": h.At(50), "p99": h.At(99), "max": h.At(100)})
+}
 
 // Rank is what happened to the clients of one peer.
 type Rank struct {
-	Grants    uint64 `json:"grants"`
-	GiveUps   uint64 `json:"gave_up"`
-	Lost      uint64 `json:"lost"`       // holds whose lease ended
-	Turns     uint64 `json:"turns"`      // of the peer; a cohort serves several clients in one
-	Bypass    uint64 `json:"bypass"`     // grants to others while it waited, over all turns
-	BypassMax uint64 `json:"bypass_max"` // the most in one turn
-	Wait      Hist   `json:"wait_ns"`    // of clients, from asking to holding
+	Grants  uint64 `json:"grants"`
+	GiveUps uint64 `json:"gave_up"`
+	Lost    uint64 `json:"lost"`    // holds whose lease ended
+	Wait    Hist   `json:"wait_ns"` // of clients, from asking to holding
 }
 
 // Result is what a run came to.
@@ -86,71 +68,25 @@ type Totals struct {
 	Grants    uint64        `json:"grants"`
 	Truncated int           `json:"truncated"` // runs that MaxEvents ended
 	Ranks     []Rank        `json:"ranks"`
-	Handoff   Hist          `json:"handoff_ns"` // from the end of a hold, while others waited, to the next one
 }
 
-// Merge adds other totals.
-func (t *Totals) Merge(o *Totals) {
+func (t *Totals) merge(o *Totals) {
 	t.Runs += o.Runs
 	t.Virtual += o.Virtual
 	t.Events += o.Events
 	t.Messages += o.Messages
 	t.Grants += o.Grants
 	t.Truncated += o.Truncated
-	t.Handoff.Merge(o.Handoff)
 	if t.Ranks == nil {
 		t.Ranks = make([]Rank, len(o.Ranks))
 	}
-	for i := range o.Ranks {
-		r, more := &t.Ranks[i], &o.Ranks[i]
+	for i, more := range o.Ranks {
+		r := &t.Ranks[i]
 		r.Grants += more.Grants
 		r.GiveUps += more.GiveUps
 		r.Lost += more.Lost
-		r.Turns += more.Turns
-		r.Bypass += more.Bypass
-		r.BypassMax = max(r.BypassMax, more.BypassMax)
-		r.Wait.Merge(more.Wait)
-	}
-}
-
-// Wait is that of all clients.
-func (t *Totals) Wait() (all Hist) {
-	for i := range t.Ranks {
-		all.Merge(t.Ranks[i].Wait)
-	}
-	return all
-}
-
-// Jain is Jain's index of how even the peers that wanted the lock were served: 1 is even, 1/n is all
-// for one. 0 if none was served.
-func (t *Totals) Jain() float64 {
-	sum, squares, n := 0.0, 0.0, 0.0
-	for i := range t.Ranks {
-		if r := &t.Ranks[i]; r.Grants+r.GiveUps > 0 {
-			g := float64(r.Grants)
-			sum, squares, n = sum+g, squares+g*g, n+1
+		if more.Wait.h != nil {
+			r.Wait.of().Merge(more.Wait.h)
 		}
 	}
-	return ratio(sum*sum, n*squares)
-}
-
-// BypassMax is the most grants to others that any peer waited for in one turn.
-func (t *Totals) BypassMax() (most uint64) {
-	for i := range t.Ranks {
-		most = max(most, t.Ranks[i].BypassMax)
-	}
-	return most
-}
-
-// PerGrant is how many messages a grant took.
-func (t *Totals) PerGrant() float64 { return ratio(float64(t.Messages), float64(t.Grants)) }
-
-// BypassMean is per turn.
-func (r *Rank) BypassMean() float64 { return ratio(float64(r.Bypass), float64(r.Turns)) }
-
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
 }

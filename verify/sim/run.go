@@ -17,7 +17,7 @@ type Simulator func(cfg Config) Result
 // New makes a simulator of one lock.
 func New[S, M any, P peercore.Core[S, M]](lock peerlock.Protocol[S, M]) Simulator {
 	return func(cfg Config) Result {
-		r := &run[S, M, P]{cfg: cfg.withDefaults(), lock: lock, freed: -1}
+		r := &run[S, M, P]{cfg: cfg.withDefaults(), lock: lock}
 		r.all = peers.Peers[S, M, P]{Alg: lock.Algorithm, N: r.cfg.Peers, Does: r.does}
 		r.begin()
 		for r.next() {
@@ -47,7 +47,6 @@ type run[S, M any, P peercore.Core[S, M]] struct {
 	// What is checked.
 	waiting int    // peers
 	holders []int  // whose clients believe that they hold
-	freed   int64  // when the last hold ended while a peer waited; -1 otherwise
 	seen    uint64 // the highest token
 	forgot  bool   // a majority had lost its memory at once since seen was set
 }
@@ -60,20 +59,19 @@ type peer[S, M any] struct {
 	inbox  []*event
 
 	peers.Peer[S]
-	timers       [peercore.Timers]deadline
-	asked        int64 // the last Start of Renew
-	pauses       uint32
-	claims       []claim // its queue, the first is worked for
-	asksLeft     int     // negative: no bound
-	untold       bool    // its client believes something else than the core
-	lost         bool    // in this step
-	token        uint64
-	since        int64 // of the hold
-	served       int   // by this acquisition
-	waitsSince   int64
-	grantsBefore uint64
-	waiting      bool // for the core
-	early        int  // clients that wait until the peer has met the others
+	timers     [peercore.Timers]deadline
+	asked      int64 // the last Start of Renew
+	pauses     uint32
+	claims     []claim // its queue, the first is worked for
+	asksLeft   int     // negative: no bound
+	untold     bool    // its client believes something else than the core
+	lost       bool    // in this step
+	token      uint64
+	since      int64 // of the hold
+	served     int   // by this acquisition
+	waitsSince int64
+	waiting    bool // for the core
+	early      int  // clients that wait until the peer has met the others
 }
 
 type deadline struct {
@@ -145,7 +143,13 @@ func (r *run[S, M, P]) begin() {
 		}
 		r.start(i, false)
 	}
-	r.setLinks()
+	for i := range r.peers {
+		for j := range r.peers {
+			if r.link(i, j).silent = true; i < j {
+				r.redial(i, j)
+			}
+		}
+	}
 	for i, f := range r.cfg.Faults {
 		if f.From < f.Until {
 			r.later(int64(f.From), nowhere, func() { r.fault(i, true) })
@@ -153,7 +157,7 @@ func (r *run[S, M, P]) begin() {
 		}
 	}
 	r.later(int64(r.cfg.Duration), nowhere, func() { r.draining, r.hoped = true, r.res.Grants })
-	r.later(int64(r.cfg.Duration+r.cfg.Patience), nowhere, r.ends)
+	r.later(int64(r.cfg.Duration+patience), nowhere, r.ends)
 }
 
 // next lets the next event happen, or puts it off if its process is stopped; false at the end.
@@ -186,7 +190,7 @@ func (r *run[S, M, P]) happen(e *event) {
 func (r *run[S, M, P]) ends() {
 	if r.over = r.waiting == 0 || len(r.holders) == 0 && r.res.Grants == r.hoped; !r.over {
 		r.hoped = r.res.Grants
-		r.later(r.now+int64(r.cfg.Patience), nowhere, r.ends)
+		r.later(r.now+int64(patience), nowhere, r.ends)
 	}
 }
 
@@ -252,7 +256,7 @@ func (r *run[S, M, P]) fault(k int, begins bool) {
 		what = "begins"
 	}
 	r.trace("---- fault %s (%v)", what, f)
-	if f.Kind == Partition || f.Kind == Slow {
+	if f.ofLinks() {
 		r.disturb(f, begins)
 		return
 	}

@@ -11,8 +11,7 @@ import (
 type Minimal struct {
 	Config  Config // run it again with a Trace to read what happens
 	Finding Finding
-	Runs    int    // that it took
-	Events  uint64 // of the last one, up to the violation
+	Events  uint64 // up to the violation
 }
 
 // The work is bounded by the events that are simulated: some seconds in all.
@@ -29,77 +28,54 @@ const (
 // shorter faults, fewer requests. The result depends on nothing but its arguments. If cfg
 // does not show the finding the result has no Finding.
 func Shrink(sim Simulator, cfg Config, kind FindingKind) Minimal {
-	s := &shrinker{sim: sim, kind: kind}
 	cfg = cfg.withDefaults()
 	cfg.Trace, cfg.stopAtFirst = nil, true
-	var ok bool
-	if s.best, ok = s.try(cfg, 1); !ok {
+	spent := uint64(0)
+	try := func(cfg Config, seeds int) (Minimal, bool) {
+		first, until := cfg.Seed, spent+caseEvents
+		for n := 0; n < seeds && (n < caseSeeds || spent < until); n++ {
+			cfg.Seed = first + seed.Seed(n)
+			r := sim(cfg)
+			spent += r.Events
+			if bad := r.Bad(); bad != nil && bad.Kind == kind {
+				return Minimal{Config: cfg, Finding: *bad, Events: r.Events}, true
+			}
+		}
+		return Minimal{}, false
+	}
+	best, ok := try(cfg, 1)
+	if !ok {
 		return Minimal{Config: cfg}
 	}
-	moves := []move{withoutFault, withoutPeer, plain, simplerFault, fewerOps, sooner}
 	for better := true; better; {
 		better = false
-		for _, m := range moves {
-			for n := 0; s.spent < shrinkEvents; n++ {
-				c := s.best.Config
+		for _, simplify := range []func(c *Config, n int) bool{withoutFault, withoutPeer, simplerFault, fewerOps, sooner} {
+			for n := 0; spent < shrinkEvents; n++ {
+				c := best.Config
 				c.Faults, c.Load.Ops = slices.Clone(c.Faults), slices.Clone(c.Load.Ops)
-				if !m(&c, n) {
+				if !simplify(&c, n) {
 					break
 				}
-				if found, ok := s.try(c, caseSeedMax); ok && slices.Compare(cost(found), cost(s.best)) < 0 {
-					s.best, better = found, true
+				if found, ok := try(c, caseSeedMax); ok && slices.Compare(found.cost(), best.cost()) < 0 {
+					best, better = found, true
 					n-- // once more
 				}
 			}
 		}
 	}
-	s.best.Runs = s.runs
-	return s.best
+	return best
 }
 
-type shrinker struct {
-	sim   Simulator
-	kind  FindingKind
-	best  Minimal
-	runs  int
-	spent uint64
-}
-
-// try runs the case with up to so many seeds.
-func (s *shrinker) try(cfg Config, seeds int) (Minimal, bool) {
-	first, until := cfg.Seed, s.spent+caseEvents
-	for n := 0; n < seeds && (n < caseSeeds || s.spent < until); n++ {
-		cfg.Seed = first + seed.Seed(n)
-		r := s.sim(cfg)
-		s.runs++
-		s.spent += r.Events
-		if bad := r.Bad(); bad != nil && bad.Kind == s.kind {
-			return Minimal{Config: cfg, Finding: *bad, Events: r.Events}, true
-		}
+// cost orders cases: faults, peers, how long the faults last, and how much happens until the violation.
+func (m Minimal) cost() []int {
+	ends := time.Duration(0)
+	for _, f := range m.Config.Faults {
+		ends += f.Until
 	}
-	return Minimal{}, false
+	return []int{len(m.Config.Faults), m.Config.Peers, int(ends), int(m.Events)}
 }
 
-// cost orders cases: faults, peers, ranks that are hit, give-ups, how long the faults last, and how much
-// happens until the violation.
-func cost(m Minimal) []int {
-	c := m.Config
-	hit, last, giveUp := 0, time.Duration(0), 0
-	for _, f := range c.Faults {
-		hit += len(f.A) + len(f.B)
-		if f.OneWay {
-			hit++ // the plain thing is both ways
-		}
-		last += f.Until
-	}
-	if c.Load.GiveUp > 0 {
-		giveUp = 1
-	}
-	return []int{len(c.Faults), c.Peers, hit, giveUp, int(last), int(m.Events)}
-}
-
-// move makes the n-th simpler case of its sort, false if there are no more.
-type move func(c *Config, n int) bool
+// Each of these makes the n-th simpler case of its sort, false if there are no more.
 
 func withoutFault(c *Config, n int) bool {
 	if n >= len(c.Faults) {
@@ -136,36 +112,21 @@ func withoutPeer(c *Config, n int) bool {
 		f.A, f.B = without(f.A), without(f.B)
 	}
 	c.Faults = slices.DeleteFunc(c.Faults, func(f Fault) bool {
-		return len(f.A) == 0 || len(f.B) == 0 && (f.Kind == Partition || f.Kind == Slow)
+		return len(f.A) == 0 || len(f.B) == 0 && f.ofLinks()
 	})
 	return true
 }
 
-// plain starts with all connections, and has no client give up.
-func plain(c *Config, n int) bool {
-	done := c.Formed && c.Load.GiveUp == 0
-	c.Formed, c.Load.GiveUp = true, 0
-	return n == 0 && !done
-}
-
-// simplerFault makes one fault hit fewer ranks, work both ways, begin at once, or shorter.
+// simplerFault makes one fault begin as soon as the peers have met, or shorter.
 func simplerFault(c *Config, n int) bool {
-	const changes = 5
-	if n/changes >= len(c.Faults) {
+	if n/2 >= len(c.Faults) {
 		return false
 	}
-	f := &c.Faults[n/changes]
+	f := &c.Faults[n/2]
 	length := f.Until - f.From
-	switch n % changes {
-	case 0:
-		f.A = f.A[:1]
-	case 1:
-		f.B = f.B[:min(len(f.B), 1)]
-	case 2:
-		f.OneWay = false
-	case 3:
-		f.From = 0
-	case 4:
+	if n%2 == 0 {
+		f.From = min(f.From, 200*time.Millisecond)
+	} else {
 		length = max((length * 2 / 3).Round(time.Millisecond), time.Millisecond)
 	}
 	f.Until = f.From + length

@@ -55,7 +55,7 @@ func TestForgottenHold(t *testing.T) {
 	}
 
 	peertest.SimFinds(t, sim.Untold, leased(alg), sim.Plan{Config: sim.Config{
-		Peers: 5, Seed: 62235, Network: sim.Network{Jitter: 3}, MaxEvents: 1_000_000, // who forgot its hold may keep it for ever
+		Peers: 5, Seed: 62235, Jitter: 3, MaxEvents: 1_000_000, // who forgot its hold may keep it for ever
 		Load: sim.Load{Think: time.Millisecond, Hold: 4 * time.Second, GiveUp: 30 * time.Millisecond},
 	}})
 }
@@ -407,10 +407,9 @@ func TestTimes(t *testing.T) {
 			Algorithm: alg, Lease: peerlock.Lease{TTL: 200 * time.Millisecond, Renew: 20 * time.Millisecond, Margin: 2 * time.Millisecond},
 		}
 	}
-	const near, far = time.Millisecond, 30 * time.Millisecond
-	network := sim.Network{Jitter: 1, Delay: [][]time.Duration{{near, far, far}, {far, near, near}, {far, near, near}}}
+	far := sim.Fault{Kind: sim.Slow, Until: 5 * time.Second, A: []int{0}, B: []int{1, 2}, Delay: 30 * time.Millisecond}
 	plan := sim.Plan{
-		Config: sim.Config{Duration: 5 * time.Second, Load: sim.Load{Think: 20 * time.Millisecond}, Network: network},
+		Config: sim.Config{Duration: far.Until, Load: sim.Load{Think: 20 * time.Millisecond}, Faults: []sim.Fault{far}, Jitter: 60},
 		Seeds:  200, Kinds: []sim.Kind{sim.Partition},
 	}
 	if o := sim.Campaign(t.Context(), sim.New(short(Options{}.Algorithm())), plan); o.Bad() {
