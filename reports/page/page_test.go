@@ -172,7 +172,7 @@ func TestInTheBrowser(t *testing.T) {
 	f.Rows[3].Lock = f.Rows[2].Lock
 	dir, _ := written(t, f)
 	sheet := page.Sheet{
-		Title: "a sweep", Verdict: table.Cell{Mark: table.Unknown, Text: "undecided: <b>" + strings.Repeat("long", 60)}, Facts: []page.Fact{{Name: "seen", Lines: []string{"one", "two"}}},
+		Title: "a sheet", Lede: "<b>" + strings.Repeat("long", 60),
 		Sections: []page.Section{{Title: "3 zones", Table: table.Table{Title: "peers", Columns: []table.Column{{Title: "lock", Key: true}}, Rows: [][]table.Cell{{{Text: "multiphase"}}}}}},
 	}
 	data, err := sheet.HTML(lang.English(), "")

@@ -205,30 +205,3 @@ func TestTimelineShadesFaults(t *testing.T) {
 		}
 	}
 }
-
-// TestCurvesDifferWithoutColour: each lock of a sweep has marks and dashes of its own.
-func TestCurvesDifferWithoutColour(t *testing.T) {
-	var curves []plots.Curve
-	for i := range 5 {
-		curves = append(curves, plots.Curve{Name: strconv.Itoa(i), Points: []plots.Peers{{N: 1, Value: float64(i + 1)}, {N: 10, Value: float64(i + 2)}}})
-	}
-	drawn := string(plots.Growth(lang.English(), "x", curves, 10, 1, 10))
-	marks, both := map[string]bool{}, map[string]bool{}
-	for i := range curves {
-		ink := string(plots.LockInk(i + 1))
-		mark := regexp.MustCompile(`class="fl ` + ink + `" d="M[\d.]+ [\d.]+([^"]*)"`).FindStringSubmatch(drawn)
-		line := regexp.MustCompile(`class="st ` + ink + `" stroke-width="1.5"( stroke-dasharray="[^"]*")?`).FindStringSubmatch(drawn)
-		if mark == nil || line == nil {
-			t.Fatalf("no mark or no line of %s in %s", ink, drawn)
-		}
-		marks[mark[1]], both[mark[1]+line[1]] = true, true
-	}
-	if len(marks) != len(curves) || len(both) != len(curves) {
-		t.Errorf("%d marks for %d curves: %s", len(marks), len(curves), drawn)
-	}
-	for _, want := range []string{">2<", ">5<", "peers, on a logarithmic scale"} {
-		if !strings.Contains(drawn, want) {
-			t.Errorf("no %q on the axes", want)
-		}
-	}
-}
