@@ -59,9 +59,8 @@ func TestCanary(t *testing.T) {
 	granted := seen(locks.OutcomeOK)
 	cut.Store(false)
 	locktest.Eventually(t, "grants again", func() bool { return seen(locks.OutcomeOK) > granted })
-	held, waiting := tracker.Holds()
-	if len(held) > 0 || waiting > 0 || len(l.journal.Events(history.KindRelease)) > 0 {
-		t.Errorf("a canary is seen: %v held, %d waiting", held, waiting)
+	if s := tracker.Status(); len(s.Holds) > 0 || s.Waiting > 0 || len(l.journal.Events(history.KindRelease)) > 0 {
+		t.Errorf("a canary is seen: %+v", s)
 	}
 	cancel()
 	must.Do(t, <-done)

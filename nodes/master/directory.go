@@ -61,32 +61,15 @@ func newDirectory(silence time.Duration, remotes []*remote) *directory {
 }
 
 // propose gives the room of the group with the most seats that are neither taken
-// nor being asked for, and counts one of them as asked for until settle; nil if there is none.
-func (d *directory) propose(group string, tried []string) *knownRoom {
+// nor being asked for, and counts one of them as asked for until settle. Where there is none it gives a channel
+// that is closed when there may be, made in the same step, so that no news is missed between the two.
+func (d *directory) propose(group string, tried []string) (*knownRoom, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.proposeLocked(group, tried)
-}
-
-// proposeOrWait is propose; where there is nothing to propose it gives a channel that is closed
-// when there may be, made in the same step, so that no news is missed between the two.
-func (d *directory) proposeOrWait(group string, tried []string) (*knownRoom, <-chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if k := d.proposeLocked(group, tried); k != nil {
-		return k, nil
-	}
 	g := d.group(group)
-	if g.news == nil {
-		g.news = make(chan struct{})
-	}
-	return nil, g.news
-}
-
-func (d *directory) proposeLocked(group string, tried []string) *knownRoom {
 	now := clock.System().Now()
 	var best *knownRoom
-	for _, k := range d.group(group).rooms {
+	for _, k := range g.rooms {
 		better := k.left() > 0 && (best == nil || k.left() > best.left())
 		if better && !d.suspectLocked(k.remote, now) && !slices.Contains(tried, k.id) {
 			best = k
@@ -94,8 +77,12 @@ func (d *directory) proposeLocked(group string, tried []string) *knownRoom {
 	}
 	if best != nil {
 		best.pending++
+		return best, nil
 	}
-	return best
+	if g.news == nil {
+		g.news = make(chan struct{})
+	}
+	return nil, g.news
 }
 
 // settle ends what propose began, with the room as its worker shows it after it gave a seat, or that
@@ -111,21 +98,18 @@ func (d *directory) settle(k *knownRoom, room worker.Room, refused bool) {
 	d.wakeLocked(k.Group)
 }
 
-// merge takes over a line of the feed. It is false when lines before it are
-// missing, so that the feed must be begun anew.
-func (d *directory) merge(r *remote, line worker.FeedLine) bool {
+// merge takes over a line of the feed. What the first one of a feed does not mention is gone.
+func (d *directory) merge(r *remote, line worker.FeedLine, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.sites[r]
-	if line.Type == worker.LineSnapshot { // what it does not mention is gone
+	if first {
 		for _, g := range d.groups {
 			g.rooms = slices.DeleteFunc(g.rooms, func(k *knownRoom) bool {
 				return k.remote == r && !slices.ContainsFunc(line.Rooms, func(room worker.Room) bool { return room.Room == k.id })
 			})
 		}
-	} else if line.Incarnation != s.incarnation || line.Prev != s.rev {
-		return false
 	}
+	s := d.sites[r]
 	s.incarnation, s.rev, s.following = line.Incarnation, line.Rev, true
 	d.heardLocked(r)
 	for _, room := range line.Rooms {
@@ -135,7 +119,6 @@ func (d *directory) merge(r *remote, line worker.FeedLine) bool {
 			g.rooms = slices.DeleteFunc(g.rooms, func(other *knownRoom) bool { return other == k })
 		}
 	}
-	return true
 }
 
 // adopt takes over a room that this master has just ordered, and proposes it to the player of the order.
@@ -240,20 +223,4 @@ func (d *directory) group(name string) *groupRooms {
 		d.groups[name] = g
 	}
 	return g
-}
-
-func (d *directory) status(remotes []*remote) (rooms int, workers []WorkerStatus) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, g := range d.groups {
-		rooms += len(g.rooms)
-	}
-	for _, r := range remotes {
-		feed := "live"
-		if d.suspectLocked(r, clock.System().Now()) {
-			feed = "down"
-		}
-		workers = append(workers, WorkerStatus{Name: r.Name, Zone: r.Zone, Feed: feed})
-	}
-	return rooms, workers
 }

@@ -16,12 +16,10 @@ import (
 const silence = 400 * time.Millisecond
 
 // at is a directory that follows one worker.
-func at(t interface{ Fatal(...any) }) (*directory, *remote) {
+func at() (*directory, *remote) {
 	r := &remote{WorkerAddr: WorkerAddr{Name: "w1"}}
 	d := newDirectory(silence, []*remote{r})
-	if !d.merge(r, worker.FeedLine{Type: worker.LineSnapshot, Worker: "w1", Incarnation: "i"}) {
-		t.Fatal("a snapshot was refused")
-	}
+	d.merge(r, worker.FeedLine{Incarnation: "i"}, true)
 	return d, r
 }
 
@@ -33,16 +31,23 @@ func room(id string, free int, rev uint64) worker.Room {
 	return worker.Room{Room: id, Group: "g", Worker: "w1", State: state, Capacity: 8, Free: free, Rev: rev}
 }
 
-func change(prev, rev uint64, rooms ...worker.Room) worker.FeedLine {
-	return worker.FeedLine{Type: worker.LineChange, Worker: "w1", Incarnation: "i", Prev: prev, Rev: rev, Rooms: rooms}
+// change merges a line of the feed.
+func (d *directory) change(r *remote, rev uint64, rooms ...worker.Room) {
+	d.merge(r, worker.FeedLine{Incarnation: "i", Rev: rev, Rooms: rooms}, false)
+}
+
+// next is what is proposed, nil if nothing is.
+func (d *directory) next(tried ...string) *knownRoom {
+	k, _ := d.propose("g", tried)
+	return k
 }
 
 func TestProposesMostFreeAndSpreads(t *testing.T) {
-	d, r := at(t)
-	d.merge(r, change(0, 2, room("small", 2, 1), room("big", 3, 2)))
+	d, r := at()
+	d.change(r, 2, room("small", 2, 1), room("big", 3, 2))
 	var got []string
 	for {
-		k := d.propose("g", nil)
+		k := d.next()
 		if k == nil {
 			break
 		}
@@ -51,60 +56,50 @@ func TestProposesMostFreeAndSpreads(t *testing.T) {
 	if fmt.Sprint(got) != "[big small big small big]" {
 		t.Errorf("proposed %v: want every free seat once, the emptiest room first", got)
 	}
-	d, r = at(t)
-	d.merge(r, change(0, 2, room("small", 2, 1), room("big", 3, 2)))
-	if k := d.propose("g", []string{"big"}); k.id != "small" {
+	d, r = at()
+	d.change(r, 2, room("small", 2, 1), room("big", 3, 2))
+	if k := d.next("big"); k.id != "small" {
 		t.Errorf("proposed %q, which was tried", k.id)
 	}
 }
 
 func TestOldNewsReviveNothing(t *testing.T) {
-	d, r := at(t)
-	d.merge(r, change(0, 5, room("x", 1, 5)))
-	k := d.propose("g", nil)
-	d.settle(k, worker.Room{}, true)          // the worker says: full
-	d.merge(r, change(5, 8, room("x", 1, 8))) // sent before that
-	if d.propose("g", nil) != nil {
+	d, r := at()
+	d.change(r, 5, room("x", 1, 5))
+	k := d.next()
+	d.settle(k, worker.Room{}, true) // the worker says: full
+	d.change(r, 8, room("x", 1, 8))  // sent before that
+	if d.next() != nil {
 		t.Error("a line of the feed from before revived a full room")
 	}
-	d.merge(r, change(8, 9, room("x", 0, 9)))
-	if n, _ := d.status(nil); n != 0 {
+	d.change(r, 9, room("x", 0, 9))
+	if len(d.group("g").rooms) != 0 {
 		t.Error("a full room is kept though the feed has told of it")
 	}
 	d.learn(r, worker.Listing{Incarnation: "i", Rooms: []worker.Room{room("x", 1, 7)}})
-	if d.propose("g", nil) != nil {
+	if d.next() != nil {
 		t.Error("a late listing revived a room that the feed has ended")
 	}
 	d.learn(r, worker.Listing{Incarnation: "i", Rooms: []worker.Room{room("y", 1, 12)}})
-	if k := d.propose("g", nil); k == nil || k.id != "y" {
+	if k := d.next(); k == nil || k.id != "y" {
 		t.Error("a listing newer than the feed was not believed")
 	}
 }
 
-func TestFeedGapsAreSeen(t *testing.T) {
-	d, r := at(t)
-	d.merge(r, change(0, 3, room("x", 1, 3)))
-	if d.merge(r, change(4, 5)) {
-		t.Error("a missing line was not noticed")
-	}
-	other := change(3, 4)
-	other.Incarnation = "j"
-	if d.merge(r, other) {
-		t.Error("a line of another incarnation was taken")
-	}
-	if !d.merge(r, worker.FeedLine{Type: worker.LineSnapshot, Worker: "w1", Incarnation: "j", Rev: 1}) {
-		t.Error("a snapshot was refused")
-	}
-	if n, _ := d.status(nil); n != 0 || d.propose("g", nil) != nil {
+func TestRoomsEndWithTheirWorker(t *testing.T) {
+	d, r := at()
+	d.change(r, 3, room("x", 1, 3))
+	d.merge(r, worker.FeedLine{Incarnation: "j", Rev: 1}, true)
+	if len(d.group("g").rooms) != 0 || d.next() != nil {
 		t.Error("rooms outlived their worker's restart")
 	}
 }
 
 func TestSuspects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, r := at(t)
-		d.merge(r, change(0, 1, room("x", 8, 1)))
-		proposed := func() bool { return d.propose("g", nil) != nil }
+		d, r := at()
+		d.change(r, 1, room("x", 8, 1))
+		proposed := func() bool { return d.next() != nil }
 		if !proposed() {
 			t.Error("a live worker's room was not proposed")
 		}
@@ -112,8 +107,8 @@ func TestSuspects(t *testing.T) {
 		if proposed() {
 			t.Error("a silent worker's room was proposed")
 		}
-		_, news := d.proposeOrWait("g", nil)
-		d.merge(r, change(1, 1)) // a beat
+		_, news := d.propose("g", nil)
+		d.change(r, 1) // a beat
 		if !signals.Closed(news) {
 			t.Error("the waiter was not told that the worker is back")
 		}
@@ -136,7 +131,7 @@ func TestSuspects(t *testing.T) {
 // not been told do not stay together, and every free seat is proposed exactly once.
 func TestWakeups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, r := at(t)
+		d, r := at()
 		rev := uint64(0)
 		free := map[string]int{}
 		var asked []*knownRoom
@@ -145,11 +140,11 @@ func TestWakeups(t *testing.T) {
 			"news": func(t *rapid.T) {
 				id := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "room")
 				free[id] = rapid.IntRange(0, 3).Draw(t, "free")
-				d.merge(r, change(rev, rev+1, room(id, free[id], rev+1)))
+				d.change(r, rev+1, room(id, free[id], rev+1))
 				rev++
 			},
 			"ask": func(*rapid.T) {
-				k, news := d.proposeOrWait("g", nil)
+				k, news := d.propose("g", nil)
 				if k == nil {
 					waiting = append(waiting, news)
 				} else {

@@ -29,9 +29,7 @@
 //	POST /v1/match {"player":"p","group":"g"}
 //	     200 {"room":"w1-k3x9-12","worker":"w1","state":"open","created":false}
 //	     503 {"error":{"kind":"timeout","message":"...","outcome":"failed"}}
-//	GET  /v1/status  name, zone, lock, holds, waiting, rooms known, workers with the
-//	                 state of their feed: live or down
-//	GET  /v1/health  204
+//	GET  /v1/status  the holds of the lock, and how many wait for it
 //
 // created says that the room was ordered for this request. outcome is "unknown" when a seat may be taken
 // or a room ordered in spite of the error; a request that is wrong (400, 413) has none, and no effect. The
@@ -81,10 +79,9 @@ type WorkerAddr struct {
 
 // Settings says how a master behaves.
 type Settings struct {
-	Name string `json:"name"`
-	Zone string `json:"zone"`
-	// Lock is shown in the status; the lock itself is injected.
-	Lock    string       `json:"lock"`
+	Name    string       `json:"name"`
+	Zone    string       `json:"zone"`
+	Lock    string       `json:"lock"` // its name in traces and metrics; the lock itself is injected
 	Workers []WorkerAddr `json:"workers"`
 	// WorkerToken is what the workers want to see.
 	WorkerToken string `json:"worker_token,omitzero"`
@@ -218,7 +215,7 @@ func (m *Master) Ready(ctx context.Context) error {
 		_ = clock.Sleep(waiting, 5*time.Millisecond) // the loop looks at the time
 	}
 	if waiting.Err() != nil {
-		m.Log.Warn("ready without all workers", slog.Any("workers", m.Status().Workers))
+		m.Log.Warn("ready without all workers")
 	}
 	return ctx.Err()
 }
@@ -262,36 +259,15 @@ func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) e
 
 // Status answers GET /v1/status.
 type Status struct {
-	Name    string         `json:"name"`
-	Zone    string         `json:"zone"`
-	Lock    string         `json:"lock"`
-	Holds   []Held         `json:"holds"`
-	Waiting int            `json:"waiting"` // for a lock
-	Rooms   int            `json:"rooms"`   // known
-	Workers []WorkerStatus `json:"workers"`
-}
-
-// WorkerStatus is one worker as this master sees it. Feed is "live" or "down".
-type WorkerStatus struct {
-	Name string `json:"name"`
-	Zone string `json:"zone"`
-	Feed string `json:"feed"`
-}
-
-// Status shows what the master holds and sees.
-func (m *Master) Status() Status {
-	s := Status{Name: m.settings.Name, Zone: m.settings.Zone, Lock: m.settings.Lock}
-	s.Holds, s.Waiting = m.Locker.Holds()
-	s.Rooms, s.Workers = m.directory.status(m.remotes)
-	return s
+	Holds   []Held `json:"holds"`
+	Waiting int    `json:"waiting"` // for a lock
 }
 
 // Handler serves the API and what is mounted beside it.
 func (m *Master) Handler() http.Handler {
 	a := httpapi.New(httpapi.Config{Name: "master " + m.settings.Name})
 	httpapi.Post(a, "POST /v1/match", m.handleMatch)
-	a.Get("GET /v1/status", func(*http.Request) (any, error) { return m.Status(), nil })
-	a.Get("GET /v1/health", func(*http.Request) (any, error) { return nil, nil })
+	a.Get("GET /v1/status", func(*http.Request) (any, error) { return m.Locker.Status(), nil })
 	for pattern, handler := range m.Mounts {
 		a.Mount(pattern, handler)
 	}

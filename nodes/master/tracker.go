@@ -25,9 +25,9 @@ type Tracker struct {
 	locker locks.Locker
 	points *process.Points
 
-	acquired, released *prometheus.CounterVec
-	took, holdTime     prometheus.Histogram
-	lost               prometheus.Counter
+	acquired *prometheus.CounterVec
+	took     prometheus.Histogram
+	lost     prometheus.Counter
 
 	mu      sync.Mutex
 	held    map[*trackedLease]struct{}
@@ -37,8 +37,7 @@ type Tracker struct {
 // Held is one lease that has not been given back.
 type Held struct {
 	Resource string `json:"resource"`
-	SinceNS  int64  `json:"since_ns"` // clock.Mono
-	AgeNS    int64  `json:"age_ns"`   // when it was shown
+	AgeNS    int64  `json:"age_ns"` // when it was shown
 }
 
 var (
@@ -54,38 +53,28 @@ var (
 func Track(locker locks.Locker, points *process.Points) *Tracker {
 	all := prometheus.NewRegistry()
 	with := promauto.With(all)
-	byOutcome := func(name, help string) *prometheus.CounterVec {
-		return with.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
-	}
-	histogram := func(name, help string) prometheus.Histogram {
-		return with.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: metrics.Buckets()})
-	}
 	t := &Tracker{
 		Collector: all, locker: locker, points: points, held: map[*trackedLease]struct{}{},
-		acquired: byOutcome("locklab_lock_acquires_total",
-			"Acquisitions that have ended: ok is granted, failed surely not, unknown perhaps."),
-		released: byOutcome("locklab_lock_releases_total", "Releases that have ended, by outcome."),
-		took:     histogram("locklab_lock_acquire_duration_seconds", "How long it took until the lock was granted."),
-		holdTime: histogram("locklab_lock_hold_duration_seconds", "How long the lock was held until its release was sent."),
+		acquired: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_lock_acquires_total",
+			Help: "Acquisitions that have ended: ok is granted, failed surely not, unknown perhaps.",
+		}, []string{"outcome"}),
+		took: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "locklab_lock_acquire_duration_seconds", Help: "How long it took until the lock was granted.",
+			Buckets: metrics.Buckets(),
+		}),
 		lost: with.NewCounter(prometheus.CounterOpts{
 			Name: "locklab_lock_losses_total", Help: "Leases that had been lost when they were to be released.",
 		}),
 	}
-	gauge := func(name, help string, read func(held, waiting int) int) {
-		with.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			held, waiting := t.Holds()
-			return float64(read(len(held), waiting))
-		})
-	}
-	gauge("locklab_lock_holds", "Leases that are held now.", func(held, _ int) int { return held })
-	gauge("locklab_lock_waiters", "Acquisitions that wait now.", func(_, waiting int) int { return waiting })
-	counter := func(name, help string, read func() uint64) {
-		with.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
-	}
-	counter("locklab_lock_messages_total",
-		"Messages of the lock's protocol that this client has sent; 0 if it does not count them.", t.MessagesSent)
-	counter("locklab_lock_wakeups_total",
-		"Times that a waiter was woken to look whether it is its turn; 0 if it does not count them.", t.Wakeups)
+	with.NewGaugeFunc(prometheus.GaugeOpts{Name: "locklab_lock_holds", Help: "Leases that are held now."},
+		func() float64 { return float64(len(t.Status().Holds)) })
+	with.NewGaugeFunc(prometheus.GaugeOpts{Name: "locklab_lock_waiters", Help: "Acquisitions that wait now."},
+		func() float64 { return float64(t.Status().Waiting) })
+	with.NewCounterFunc(prometheus.CounterOpts{
+		Name: "locklab_lock_messages_total",
+		Help: "Messages of the lock's protocol that this client has sent; 0 if it does not count them.",
+	}, func() float64 { return float64(t.MessagesSent()) })
 	return t
 }
 
@@ -103,8 +92,8 @@ func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, er
 	if err != nil {
 		return nil, err
 	}
-	tracked := &trackedLease{Lease: lease, tracker: t, held: Held{Resource: resource, SinceNS: clock.Mono()}}
-	t.took.Observe(seconds(tracked.held.SinceNS - asked))
+	tracked := &trackedLease{Lease: lease, tracker: t, resource: resource, sinceNS: clock.Mono()}
+	t.took.Observe(seconds(tracked.sinceNS - asked))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.held[tracked] = struct{}{}
@@ -144,27 +133,26 @@ func (t *Tracker) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Holds shows what is held, the oldest first, and how many calls of Acquire wait.
-func (t *Tracker) Holds() (held []Held, waiting int) {
+// Status shows what is held, the oldest first, and how many calls of Acquire wait.
+func (t *Tracker) Status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	held = make([]Held, 0, len(t.held))
+	held := make([]Held, 0, len(t.held))
 	now := clock.Mono()
 	for l := range t.held {
-		shown := l.held
-		shown.AgeNS = now - shown.SinceNS
-		held = append(held, shown)
+		held = append(held, Held{l.resource, now - l.sinceNS})
 	}
-	slices.SortFunc(held, func(a, b Held) int { return cmp.Compare(a.SinceNS, b.SinceNS) })
-	return held, t.waiting
+	slices.SortFunc(held, func(a, b Held) int { return cmp.Compare(b.AgeNS, a.AgeNS) })
+	return Status{held, t.waiting}
 }
 
 // trackedLease counts as held until its release is sent: from then on its holder acts
 // no more.
 type trackedLease struct {
 	locks.Lease
-	tracker *Tracker
-	held    Held
+	tracker  *Tracker
+	resource string
+	sinceNS  int64 // on clock.Mono
 }
 
 // Store is the lease's, if it has one.
@@ -184,12 +172,9 @@ func (l *trackedLease) Release(ctx context.Context) error {
 	if !first {
 		return l.Lease.Release(ctx)
 	}
-	t.holdTime.Observe(seconds(clock.Mono() - l.held.SinceNS))
 	if signals.Closed(l.Lost()) {
 		t.lost.Inc()
 	}
-	t.points.Pass(history.PointReleasing, l.held.Resource)
-	err := l.Lease.Release(ctx)
-	t.released.WithLabelValues(string(locks.OutcomeOf(err))).Inc()
-	return err
+	t.points.Pass(history.PointReleasing, l.resource)
+	return l.Lease.Release(ctx)
 }

@@ -8,4 +8,4 @@ func (s *Server) Snapshots() (int, error) {
 	return len(kept), err
 }
 
-func (s *Server) Metrics() []prometheus.Collector { return s.metrics() }
+func (s *Server) Metrics() prometheus.Collector { return s.metrics() }

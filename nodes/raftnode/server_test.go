@@ -273,6 +273,6 @@ func TestMetrics(t *testing.T) {
 		if name == leader {
 			leads = "locklab_raft_leader 1"
 		}
-		metricstest.Has(t, metricstest.Page(t, s.Metrics()...), leads)
+		metricstest.Has(t, metricstest.Page(t, s.Metrics()), leads)
 	}
 }

@@ -201,8 +201,7 @@ func (h *rooms) list(group string) Listing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := Listing{
-		Worker: h.settings.Name, Incarnation: h.incarnation,
-		Rev: h.rev, Live: h.live, RoomsMax: h.settings.MaxRooms, Rooms: []Room{},
+		Incarnation: h.incarnation, Rev: h.rev, Live: h.live, RoomsMax: h.settings.MaxRooms, Rooms: []Room{},
 	}
 	for _, r := range h.groups[group] {
 		l.Rooms = append(l.Rooms, h.view(r))
@@ -221,13 +220,6 @@ func (h *rooms) shut() {
 		}
 	}
 	clear(h.groups)
-}
-
-// made is how many rooms were ever made.
-func (h *rooms) made() float64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return float64(len(h.byID))
 }
 
 // count says how many rooms are in a state that is not closed.
@@ -257,23 +249,21 @@ func allocate() []byte {
 type feed struct {
 	table *rooms
 	dirty map[*room]struct{} // guarded by rooms.mu
-	last  uint64             // rev of the last line, guarded by rooms.mu
 	wake  chan struct{}      // has a token while something may be dirty
 }
 
-// subscribe starts a feed and gives its first line. The caller must unsubscribe.
-func (h *rooms) subscribe() (*feed, FeedLine) {
+// subscribe starts a feed. The caller must unsubscribe.
+func (h *rooms) subscribe() *feed {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f := &feed{table: h, dirty: map[*room]struct{}{}, last: h.rev, wake: make(chan struct{}, 1)}
+	f := &feed{table: h, dirty: map[*room]struct{}{}, wake: make(chan struct{}, 1)}
 	h.feeds[f] = struct{}{}
-	all := map[*room]struct{}{}
 	for _, group := range h.groups {
 		for _, r := range group {
-			all[r] = struct{}{}
+			f.dirty[r] = struct{}{}
 		}
 	}
-	return f, h.line(LineSnapshot, all)
+	return f
 }
 
 func (f *feed) unsubscribe() {
@@ -282,26 +272,16 @@ func (f *feed) unsubscribe() {
 	delete(f.table.feeds, f)
 }
 
-// take is the next line: what changed since the last, or a beat.
+// take is the next line: what changed since the last, by revision.
 func (f *feed) take() FeedLine {
-	f.table.mu.Lock()
-	defer f.table.mu.Unlock()
-	kind := LineChange
-	if len(f.dirty) == 0 {
-		kind = LineBeat
-	}
-	line := f.table.line(kind, f.dirty)
-	line.Prev, f.last = f.last, line.Rev
-	clear(f.dirty)
-	return line
-}
-
-// line shows the rooms, by revision. The caller holds mu.
-func (h *rooms) line(kind LineType, rooms map[*room]struct{}) FeedLine {
-	line := FeedLine{Type: kind, Worker: h.settings.Name, Incarnation: h.incarnation, Rev: h.rev}
-	for r := range rooms {
+	h := f.table
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	line := FeedLine{Incarnation: h.incarnation, Rev: h.rev}
+	for r := range f.dirty {
 		line.Rooms = append(line.Rooms, h.view(r))
 	}
+	clear(f.dirty)
 	slices.SortFunc(line.Rooms, func(a, b Room) int { return cmp.Compare(a.Rev, b.Rev) })
 	return line
 }

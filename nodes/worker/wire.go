@@ -2,9 +2,6 @@ package worker
 
 import (
 	"fmt"
-	"io"
-
-	"github.com/go-json-experiment/json"
 
 	"locklab/internal/httpapi"
 )
@@ -35,7 +32,6 @@ type Room struct {
 
 // Listing answers GET /v1/rooms. It holds every change up to Rev.
 type Listing struct {
-	Worker string `json:"worker"`
 	// Incarnation differs after every restart of the worker, which loses all rooms.
 	Incarnation string `json:"incarnation"`
 	Rev         uint64 `json:"rev"`
@@ -44,25 +40,12 @@ type Listing struct {
 	Rooms       []Room `json:"rooms"`
 }
 
-// LineType says what a line of the feed is.
-type LineType string
-
-// The types of feed lines.
-const (
-	LineSnapshot LineType = "snapshot"
-	LineChange   LineType = "change"
-	LineBeat     LineType = "beat"
-)
-
-// FeedLine is one line of the feed. It holds every change from Prev, the Rev of
-// the line before, up to Rev: a follower that finds a gap has lost a line.
+// FeedLine is one line of the feed: all live rooms if it is the first, and those that changed since the line
+// before in all others. None may have changed: the worker lives. With it a follower has every change up to Rev.
 type FeedLine struct {
-	Type        LineType `json:"type"`
-	Worker      string   `json:"worker"`
-	Incarnation string   `json:"incarnation"`
-	Prev        uint64   `json:"prev,omitzero"`
-	Rev         uint64   `json:"rev"`
-	Rooms       []Room   `json:"rooms,omitzero"`
+	Incarnation string `json:"incarnation"`
+	Rev         uint64 `json:"rev"`
+	Rooms       []Room `json:"rooms,omitzero"`
 }
 
 // OrderRequest is the body of POST /v1/rooms.
@@ -89,13 +72,4 @@ const (
 
 func refuse(status int, kind, format string, args ...any) *httpapi.Error {
 	return &httpapi.Error{Status: status, Kind: kind, Message: fmt.Sprintf(format, args...)}
-}
-
-// writeLine writes a line of the feed.
-func writeLine(w io.Writer, line FeedLine) error {
-	text, err := json.Marshal(line)
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	return err
 }

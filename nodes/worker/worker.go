@@ -25,7 +25,6 @@
 //	     409 full, closed; 404 not-found
 //	GET  /v1/rooms?group=g   the live rooms of a group
 //	GET  /v1/feed            one JSON object a line, for as long as the client stays
-//	GET  /v1/health          204
 //
 // A room reads
 //
@@ -35,10 +34,8 @@
 // with the higher rev is newer. A listing holds every change up to its own rev.
 // An error reads {"error":{"kind":"full","message":"..."}}.
 //
-// The feed begins with a line of type "snapshot" (all live rooms), then has
-// "change" lines (rooms that changed since the last line, closed ones included,
-// each once; at most one line in 5 ms)
-// and "beat" lines while nothing changes.
+// The feed begins with all live rooms. Then a line has the rooms that changed since the last line, closed ones
+// included, each once; at most one line in 5 ms. While nothing changes, lines have none.
 //
 //	curl -d '{"group":"g","order":"o1","by":"me"}' http://127.0.0.1:8080/v1/rooms
 //	curl -N http://127.0.0.1:8080/v1/feed
@@ -53,6 +50,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -84,10 +82,7 @@ func Role(mounts ...Mount) role.Role {
 	return role.Role{
 		Name: role.Worker, Ports: []string{Port}, ClientPort: Port,
 		Main: func(ctx context.Context, node *process.Node) error { return runNode(ctx, node, mounts) },
-		Command: func(settings []byte) (role.Command, error) {
-			_, err := parseSettings(settings)
-			return role.Command{Env: process.Environment()}, err
-		},
+		Env:  process.Environment,
 	}
 }
 
@@ -171,28 +166,23 @@ func CheckName(field, value string) error {
 type Worker struct {
 	*httpapi.API
 	prometheus.Collector
-	settings      Settings
-	rooms         *rooms
-	orders, seats *prometheus.CounterVec
+	settings Settings
+	rooms    *rooms
+	orders   *prometheus.CounterVec
 }
 
 // New makes a worker, whose rooms go to the recorder. Serve it, or use it as a handler and Close it.
 func New(settings Settings, recorder history.Recorder) *Worker {
 	metrics := prometheus.NewRegistry()
-	count := func(name, help string) *prometheus.CounterVec {
-		return promauto.With(metrics).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
-	}
 	w := &Worker{
 		API:       httpapi.New(httpapi.Config{Name: "worker " + settings.Name, Token: settings.Token}),
 		Collector: metrics,
 		settings:  settings,
 		rooms:     newRooms(settings, recorder),
-		orders:    count("locklab_room_orders_total", "Orders of rooms, by result: ok, or why they were refused."),
-		seats:     count("locklab_room_seat_requests_total", "Requests for seats, by result: ok, or why they were refused."),
+		orders: promauto.With(metrics).NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_room_orders_total", Help: "Orders of rooms, by result: ok, or why they were refused.",
+		}, []string{"result"}),
 	}
-	promauto.With(metrics).NewCounterFunc(prometheus.CounterOpts{
-		Name: "locklab_rooms_created_total", Help: "Rooms that were made.",
-	}, w.rooms.made)
 	for _, s := range []State{StateStarting, StateOpen, StateFull} {
 		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "locklab_rooms", Help: "Rooms that are not closed, by state.",
@@ -202,7 +192,6 @@ func New(settings Settings, recorder history.Recorder) *Worker {
 	httpapi.Post(w.API, "POST /v1/rooms", w.handleOrder)
 	httpapi.Post(w.API, "POST /v1/rooms/{id}/seats", w.handleSeat)
 	w.Get("GET /v1/rooms", func(r *http.Request) (any, error) { return w.rooms.list(r.FormValue("group")), nil })
-	w.Get("GET /v1/health", func(*http.Request) (any, error) { return nil, nil })
 	w.Stream("GET /v1/feed", w.handleFeed)
 	return w
 }
@@ -229,7 +218,11 @@ func (w *Worker) handleOrder(_ *http.Request, req OrderRequest) (any, error) {
 		return nil, err
 	}
 	room, err := w.rooms.order(req)
-	w.orders.WithLabelValues(resultOf(err)).Inc()
+	result := "ok"
+	if err != nil {
+		result = httpapi.KindOf(err)
+	}
+	w.orders.WithLabelValues(result).Inc()
 	return room, err
 }
 
@@ -237,17 +230,7 @@ func (w *Worker) handleSeat(r *http.Request, req SeatRequest) (any, error) {
 	if err := CheckName("player", req.Player); err != nil {
 		return nil, err
 	}
-	room, err := w.rooms.seat(r.PathValue("id"), req.Player)
-	w.seats.WithLabelValues(resultOf(err)).Inc()
-	return room, err
-}
-
-// resultOf names how a request ended.
-func resultOf(err error) string {
-	if err == nil {
-		return "ok"
-	}
-	return httpapi.KindOf(err)
+	return w.rooms.seat(r.PathValue("id"), req.Player)
 }
 
 // feedGap is the shortest time between two lines of a feed: changes within it travel
@@ -256,17 +239,20 @@ const feedGap = 5 * time.Millisecond
 
 // handleFeed writes lines until the client leaves or the worker stops.
 func (w *Worker) handleFeed(rw http.ResponseWriter, r *http.Request) error {
-	f, line := w.rooms.subscribe()
+	f := w.rooms.subscribe()
 	defer f.unsubscribe()
 	rw.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(rw)
 	for r.Context().Err() == nil {
-		if writeLine(rw, line) != nil || out.Flush() != nil {
+		text, err := json.Marshal(f.take())
+		if err == nil {
+			_, err = rw.Write(append(text, '\n'))
+		}
+		if err != nil || out.Flush() != nil {
 			break // the client has gone, and something was written
 		}
 		_ = clock.Sleep(r.Context(), feedGap) // the loop looks at the context
 		clock.Await(clock.System(), w.settings.Heartbeat-feedGap, f.wake)
-		line = f.take()
 	}
 	return nil
 }
