@@ -1,9 +1,6 @@
 package link
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,21 +64,15 @@ func (c *counters) of(way Direction) *atomic.Int64 {
 	return &c.down
 }
 
-// Traffic is the bytes that this host's links to one node have delivered since they were
-// opened. What a fault swallowed is not in it, nor are probes.
-type Traffic struct {
-	ToNode   string
-	Up, Down int64
-}
-
-// Traffic lists the bytes to and from each node, by name.
-func (h *Host) Traffic() []Traffic {
+// Traffic is the bytes that this host's links to each node have delivered since they were opened: to it, and
+// back. What a fault swallowed is not in it, nor are probes.
+func (h *Host) Traffic() map[string][2]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	sums := map[string]Traffic{}
+	sums := map[string][2]int64{}
 	for _, l := range h.data() {
 		t := sums[l.spec.ToNode]
-		sums[l.spec.ToNode] = Traffic{l.spec.ToNode, t.Up + l.carried.up.Load(), t.Down + l.carried.down.Load()}
+		sums[l.spec.ToNode] = [2]int64{t[0] + l.carried.up.Load(), t[1] + l.carried.down.Load()}
 	}
-	return slices.SortedFunc(maps.Values(sums), func(a, b Traffic) int { return cmp.Compare(a.ToNode, b.ToNode) })
+	return sums
 }

@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 		`locklab_link_connections_total`+of+`} 1`,
 		`locklab_link_faults{kind="hold",link="b-1/http",to_host="b",to_node="b-1"} 0`,
 	)
-	if have := h.Traffic(); len(have) != 1 || have[0] != (link.Traffic{ToNode: "b-1", Up: 5, Down: 5}) {
+	if have := h.Traffic(); len(have) != 1 || have["b-1"] != [2]int64{5, 5} {
 		t.Errorf("traffic %+v", have)
 	}
 	apply(t, h, link.Impairment{ID: "slow", Direction: link.Up, Effect: &toxic.Latency{Delay: time.Second}})

@@ -20,7 +20,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
-	"locklab/nodes/role"
+	nodeprocess "locklab/nodes/process"
 	"locklab/reports/compare/stats"
 	"locklab/workloads/result"
 )
@@ -261,11 +261,13 @@ func freePorts(b testing.TB, n int) (addrs []string) {
 // await tries until the server answers.
 func await(b testing.TB, what string, try func(context.Context) error) {
 	b.Helper()
-	must.Do(b, role.Await(locktest.Within(b), what, func() error {
+	if err := nodeprocess.Await(locktest.Within(b), func() error {
 		once, done := context.WithTimeout(b.Context(), time.Second)
 		defer done()
 		return try(once)
-	}))
+	}); err != nil {
+		b.Fatalf("%s: %v", what, err)
+	}
 }
 
 // TestRowsCanBeMeasured measures a row of each kind, for a moment.

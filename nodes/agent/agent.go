@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
@@ -24,8 +21,7 @@ import (
 // Agent supervises the nodes of one host. It is safe for concurrent use.
 type Agent struct {
 	cfg      Config
-	env      []string // what nodes inherit
-	bind     netip.Addr
+	env      []string // what nodes inherit: nothing that is meant for the agent alone, such as its token
 	listener net.Listener
 	ctx      context.Context //nolint:containedctx // the agent's life: ends what runs on its behalf
 	cancel   context.CancelFunc
@@ -35,13 +31,10 @@ type Agent struct {
 	children sync.WaitGroup
 	heardNS  atomic.Int64 // of the last request of a controller, on clock.Mono
 
-	starts, ends *prometheus.CounterVec
-
-	mu       sync.Mutex
-	closed   bool
-	nodes    map[string]*node
-	log      *eventLog
-	instance string // changes with every reset
+	mu     sync.Mutex
+	closed bool
+	nodes  map[string]*node
+	log    *eventLog // another one after every reset
 }
 
 // New starts an agent: it listens at once. Close ends it and all its nodes.
@@ -52,17 +45,8 @@ func New(cfg Config) (*Agent, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("create agent data dir: %w", err)
 	}
-	a := &Agent{
-		cfg: cfg, env: inherited(), bind: netip.MustParseAddr(cfg.Bind),
-		nodes: map[string]*node{}, log: newEventLog(maxEventBytes), instance: httpapi.NewToken(),
-		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "locklab_node_starts_total", Help: "Processes of nodes that the agent has started.",
-		}, []string{"role"}),
-		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "locklab_node_ends_total",
-			Help: "Processes of nodes that have ended: stopped and killed by the agent, or exited.",
-		}, []string{"role", "how"}),
-	}
+	a := &Agent{cfg: cfg, nodes: map[string]*node{}, log: newEventLog(maxEventBytes)}
+	a.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_") })
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	var err error
 	if a.listener, err = new(net.ListenConfig).Listen(a.ctx, "tcp", cfg.Listen); err != nil {
@@ -80,13 +64,6 @@ func New(cfg Config) (*Agent, error) {
 		a.tasks.Go(a.recordUsage)
 	}
 	return a, nil
-}
-
-// inherited is the environment without what is meant for the agent alone, such as
-// its token.
-func inherited() []string {
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_") })
-	return slices.Clip(env)
 }
 
 // URL is where the control API answers.
@@ -121,7 +98,6 @@ func (a *Agent) reset() error {
 	defer a.mu.Unlock()
 	a.log.end(fmt.Errorf("the agent was reset: %w", ErrEventsLost))
 	a.log = newEventLog(maxEventBytes)
-	a.instance = httpapi.NewToken()
 	return err
 }
 

@@ -85,9 +85,8 @@ func post[In any](a *Agent, api *httpapi.API, verb string, do func(*node, contex
 }
 
 func (a *Agent) health() Health {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return Health{a.cfg.Host, a.instance, a.log.nextNumber()}
+	log := a.eventLog()
+	return Health{a.cfg.Host, log.instance, log.nextNumber()}
 }
 
 // A request for events is answered as soon as there are any, and after pollTime without: an agent that lives
@@ -108,11 +107,8 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w",
 			query.Get("from"), httpapi.ErrInvalid)
 	}
-	a.mu.Lock()
-	log, instance := a.log, a.instance
-	a.mu.Unlock()
-	asked := query.Get("instance")
-	if asked != "" && asked != instance {
+	log, asked := a.eventLog(), query.Get("instance")
+	if asked != "" && asked != log.instance {
 		return fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
 	}
 	end := clock.System().NewTimer(pollTime)

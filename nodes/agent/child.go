@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"slices"
@@ -31,20 +32,20 @@ import (
 
 // child is one incarnation of a node: a process from its start to its end.
 type child struct {
-	host, name string
-	cmd        *exec.Cmd
-	pid        int
-	spreads    bool // see role.Command
-	points     bool // see role.Role
-	clock      bool // it can be set
-	logPath    string
-	events     *eventLog
-	orders     *orders
+	node   *node
+	cmd    *exec.Cmd
+	pid    int
+	clock  bool // it can be set
+	events *eventLog
+	orders *rpc.Client
 
 	mu     sync.Mutex
 	reaped bool
 	paused bool
-	waits  *pointWait // of the pause that waits; nil if none does
+	// waits is closed when it stands still at the point that it is to stop at, nil if it is to stop at none;
+	// waitsNS is when that was asked.
+	waits   chan struct{}
+	waitsNS int64
 	// resumes counts how often the agent let it go on.
 	resumes int
 	// suspended: it stands still, and no controller asked for that.
@@ -97,6 +98,14 @@ func openFiles(log string, calls diskfault.Calls) (f *files, err error) {
 	return f, err
 }
 
+// Read and Write make of the pipes for orders and answers what net/rpc wants.
+func (f *files) Read(p []byte) (int, error)  { return f.answers.Read(p) }
+func (f *files) Write(p []byte) (int, error) { return f.stdin.Write(p) }
+
+// Close closes what the process's end leaves.
+func (f *files) Close() error { return errors.Join(f.stdin.Close(), f.answers.Close()) }
+
+// close closes all, of a process that did not start.
 func (f *files) close() {
 	closeAll(f.given...)
 	closeAll(f.log, f.stdin, f.events, f.answers, f.disk)
@@ -115,11 +124,12 @@ const pipeGrace = 2 * time.Second
 // supervise takes what the process writes and sees it to its end.
 func (c *child) supervise(f *files) {
 	defer close(c.gone)
-	defer closeAll(f.stdin, f.events, f.answers)
-	var readers sync.WaitGroup
-	readers.Go(func() { c.readEvents(f.events) })
-	readers.Go(func() { c.orders.read(f.answers) })
-
+	defer func() { _ = errors.Join(c.orders.Close(), f.events.Close()) }() // there is nothing more to lose
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		c.readEvents(f.events)
+	}()
 	awaitExit(c.cmd, c.noticeStopped, c.noticeContinued)
 	c.mu.Lock()
 	// Its number is still its own until it is reaped: end what it left behind.
@@ -130,15 +140,13 @@ func (c *child) supervise(f *files) {
 	state, asked := c.intent, c.intentNS
 	c.mu.Unlock()
 
-	deadline := clock.System().Now().Add(pipeGrace)
-	_ = f.events.SetReadDeadline(deadline) // pipes have deadlines
-	_ = f.answers.SetReadDeadline(deadline)
-	readers.Wait()
+	_ = f.events.SetReadDeadline(clock.System().Now().Add(pipeGrace)) // pipes have deadlines
+	<-read
 	c.exit = exitWord(c.cmd.ProcessState)
 	event := c.event(state, asked, ended, c.exit)
 	if state == "" {
 		event.State = history.NodeExited
-		event.Log = lastLines(c.logPath)
+		event.Log = lastLines(c.node.logPath())
 	}
 	c.events.record(event)
 }
@@ -168,27 +176,21 @@ func (c *child) record(state string, asked int64) {
 
 func (c *child) event(state string, asked, at int64, exit string) history.Event {
 	return history.Event{
-		Kind: history.KindNode, AtNS: at, FromNS: asked, Host: c.host, Node: c.name, State: state, Error: exit,
+		Kind: history.KindNode, AtNS: at, FromNS: asked, Host: c.node.agent.cfg.Host, Node: c.node.name,
+		State: state, Error: exit,
 	}
 }
 
-// signalLocked sends a signal to the process group. False means that the process has ended. The caller holds
-// the mutex.
+// signalLocked sends a signal to the process group, and to what has left it. False means that the process has
+// ended. The caller holds the mutex.
 func (c *child) signalLocked(sig syscall.Signal) bool {
 	if c.reaped {
 		return false
 	}
-	reachStrays := func() {
-		for _, pid := range strays(c.pid) {
-			_ = posix.Kill(pid, sig) // it may have ended by now
-		}
-	}
-	if c.spreads && sig == syscall.SIGKILL { // first: then their parents are gone
-		reachStrays()
-	}
-	_ = posix.Kill(-c.pid, sig)              // what is not yet reaped can be signaled
-	if c.spreads && sig != syscall.SIGKILL { // last: their parents make no more
-		reachStrays()
+	found := strays(c.pid)                                // when the signal kills, their parents are gone
+	_ = posix.Kill(-c.pid, sig)                           // what is not yet reaped can be signaled
+	for _, pid := range append(found, strays(c.pid)...) { // when it stops, their parents make no more
+		_ = posix.Kill(pid, sig) // it may have ended by now
 	}
 	return true
 }
@@ -226,7 +228,7 @@ func (c *child) pause() error {
 	}
 	if err != nil {
 		c.signalLocked(posix.SIGCONT) // or it would stop later
-		return fmt.Errorf("pause %s: %w: %w", c.name, err, httpapi.ErrConflict)
+		return fmt.Errorf("pause %s: %w: %w", c.node.name, err, httpapi.ErrConflict)
 	}
 	c.paused = true
 	c.record("paused", asked)
@@ -239,10 +241,10 @@ func (c *child) resume() error {
 	defer c.mu.Unlock()
 	asked := clock.Mono()
 	if !c.signalLocked(posix.SIGCONT) {
-		return fmt.Errorf("resume %s: %w: %w", c.name, errEnded, httpapi.ErrConflict)
+		return fmt.Errorf("resume %s: %w: %w", c.node.name, errEnded, httpapi.ErrConflict)
 	}
 	if isStopped(c.pid) {
-		return fmt.Errorf("resume %s: it still stands still: %w", c.name, httpapi.ErrConflict)
+		return fmt.Errorf("resume %s: it still stands still: %w", c.node.name, httpapi.ErrConflict)
 	}
 	c.resumes++
 	if c.paused {
@@ -252,62 +254,41 @@ func (c *child) resume() error {
 	return nil
 }
 
-// points are those that a node can be stopped at.
-func points() []string {
-	return []string{history.PointAcquiring, history.PointGranted, history.PointReleasing}
-}
-
-// pointWait is a pause that waits until the process stops itself at a point.
-type pointWait struct {
-	askedNS int64
-	stopped chan struct{} // closed when it stands still there
-}
-
 // pauseAt stops a node when it next comes to a point of its work, and returns once it stands
 // still there. One that does not come to it in the time goes on.
-func (c *child) pauseAt(ctx context.Context, point string, within time.Duration) error {
-	if !c.points || !slices.Contains(points(), point) {
-		return fmt.Errorf("pause %s at %q: its role comes to no such point: want a master, and one of %v: %w",
-			c.name, point, points(), httpapi.ErrInvalid)
+func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
+	fail := func(err error) error { return fmt.Errorf("pause %s at %s: %w", c.node.name, at.Point, err) }
+	points := []string{history.PointAcquiring, history.PointGranted, history.PointReleasing}
+	if !c.node.role.Points || !slices.Contains(points, at.Point) {
+		return fail(fmt.Errorf("it comes to no such point: want a master, and one of %v: %w", points, httpapi.ErrInvalid))
 	}
-	w := &pointWait{clock.Mono(), make(chan struct{})}
-	err := c.comesTo(context.WithoutCancel(ctx), w, process.PauseAt{Point: point, Within: within})
-	if err == nil && ctx.Err() != nil { // the controller has gone, and may have resumed it before it stopped
-		err = errors.Join(ctx.Err(), c.resume())
-	}
-	if err != nil {
-		return fmt.Errorf("pause %s at %s: %w", c.name, point, err)
-	}
-	return nil
-}
-
-// comesTo returns nil once the process stands still at the point. Its context lasts for as long as that takes.
-func (c *child) comesTo(ctx context.Context, w *pointWait, at process.PauseAt) error {
+	stopped := make(chan struct{})
 	c.mu.Lock()
 	if c.paused || c.waits != nil {
 		c.mu.Unlock()
-		return fmt.Errorf("it stands still, or is to stop at another point: %w", httpapi.ErrConflict)
+		return fail(fmt.Errorf("it stands still, or is to stop at another point: %w", httpapi.ErrConflict))
 	}
-	c.waits = w
+	c.waits, c.waitsNS = stopped, clock.Mono()
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		c.waits = nil
 		c.mu.Unlock()
 	}()
-	_, err := c.orders.ask(ctx, process.Order{PauseAt: &at})
+	// A controller that goes away takes its node with it: the pause does not end with its request.
+	_, err := ask[struct{}](context.WithoutCancel(ctx), c.orders, "PauseAt", at)
 	timer := clock.System().NewTimer(at.Within + answerTime) // by then the node does not stop any more
 	defer timer.Stop()
 	select {
-	case <-w.stopped: // perhaps before it answered
+	case <-stopped: // perhaps before it answered
 		return nil
 	case <-c.gone:
-		return fmt.Errorf("%w: %w", errEnded, httpapi.ErrConflict)
+		return fail(fmt.Errorf("%w: %w", errEnded, httpapi.ErrConflict))
 	case <-timer.C():
 		if err == nil {
 			err = fmt.Errorf("it did not come to that within %v: %w", at.Within, httpapi.ErrConflict)
 		}
-		return err
+		return fail(err)
 	}
 }
 
@@ -323,8 +304,8 @@ func (c *child) noticeStopped() func() bool {
 	case c.waits != nil: // it came to the point
 		c.signalLocked(posix.SIGSTOP) // what belongs to it too
 		c.paused = true
-		c.events.record(c.event(history.NodePaused, c.waits.askedNS, at, ""))
-		close(c.waits.stopped)
+		c.events.record(c.event(history.NodePaused, c.waitsNS, at, ""))
+		close(c.waits)
 		c.waits = nil
 	default:
 		c.suspended = true
@@ -368,12 +349,12 @@ const scrapeTimeout = 500 * time.Millisecond
 func (c *child) gather(ctx context.Context) []*dto.MetricFamily {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
-	answer, err := c.orders.ask(ctx, process.Order{Metrics: true})
+	text, err := ask[string](ctx, c.orders, "Metrics", struct{}{})
 	if err != nil {
 		return nil
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	found, err := parser.TextToMetricFamilies(strings.NewReader(answer.Metrics))
+	found, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	if err != nil {
 		return nil
 	}

@@ -81,8 +81,8 @@ func (c *Client) Pause(ctx context.Context, node string) error { return c.do(ctx
 // and returns once it stands still there; one that did not come to it in the time goes on, which is an
 // error.
 func (c *Client) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	in := pauseRequest{point, within}
-	return c.Within(within+callTimeout).Call(ctx, http.MethodPost, nodePath(node, "pause"), in, nil)
+	at := process.PauseAt{Point: point, Within: within}
+	return c.Within(within+callTimeout).Call(ctx, http.MethodPost, nodePath(node, "pause"), at, nil)
 }
 
 // Resume lets a paused node go on.
@@ -95,8 +95,8 @@ func (c *Client) SetClock(ctx context.Context, node string, skew process.Skew) e
 
 // NodeClock reads a node's wall clock: by how much it is wrong, against its host's.
 func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, error) {
-	skew, err := fetch[process.Skew](ctx, c, nodePath(node, "clock"))
-	return skew.Offset, err
+	ns, err := fetch[int64](ctx, c, nodePath(node, "clock"))
+	return time.Duration(ns), err
 }
 
 // SetDisk makes a node's disk slow or full, or neither.

@@ -65,17 +65,11 @@ type Config struct {
 	Measure time.Duration
 	// Usage is how often the agent records what its nodes use; 0 never does.
 	Usage time.Duration
-	// Traffic is what went through the links of the host, by the node that they lead to; nil
-	// where there are none.
-	Traffic func() []Traffic
+	// Traffic is what the host's links have carried so far, by the node that they lead to, in bytes: to it, and
+	// back; nil where there are no links.
+	Traffic func() map[string][2]int64
 
 	Log *slog.Logger
-}
-
-// Traffic is what the host's links to one node have carried so far, in bytes.
-type Traffic struct {
-	ToNode   string
-	Up, Down int64 // to the node, and back
 }
 
 // DefaultConfig has the defaults filled in. Host, Zone, Token, DataDir, Executable and

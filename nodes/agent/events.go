@@ -14,7 +14,8 @@ const maxEventBytes = 64 << 20
 
 // eventLog keeps numbered events, as JSON lines, until the follower has them.
 type eventLog struct {
-	max int
+	max      int
+	instance string // see Health
 
 	mu      sync.Mutex
 	first   uint64 // number of the first event that is kept
@@ -25,7 +26,7 @@ type eventLog struct {
 }
 
 func newEventLog(maxBytes int) *eventLog {
-	return &eventLog{max: maxBytes, changed: make(chan struct{})}
+	return &eventLog{max: maxBytes, instance: httpapi.NewToken(), changed: make(chan struct{})}
 }
 
 // record adds an event of the agent's own.

@@ -42,7 +42,7 @@ type used struct {
 	atNS    int64
 	nodes   map[string]processUse // that run
 	only    string                // the node of a host that has no other: it alone dials
-	traffic map[string]Traffic    // by the node that the links lead to
+	traffic map[string][2]int64   // see Config
 }
 
 type processUse struct {
@@ -51,7 +51,7 @@ type processUse struct {
 }
 
 func (a *Agent) used() used {
-	u := used{atNS: clock.Mono(), nodes: map[string]processUse{}, traffic: map[string]Traffic{}}
+	u := used{atNS: clock.Mono(), nodes: map[string]processUse{}}
 	nodes := a.Nodes()
 	if len(nodes) == 1 {
 		u.only = nodes[0].Name
@@ -62,9 +62,7 @@ func (a *Agent) used() used {
 		}
 	}
 	if a.cfg.Traffic != nil {
-		for _, t := range a.cfg.Traffic() {
-			u.traffic[t.ToNode] = t
-		}
+		u.traffic = a.cfg.Traffic()
 	}
 	return u
 }
@@ -93,10 +91,10 @@ func (u used) since(last used) []history.Usage {
 	}
 	for node, now := range u.traffic {
 		before := last.traffic[node]
-		if now.Up < before.Up || now.Down < before.Down { // other links of the same name
-			before = Traffic{}
+		if now[0] < before[0] || now[1] < before[1] { // other links of the same name
+			before = [2]int64{}
 		}
-		up, down := now.Up-before.Up, now.Down-before.Down
+		up, down := now[0]-before[0], now[1]-before[1]
 		carried(node, up, down)
 		if u.only != "" && u.only != node {
 			carried(u.only, down, up)

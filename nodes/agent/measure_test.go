@@ -21,14 +21,14 @@ func TestUsageSince(t *testing.T) {
 	}
 	last := used{
 		nodes:   map[string]processUse{"m-1": run(7, 100, 9), "gone": run(8, 5, 5)},
-		traffic: map[string]Traffic{"w-1": {"w-1", 10, 20}, "w-2": {"w-2", 50, 50}},
+		traffic: map[string][2]int64{"w-1": {10, 20}, "w-2": {50, 50}},
 	}
 	for name, c := range map[string]struct {
 		now  used
 		want []history.Usage
 	}{
 		"the only one dials": {
-			used{only: "m-1", nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}, "w-2": {"w-2", 2, 1}}}, // w-2's links are new
+			used{only: "m-1", nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string][2]int64{"w-1": {13, 25}, "w-2": {2, 1}}}, // w-2's links are new
 			[]history.Usage{
 				{Node: "m-1", CPUNS: n(30), MemoryBytes: n(8), InBytes: n(5 + 1), OutBytes: n(3 + 2)},
 				{Node: "w-1", InBytes: n(3), OutBytes: n(5)},
@@ -36,13 +36,13 @@ func TestUsageSince(t *testing.T) {
 			},
 		},
 		"who of two dials is not known": {
-			used{nodes: map[string]processUse{"m-1": run(9, 40, 8), "m-2": run(10, 0, 4)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
+			used{nodes: map[string]processUse{"m-1": run(9, 40, 8), "m-2": run(10, 0, 4)}, traffic: map[string][2]int64{"w-1": {13, 25}}},
 			[]history.Usage{
 				{Node: "m-1", CPUNS: n(40), MemoryBytes: n(8)}, {Node: "m-2", CPUNS: n(0), MemoryBytes: n(4)}, {Node: "w-1", InBytes: n(3), OutBytes: n(5)},
 			},
 		},
 		"who does not run now may have dialed": {
-			used{nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string]Traffic{"w-1": {"w-1", 13, 25}}},
+			used{nodes: map[string]processUse{"m-1": run(7, 130, 8)}, traffic: map[string][2]int64{"w-1": {13, 25}}},
 			[]history.Usage{{Node: "m-1", CPUNS: n(30), MemoryBytes: n(8)}, {Node: "w-1", InBytes: n(3), OutBytes: n(5)}},
 		},
 		"nothing runs": {used{}, nil},
@@ -79,7 +79,7 @@ func TestAgentRecords(t *testing.T) {
 	var sent atomic.Int64
 	_, c := newAgent(t, func(cfg *Config) {
 		cfg.Measure, cfg.Usage = 5*time.Millisecond, 5*time.Millisecond
-		cfg.Traffic = func() []Traffic { return []Traffic{{"far-1", sent.Add(100), 1}} }
+		cfg.Traffic = func() map[string][2]int64 { return map[string][2]int64{"far-1": {sent.Add(100), 1}} }
 	})
 	events := collect(t, c)
 	count := func(ok func(history.Event) bool) (n int) {

@@ -26,7 +26,7 @@ func newMetrics(a *Agent) *metrics {
 			Name: "locklab_node_ready", Help: "Whether the node is ready: 0 while it starts, stands still or is down.",
 		}, []string{"node", "role"}),
 	}
-	m.own.MustRegister(append([]prometheus.Collector{m.ready, a.starts, a.ends}, a.cfg.Collectors...)...)
+	m.own.MustRegister(append([]prometheus.Collector{m.ready}, a.cfg.Collectors...)...)
 	return m
 }
 

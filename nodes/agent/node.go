@@ -1,16 +1,18 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +27,6 @@ import (
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
-	"locklab/workloads/history"
 )
 
 // node is one node of the host, through all its incarnations.
@@ -53,7 +54,7 @@ type node struct {
 func newNode(a *Agent, name string, of role.Role) (*node, error) {
 	n := &node{agent: a, name: name, role: of, dir: filepath.Join(a.cfg.DataDir, name), ports: map[string]int{}}
 	for _, portName := range of.Ports {
-		port, held, err := reservePort(a.bind)
+		port, held, err := reservePort(netip.MustParseAddr(a.cfg.Bind))
 		if err != nil {
 			n.releasePorts()
 			return nil, fmt.Errorf("node %s: %w", name, err)
@@ -189,9 +190,9 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 	if err := os.MkdirAll(n.dataDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("create data dir: %w", err)
 	}
-	var command role.Command
-	if n.role.Command != nil {
-		if command, err = n.role.Command(n.spec.Settings); err != nil {
+	var env []string
+	if n.role.Env != nil {
+		if env, err = n.role.Env(n.spec.Settings); err != nil {
 			return nil, fmt.Errorf("role %s: %w: %w", n.role.Name, err, httpapi.ErrInvalid)
 		}
 	}
@@ -199,7 +200,7 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := n.startChild(config, command)
+	c, err := n.startChild(config, env)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 }
 
 // startChild starts the next incarnation. The caller has locked the node.
-func (n *node) startChild(config string, command role.Command) (*child, error) {
+func (n *node) startChild(config string, env []string) (*child, error) {
 	a := n.agent
 	f, err := openFiles(n.logPath(), n.spec.Disk)
 	if err != nil {
@@ -225,14 +226,12 @@ func (n *node) startChild(config string, command role.Command) (*child, error) {
 		args = append([]string{"node", "disk", "--"}, diskfault.Command(fd, n.spec.Disk, a.cfg.Executable, args)...)
 	}
 	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // its life is the node's, not a request's
-	cmd.Dir, cmd.Env = n.dataDir(), append(a.env, command.Env...)
+	cmd.Dir, cmd.Env = n.dataDir(), slices.Concat(a.env, env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.log, f.log, f.given[1:]
 	apart(cmd)
 	c := &child{
-		host: a.cfg.Host, name: n.name, cmd: cmd, spreads: command.Spreads, points: n.role.Points,
-		clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, logPath: n.logPath(), events: a.eventLog(),
-		orders: &orders{out: f.stdin, answers: make(chan process.Answer, 16)},
-		ready:  make(chan struct{}), gone: make(chan struct{}),
+		node: n, cmd: cmd, clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, events: a.eventLog(),
+		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
 	asked := clock.Mono()
 	started := make(chan error, 1)
@@ -241,12 +240,11 @@ func (n *node) startChild(config string, command role.Command) (*child, error) {
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		if err == nil {
-			c.pid = cmd.Process.Pid
+			c.pid, c.orders = cmd.Process.Pid, rpc.NewClient(f)
 			c.record("started", asked)
 		}
 		if started <- err; err == nil {
 			c.supervise(f)
-			a.ends.WithLabelValues(n.role.Name, cmp.Or(c.intent, history.NodeExited)).Inc()
 		}
 	})
 	if err == nil {
@@ -260,7 +258,6 @@ func (n *node) startChild(config string, command role.Command) (*child, error) {
 	if f.disk != nil {
 		n.serveDisk(f.disk, c.gone)
 	}
-	a.starts.WithLabelValues(n.role.Name).Inc()
 	return c, nil
 }
 
@@ -333,7 +330,7 @@ func (n *node) stop() {
 }
 
 // pause stops a node with SIGSTOP, at once or at a point, and returns once it stands still.
-func (n *node) pause(ctx context.Context, at pauseRequest) error {
+func (n *node) pause(ctx context.Context, at process.PauseAt) error {
 	c := n.running()
 	switch {
 	case c == nil:
@@ -341,7 +338,7 @@ func (n *node) pause(ctx context.Context, at pauseRequest) error {
 	case at.Point == "":
 		return c.pause()
 	}
-	return c.pauseAt(ctx, at.Point, at.Within)
+	return c.pauseAt(ctx, at)
 }
 
 func (n *node) resume(context.Context, struct{}) error {
@@ -355,8 +352,7 @@ func (n *node) resume(context.Context, struct{}) error {
 // setClock makes the node's wall clock wrong by so much, and run at a rate from then on: 1 is
 // right. A node that is down starts with it.
 func (n *node) setClock(ctx context.Context, skew process.Skew) error {
-	_, err := n.askClock(ctx, process.Order{Clock: &skew})
-	if err != nil && !errors.Is(err, errDown) {
+	if _, err := askClock[struct{}](ctx, n, "SetClock", skew); err != nil && !errors.Is(err, errDown) {
 		return err
 	}
 	n.mu.Lock()
@@ -376,23 +372,19 @@ func (n *node) skewNow() *process.Skew {
 	return &process.Skew{Offset: n.skew.Offset + gained, Rate: n.skew.Rate}
 }
 
-// clockNow asks the node for the time. The offset is by how much that differs from this
-// machine's, but for half of the time that the answer took.
-func (n *node) clockNow(ctx context.Context) (skew process.Skew, err error) {
+// clockNow asks the node for the time: by how much that differs from this machine's, in ns, but for half of
+// the time that the answer took.
+func (n *node) clockNow(ctx context.Context) (offNS int64, err error) {
 	before := clock.System().Now()
-	answer, err := n.askClock(ctx, process.Order{})
-	if err != nil {
-		return skew, err
-	}
+	now, err := askClock[time.Time](ctx, n, "ReadClock", struct{}{})
 	took := clock.System().Now().Sub(before)
-	skew.Offset = time.Unix(0, answer.WallNS).Sub(before.Add(took / 2))
-	return skew, nil
+	return int64(now.Sub(before.Add(took / 2))), err
 }
 
 var errDown = fmt.Errorf("it does not run: %w", httpapi.ErrConflict)
 
 // askClock has the node set its clock, or read it.
-func (n *node) askClock(ctx context.Context, order process.Order) (answer process.Answer, err error) {
+func askClock[Out any](ctx context.Context, n *node, method string, in any) (out Out, err error) {
 	c := n.current()
 	switch {
 	case c == nil || !c.clock:
@@ -402,12 +394,12 @@ func (n *node) askClock(ctx context.Context, order process.Order) (answer proces
 	case !signals.Closed(c.ready):
 		err = fmt.Errorf("it is not ready: %w", httpapi.ErrConflict)
 	default:
-		answer, err = c.orders.ask(ctx, order)
+		out, err = ask[Out](ctx, c.orders, method, in)
 	}
 	if err != nil {
 		err = fmt.Errorf("clock of node %s: %w", n.name, err)
 	}
-	return answer, err
+	return out, err
 }
 
 // setDisk makes the node's disk slow or full, or neither.

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"sync"
+	"net/rpc"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"locklab/internal/httpapi"
-	"locklab/internal/strictjson"
-	"locklab/nodes/process"
+	"locklab/locks/clock"
 )
 
 // answerTime is how long a node may take to carry out an order: it stands still, or is
@@ -24,57 +20,21 @@ var (
 	errStillRuns = fmt.Errorf("it did not stand still within %v", answerTime)
 )
 
-// orders are those to one incarnation of a node, one at a time: see [process.Order].
-type orders struct {
-	mu      sync.Mutex
-	out     io.Writer
-	number  uint64
-	answers chan process.Answer
-}
-
-// ask sends an order and waits for its answer.
-func (o *orders) ask(ctx context.Context, order process.Order) (process.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.number++
-	order.Number = o.number
-	text, err := json.Marshal(order)
-	if err == nil {
-		_, err = o.out.Write(append(text, '\n')) // orders are few and short: a pipe holds them
+// ask has a node carry out an order, a method of [process.Orders], and waits for its answer.
+func ask[Out any](ctx context.Context, orders *rpc.Client, method string, in any) (none Out, err error) {
+	out := new(Out)
+	call := orders.Go("Orders."+method, in, out, make(chan *rpc.Call, 1)) // orders are short: a pipe holds them
+	timer := clock.System().NewTimer(answerTime)
+	defer timer.Stop()
+	select {
+	case <-call.Done:
+	case <-timer.C():
+		return none, errors.New("it does not answer")
+	case <-ctx.Done():
+		return none, fmt.Errorf("it does not answer: %w", ctx.Err())
 	}
-	if err != nil {
-		return process.Answer{}, fmt.Errorf("send an order: %w", err)
+	if refusal, is := errors.AsType[rpc.ServerError](call.Error); is {
+		return none, fmt.Errorf("it refuses: %w: %w", refusal, httpapi.ErrInvalid)
 	}
-	for {
-		select {
-		case a := <-o.answers:
-			switch {
-			case a.Number != order.Number: // too late for an order before
-			case a.Error != "":
-				return a, fmt.Errorf("it refuses: %s: %w", a.Error, httpapi.ErrInvalid)
-			default:
-				return a, nil
-			}
-		case <-ctx.Done():
-			return process.Answer{}, fmt.Errorf("it does not answer: %w", ctx.Err())
-		}
-	}
-}
-
-// read takes the answers until the pipe ends.
-func (o *orders) read(from io.Reader) {
-	lines := newLines(from)
-	for lines.Scan() {
-		var a process.Answer
-		if strictjson.Decode(lines.Bytes(), &a) != nil {
-			continue // no answer: the order goes on waiting for its own
-		}
-		select {
-		case o.answers <- a:
-		default: // nothing waits for so many
-		}
-	}
-	_, _ = io.Copy(io.Discard, from) // after a line that is too long
+	return *out, call.Error
 }

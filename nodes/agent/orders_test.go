@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -66,41 +65,13 @@ func TestPauseAtAPointOfTheWork(t *testing.T) {
 	}
 }
 
-// TestAPauseEndsWithItsRequest: when that is given up, the process comes to no stop later.
-func TestAPauseEndsWithItsRequest(t *testing.T) {
-	if !kernelTells {
-		t.Skip("only Linux tells the parent that a process was stopped")
-	}
-	a, c := newAgent(t, nil)
-	ctx := t.Context()
-	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
-	n, err := a.node("own-1")
-	must.Do(t, err)
-	own := n.running()
-	paused := make(chan error, 1)
-	for range 20 { // the controller goes away while it comes to the point
-		gone, leave := context.WithCancel(ctx)
-		go func() { paused <- n.pause(gone, pauseRequest{history.PointGranted, time.Minute}) }()
-		leave()
-		if err := <-paused; !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		own.mu.Lock()
-		waits := own.waits != nil
-		own.mu.Unlock()
-		if waits || own.standsStill() {
-			t.Fatal("nobody is there to resume it")
-		}
-	}
-}
-
 func TestPauseAtNoPoint(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "plain-1", Role: "plain"}))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	for _, bad := range []struct{ node, point string }{{"plain-1", history.PointGranted}, {"own-1", "writing"}} {
-		if err := c.PauseAt(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "comes to no such point: want a master, and one of [acquiring granted releasing]") {
+		if err := c.PauseAt(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "it comes to no such point: want a master, and one of [acquiring granted releasing]") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

@@ -86,7 +86,7 @@ func TestStrays(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != "gone" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	c := &child{pid: cmd.Process.Pid, spreads: true}
+	c := &child{pid: cmd.Process.Pid}
 	found := strays(c.pid)
 	if len(found) != 1 {
 		t.Fatalf("strays %v, want the one that left", found)

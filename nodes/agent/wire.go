@@ -45,13 +45,6 @@ type NodeStatus struct {
 	Exit  string            `json:"exit,omitzero"` // how it ended: exit-1, signal-killed; absent for code 0
 }
 
-// pauseRequest says where to stop the node: at once, or when it next comes to a point of its
-// work, which it must within a time.
-type pauseRequest struct {
-	Point  string        `json:"point,omitzero"`
-	Within time.Duration `json:"within_ns,omitzero,format:nano"`
-}
-
 // Health is what an agent says of itself.
 type Health struct {
 	Host string `json:"host"`

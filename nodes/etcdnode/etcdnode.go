@@ -47,21 +47,16 @@ type Settings struct {
 // MaxElection is etcd's limit.
 const MaxElection = 50 * time.Second
 
+func find() role.Find { return role.OnPath(Name, "etcd-server") }
+
 // Role is what an agent must know to run a member.
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPorts: []string{PortPeer},
-		Main: run, Leads: leads, Version: version, Starts: 1200 * time.Millisecond,
-		Missing:   missing,
+		Main: run, Leads: leads, Missing: find().Missing, Starts: 1200 * time.Millisecond,
+		Version:   find().Version("etcd", "etcd Version: ", "--version"),
 		KeepsData: "members of an etcd cluster that forget what they have acknowledged are refused by the others",
 	}
-}
-
-func missing() error {
-	if _, err := exec.LookPath(Name); err != nil {
-		return role.NotInstalled(Name, "etcd-server")
-	}
-	return nil
 }
 
 // run is a member as an agent's child process.
@@ -70,7 +65,7 @@ func run(ctx context.Context, node *process.Node) error {
 	if err := node.Decode(&settings); err != nil {
 		return err
 	}
-	path, err := exec.LookPath(Name)
+	path, err := find()()
 	if err != nil {
 		return err
 	}
@@ -95,13 +90,11 @@ func run(ctx context.Context, node *process.Node) error {
 	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
 	// A leader that is asked to end looks for a successor first, for two seconds where all end.
 	return node.Serve(ctx, cmd, syscall.SIGKILL, func(ctx context.Context) error {
-		return role.Await(ctx, "etcd at "+client, func() error {
-			if returns { // it is back, even if it is alone
-				return listens(ctx, client)
-			}
-			_, err := status(ctx, client)
-			return err
-		})
+		if returns { // it is back, even if it is alone
+			return listens(ctx, client)
+		}
+		_, err := status(ctx, client)
+		return err
 	})
 }
 
@@ -168,15 +161,4 @@ func status(ctx context.Context, addr string) (*clientv3.StatusResponse, error) 
 func leads(ctx context.Context, addr string) (bool, error) {
 	s, err := status(ctx, addr)
 	return err == nil && s.Leader == s.Header.MemberId, err
-}
-
-// version asks the program itself.
-func version(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, Name, "--version").Output()
-	first, _, _ := strings.Cut(string(out), "\n")
-	number, found := strings.CutPrefix(first, "etcd Version: ")
-	if err != nil || !found {
-		return "", fmt.Errorf("ask etcd for its version: it printed %q: %w", first, errors.Join(err, process.ErrInvalid))
-	}
-	return "etcd " + number, nil
 }

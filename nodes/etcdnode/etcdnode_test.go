@@ -51,7 +51,7 @@ func TestVersion(t *testing.T) {
 	if err := Role().Missing(); err != nil {
 		t.Skip(err)
 	}
-	if v, err := version(t.Context()); err != nil || !strings.HasPrefix(v, "etcd 3.") {
+	if v, err := Role().Version(t.Context()); err != nil || !strings.HasPrefix(v, "etcd 3.") {
 		t.Errorf("%q, %v", v, err)
 	}
 }

@@ -11,14 +11,12 @@
 package fakeclock
 
 import (
-	"context"
-	"debug/elf"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"locklab/locks/clock"
@@ -26,76 +24,42 @@ import (
 	"locklab/nodes/role"
 )
 
-// libraries are looked for where Debian and Ubuntu have them, for programs of a machine;
-// of several architectures that are installed side by side, only that one's can be loaded.
-func libraries(machine elf.Machine) (allocator, faketime string) {
-	first := func(pattern string) string {
-		found, _ := filepath.Glob(pattern) // fails for a bad pattern only
-		for _, path := range found {
-			if is, err := machineOf(path); err == nil && is == machine {
-				return path
-			}
-		}
-		return ""
-	}
-	return first("/usr/lib/*/libtcmalloc_minimal.so.4"), first("/usr/lib/*/faketime/libfaketime.so.1")
-}
-
-// machineOf is what a program or a library is made for.
-func machineOf(path string) (elf.Machine, error) {
-	f, err := elf.Open(path)
-	if err != nil {
-		return elf.EM_NONE, fmt.Errorf("see what %s is made for: %w", path, err)
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	return f.Machine, nil
-}
-
-// Missing says what must be installed for programs of this one's machine, and how; nil if
-// nothing is missing.
-func Missing() error {
+// libraries are where Debian and Ubuntu have them; of several architectures side by side, for this one's programs.
+func libraries() (allocator, faketime string, err error) {
 	if runtime.GOOS != "linux" {
-		return fmt.Errorf("the clocks of servers can be set on Linux only, and this is %s", runtime.GOOS)
+		return "", "", fmt.Errorf("the clocks of servers can be set on Linux only, and this is %s", runtime.GOOS)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+	arch := cmp.Or(map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH], "*")
+	first := func(name string) string {
+		found, _ := filepath.Glob("/usr/lib/" + arch + "-linux-gnu*/" + name) // fails for a bad pattern only
+		return append(found, "")[0]
 	}
-	_, _, err = librariesOf(self)
-	return err
-}
-
-// librariesOf are those that the program can load.
-func librariesOf(program string) (allocator, faketime string, err error) {
-	machine, err := machineOf(program)
-	if err != nil {
-		return "", "", err
-	}
-	allocator, faketime = libraries(machine)
+	allocator, faketime = first("libtcmalloc_minimal.so.4"), first("faketime/libfaketime.so.1")
 	if allocator == "" || faketime == "" {
-		name := strings.ToLower(strings.TrimPrefix(machine.String(), "EM_"))
-		missing := role.NotInstalled("libfaketime", "faketime libtcmalloc-minimal4")
-		return "", "", fmt.Errorf("for programs of the machine %s, which %s is: %w", name, program, missing)
+		return "", "", role.NotInstalled("libfaketime", "faketime libtcmalloc-minimal4")
 	}
 	return allocator, faketime, nil
 }
 
+// Missing says what must be installed to set the clocks of servers, and how; nil if nothing is missing.
+func Missing() error {
+	_, _, err := libraries()
+	return err
+}
+
 // Give has the server of a node, which is about to start, take its time from a file, and faults of clocks
 // set that. now asks the server for its time.
-func Give(node *process.Node, cmd *exec.Cmd, now func(context.Context) (time.Time, error)) error {
-	if cmd.Err != nil {
-		return fmt.Errorf("find %s: %w", cmd.Path, cmd.Err)
-	}
-	allocator, faketime, err := librariesOf(cmd.Path)
+func Give(node *process.Node, cmd *exec.Cmd, now func() (time.Time, error)) error {
+	allocator, faketime, err := libraries()
 	if err != nil {
 		return err
 	}
-	c := &serverClock{file: filepath.Join(node.Dir, "clock"), began: clock.System().Now(), now: now}
+	c := &serverClock{file: filepath.Join(node.Dir, "clock"), began: clock.System().Now()}
 	skew := process.Skew{Rate: 1}
 	if node.Skew != nil {
 		skew = *node.Skew
 	}
-	if err := c.Set(skew); err != nil {
+	if err := c.set(skew); err != nil {
 		return err
 	}
 	cmd.Env = append(cmd.Environ(),
@@ -104,7 +68,7 @@ func Give(node *process.Node, cmd *exec.Cmd, now func(context.Context) (time.Tim
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 	)
-	node.GoBy(c)
+	node.GoBy(c.set, now)
 	return nil
 }
 
@@ -112,21 +76,19 @@ func Give(node *process.Node, cmd *exec.Cmd, now func(context.Context) (time.Tim
 type serverClock struct {
 	file  string
 	began time.Time
-	now   func(context.Context) (time.Time, error)
 }
 
-func (c *serverClock) Now(ctx context.Context) (time.Time, error) { return c.now(ctx) }
-
-// Set writes by how much the clock is to be wrong now, and at what rate it is to run from now
+// set writes by how much the clock is to be wrong now, and at what rate it is to run from now
 // on. libfaketime counts the rate from where the process began.
-func (c *serverClock) Set(skew process.Skew) error {
+func (c *serverClock) set(skew process.Skew) error {
 	gained := time.Duration(float64(clock.System().Now().Sub(c.began)) * (skew.Rate - 1))
 	next := c.file + ".next" // the server never reads half a file
 	line := fmt.Appendf(nil, "%+.6f x%g\n", (skew.Offset - gained).Seconds(), skew.Rate)
-	if err := os.WriteFile(next, line, 0o600); err != nil {
-		return fmt.Errorf("set clock: %w", err)
+	err := os.WriteFile(next, line, 0o600)
+	if err == nil {
+		err = os.Rename(next, c.file)
 	}
-	if err := os.Rename(next, c.file); err != nil {
+	if err != nil {
 		return fmt.Errorf("set clock: %w", err)
 	}
 	return nil

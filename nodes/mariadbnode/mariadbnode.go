@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -35,12 +34,10 @@ func program() (string, error) {
 
 // Role is what an agent must know to run a server.
 func Role() role.Role {
+	find := role.Find(program)
 	return role.Role{
-		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Version: version, Starts: time.Second,
-		Missing: func() error {
-			_, err := program()
-			return err
-		},
+		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Starts: time.Second,
+		Missing: find.Missing, Version: find.Version("MariaDB", " Ver ", "--version"),
 	}
 }
 
@@ -68,21 +65,6 @@ func run(ctx context.Context, node *process.Node) error {
 	}
 	cmd := exec.Command(path, args...) //nolint:noctx // Serve ends it
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
-		return role.AwaitGreeting(ctx, node.Addrs[Port])
+		return role.Greets(ctx, node.Addrs[Port])
 	})
-}
-
-// version reads "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...".
-func version(ctx context.Context) (string, error) {
-	path, err := program()
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	words := strings.Fields(string(out))
-	if err != nil || len(words) < 3 {
-		return "", fmt.Errorf("ask mariadbd for its version: it printed %q: %w", out, err)
-	}
-	number, _, _ := strings.Cut(words[2], "-")
-	return "MariaDB " + number, nil
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"locklab/nodes/process"
@@ -23,14 +22,10 @@ const (
 
 // Role is what an agent must know to run a server.
 func Role() role.Role {
+	find := role.OnPath(program, program)
 	return role.Role{
-		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Version: version,
-		Missing: func() error {
-			if _, err := exec.LookPath(program); err != nil {
-				return role.NotInstalled("NATS", program)
-			}
-			return nil
-		},
+		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run,
+		Missing: find.Missing, Version: find.Version(program, ": v", "--version"),
 	}
 }
 
@@ -42,16 +37,6 @@ func run(ctx context.Context, node *process.Node) error {
 	data := filepath.Join(node.Dir, "data")
 	cmd := exec.Command(program, "-a", host, "-p", port, "-js", "-sd", data) //nolint:noctx // Serve ends it
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
-		return role.AwaitGreeting(ctx, node.Addrs[Port])
+		return role.Greets(ctx, node.Addrs[Port])
 	})
-}
-
-// version reads "nats-server: v2.9.10".
-func version(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, program, "--version").Output()
-	number, found := strings.CutPrefix(strings.TrimSpace(string(out)), program+": v")
-	if err != nil || !found {
-		return "", fmt.Errorf("ask nats-server for its version: it printed %q: %w", out, err)
-	}
-	return "nats-server " + number, nil
 }

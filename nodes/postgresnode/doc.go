@@ -5,5 +5,5 @@
 //
 // PostgreSQL refuses to run as root. An agent that is root runs it as the user postgres, or
 // nobody, and hands it its directory as an open file: that user could not reach it by name.
-// The server's processes leave the node's process group; [role.Command] says so to the agent.
+// The server's processes leave the node's process group, where the agent looks for them too.
 package postgresnode

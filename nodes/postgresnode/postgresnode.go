@@ -32,18 +32,12 @@ const (
 // Superuser is the only user there is; it needs no password.
 const Superuser = "locklab"
 
-// Settings are none: a server is always the same.
-type Settings struct{}
-
 // Role is what an agent must know to run a server.
 func Role() role.Role {
+	find := func(name string) role.Find { return func() (string, error) { return program(name) } }
 	return role.Role{
-		Name: Name, Ports: []string{Port}, ClientPort: Port,
-		Main: run, Command: command, Version: version, Starts: 2500 * time.Millisecond,
-		Missing: func() error {
-			_, err := program("initdb")
-			return err
-		},
+		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Starts: 2500 * time.Millisecond,
+		Missing: find("initdb").Missing, Version: find("postgres").Version("PostgreSQL", ") ", "--version"),
 	}
 }
 
@@ -51,8 +45,6 @@ func Role() role.Role {
 func URL(addr string) string {
 	return "postgres://" + Superuser + "@" + addr + "/postgres?sslmode=disable"
 }
-
-func command([]byte) (role.Command, error) { return role.Command{Spreads: true}, nil }
 
 // program finds one of the server's programs.
 func program(name string) (string, error) {
@@ -145,10 +137,8 @@ func run(ctx context.Context, node *process.Node) error {
 		}
 	}
 	endLeftovers(ctx, data)
-	ready := func(ctx context.Context) error {
-		return role.Await(ctx, "postgres at "+node.Addrs[Port], func() error { return ping(ctx, node.Addrs[Port]) })
-	}
-	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), syscall.SIGINT, ready)
+	answers := func(ctx context.Context) error { return ping(ctx, node.Addrs[Port]) }
+	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), syscall.SIGINT, answers)
 }
 
 func arguments(dir, host, port string) (args []string) {
@@ -199,19 +189,4 @@ func ping(ctx context.Context, addr string) error {
 		return err
 	}
 	return c.Close(ctx)
-}
-
-// version asks the program itself.
-func version(ctx context.Context) (string, error) {
-	path, err := program("postgres")
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	number, found := strings.CutPrefix(strings.TrimSpace(string(out)), "postgres (PostgreSQL) ")
-	if err != nil || !found {
-		return "", fmt.Errorf("ask postgres for its version: it printed %q: %w", out, errors.Join(err, process.ErrInvalid))
-	}
-	number, _, _ = strings.Cut(number, " ")
-	return "PostgreSQL " + number, nil
 }

@@ -3,10 +3,10 @@
 //
 //	agent                                       node (locklab node ROLE --config FILE)
 //	  writes FILE: name, host, addrs, settings ──▶ Run reads it, strictly
-//	  stdin: orders, JSON lines ─────────────────▶ its end means: stop
+//	  stdin: orders, net/rpc ────────────────────▶ its end means: stop
 //	  SIGTERM ───────────────────────────────────▶ stop
 //	  file descriptor 3 ◀─────────────────────────  history events, JSON lines
-//	  file descriptor 4 ◀─────────────────────────  answers to orders, JSON lines
+//	  file descriptor 4 ◀─────────────────────────  answers to orders
 //	  log file ◀─────────────────────────────────  stderr, slog JSON
 //
 // A main is a function of a context and a [Node]. It listens on node.Addrs, calls

@@ -1,34 +1,21 @@
 package process
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"io"
+	"net/rpc"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"locklab/internal/metrics"
-	"locklab/internal/strictjson"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
 
-// Order is what an agent wants of a node that runs, a line of JSON on its standard input.
-// Each that can be read is answered by one [Answer], in order. An order asks for one thing; one
-// that asks for nothing reads the clock.
-type Order struct {
-	Number uint64 `json:"number"`
-	// Clock makes the node's clock wrong.
-	Clock *Skew `json:"clock,omitzero"`
-	// PauseAt has the process stop itself when it next passes a point.
-	PauseAt *PauseAt `json:"pause_at,omitzero"`
-	// Metrics asks for what [Node.Metrics] gathers.
-	Metrics bool `json:"metrics,omitzero"`
-}
+// Orders are what an agent wants of a node that runs: the methods of a net/rpc server, whose client calls over
+// the node's standard input and is answered on [AnswersFD].
+type Orders struct{ node *Node }
 
 // Skew is what is wrong with a clock: see [clock.Skewed].
 type Skew struct {
@@ -42,94 +29,64 @@ type PauseAt struct {
 	Within time.Duration `json:"within_ns,format:nano"`
 }
 
-// Answer says that an order was carried out, or why not.
-type Answer struct {
-	Number  uint64 `json:"number"`
-	WallNS  int64  `json:"wall_ns,omitzero"` // the clock that was read, ns since 1970
-	Metrics string `json:"metrics,omitzero"` // Prometheus's text
-	Error   string `json:"error,omitzero"`   // why nothing was done
+// serverClock is the wall clock of a server that a node runs.
+type serverClock struct {
+	set func(Skew) error
+	now func() (time.Time, error)
 }
 
-// ServerClock is the wall clock of a server that a node runs.
-type ServerClock interface {
-	Set(Skew) error
-	Now(context.Context) (time.Time, error)
+// GoBy has faults make the clock of the server wrong that the node runs, in place of Clock. Call it before Ready.
+func (n *Node) GoBy(set func(Skew) error, now func() (time.Time, error)) {
+	n.server.Store(&serverClock{set, now})
 }
 
-// GoBy has faults make the clock of the server wrong that the node runs, in place of Clock. Call it
-// before Ready.
-func (n *Node) GoBy(server ServerClock) { n.server.Store(&server) }
-
-// maxOrder bounds a line.
-const maxOrder = 4 << 10
-
-// obey carries orders out until the input ends. What is no order is one agent's mistake and
-// ends nothing.
-func (n *Node) obey(ctx context.Context, orders io.Reader, answers io.Writer) {
-	lines := bufio.NewScanner(orders)
-	lines.Buffer(nil, maxOrder)
-	for lines.Scan() {
-		if err := n.answer(ctx, lines.Bytes(), answers); err != nil {
-			n.Log.Error("an order was not carried out", "error", err)
-		}
+// obey carries orders out until the agent has ended.
+func (n *Node) obey(orders io.Reader, answers io.Writer) {
+	server := rpc.NewServer()
+	if err := server.Register(&Orders{n}); err != nil {
+		panic(err) // its methods are not as net/rpc wants them
 	}
-	_, _ = io.Copy(io.Discard, orders) // after a line that is too long; any end is the agent's end
+	server.ServeConn(struct {
+		io.Reader
+		io.Writer
+		io.Closer
+	}{orders, answers, io.NopCloser(nil)})
 }
 
-func (n *Node) answer(ctx context.Context, line []byte, answers io.Writer) error {
-	var o Order
-	if err := strictjson.Decode(line, &o); err != nil {
-		return fmt.Errorf("read order: %w", err)
+// SetClock makes the node's clock wrong.
+func (o *Orders) SetClock(skew Skew, _ *struct{}) error {
+	if skew.Rate <= 0 {
+		return fmt.Errorf("clock.rate %v: want more than 0", skew.Rate)
 	}
-	a := Answer{Number: o.Number}
-	if err := n.carryOut(ctx, o, &a); err != nil {
-		a.Error = err.Error()
+	if server := o.node.server.Load(); server != nil {
+		return server.set(skew)
 	}
-	text, err := json.Marshal(a)
-	if err == nil {
-		_, err = answers.Write(append(text, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("answer order %d: %w", o.Number, err)
-	}
+	o.node.Clock.Set(skew.Offset, skew.Rate)
 	return nil
 }
 
-func (n *Node) carryOut(ctx context.Context, o Order, a *Answer) error {
-	switch {
-	case o.Clock != nil && o.Clock.Rate <= 0:
-		return fmt.Errorf("clock.rate %v: want more than 0: %w", o.Clock.Rate, ErrInvalid)
-	case o.Clock != nil:
-		return n.setClock(*o.Clock)
-	case o.PauseAt != nil:
-		n.Points.arm(*o.PauseAt)
-		return nil
-	case o.Metrics:
-		var text strings.Builder
-		err := metrics.Write(&text, n.Metrics)
-		a.Metrics = text.String()
+// ReadClock reads it.
+func (o *Orders) ReadClock(_ struct{}, now *time.Time) (err error) {
+	if server := o.node.server.Load(); server != nil {
+		*now, err = server.now()
 		return err
 	}
-	now, err := n.now(ctx)
-	if err == nil {
-		a.WallNS = now.UnixNano()
-	}
-	return err
-}
-
-func (n *Node) setClock(skew Skew) error {
-	if server := n.server.Load(); server != nil {
-		return (*server).Set(skew)
-	}
-	n.Clock.Set(skew.Offset, skew.Rate)
+	*now = clock.Wall(o.node.Clock)
 	return nil
 }
 
-func (n *Node) now(ctx context.Context) (time.Time, error) {
-	if server := n.server.Load(); server != nil {
-		return (*server).Now(ctx)
-	}
-	return clock.Wall(n.Clock), nil
+// PauseAt has the process stop itself when it next passes a point.
+func (o *Orders) PauseAt(at PauseAt, _ *struct{}) error {
+	o.node.Points.arm(at)
+	return nil
+}
+
+// Metrics are what [Node.Metrics] gathers, as Prometheus's text.
+func (o *Orders) Metrics(_ struct{}, all *string) error {
+	var text strings.Builder
+	err := metrics.Write(&text, o.node.Metrics)
+	*all = text.String()
+	return err
 }
 
 // Points are the places in a node's work at which it can be made to stop: see

@@ -1,17 +1,14 @@
 package process
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"io"
 	"log/slog"
+	"net/rpc"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"locklab/internal/metrics"
 	"locklab/internal/must"
@@ -20,106 +17,80 @@ import (
 	"locklab/workloads/history"
 )
 
-// TestOrders: each is carried out and answered, in order, and what is none ends nothing.
+// agent is the other end of a node's pipes.
+type agent struct {
+	io.ReadCloser
+	io.Writer
+}
+
+// TestOrders: each is carried out and answered, and what a stopped process has recorded has left it.
 func TestOrders(t *testing.T) {
 	var events bytes.Buffer
 	recorder := NewRecorder(&events, "h", "m1")
 	stops := 0
+	var atStop []byte
 	n := &Node{
 		Recorder: recorder, Log: slog.New(slog.DiscardHandler), Clock: clock.NewSkewed(clock.System()),
-		Points: NewPoints(recorder, func() { stops++ }), Metrics: metrics.NewRegistry(),
+		Points: NewPoints(recorder, func() { stops++; atStop = slices.Clone(events.Bytes()) }), Metrics: metrics.NewRegistry(),
 	}
-	in, agent := io.Pipe()
+	in, stdin := io.Pipe()
 	out, answers := io.Pipe()
 	done := make(chan struct{})
-	go func() { defer close(done); n.obey(t.Context(), in, answers) }()
-	lines := bufio.NewScanner(out)
-	ask := func(order string) (a Answer) {
-		t.Helper()
-		if _, err := io.WriteString(agent, order+"\n"); err != nil || !lines.Scan() {
-			t.Fatal(err, lines.Err())
-		}
-		if err := json.Unmarshal(lines.Bytes(), &a); err != nil || a.Number == 0 {
-			t.Fatalf("%s: %v", lines.Bytes(), err)
-		}
-		return a
+	go func() { defer close(done); n.obey(in, answers) }()
+	client := rpc.NewClient(agent{out, stdin})
+	order := func(method string, in, out any) error { return client.Call("Orders."+method, in, out) }
+	off := func() time.Duration {
+		var now time.Time
+		must.Do(t, order("ReadClock", struct{}{}, &now))
+		return now.Sub(clock.System().Now())
 	}
-	off := func() time.Duration { return time.Unix(0, ask(`{"number":1}`).WallNS).Sub(clock.System().Now()) }
+	pause := func(point string, within time.Duration) {
+		must.Do(t, order("PauseAt", PauseAt{point, within}, new(struct{})))
+	}
 	pass := func(all ...string) {
 		for _, point := range all {
 			n.Points.Pass(point, "r1")
 		}
 	}
 	const near = 30 * time.Second
-	for _, bad := range []string{"", "nonsense", `{"number":2,"stop":true}`} {
-		if _, err := io.WriteString(agent, bad+"\n"); err != nil {
-			t.Fatal(err)
-		}
+	err := order("SetClock", Skew{Offset: time.Hour}, new(struct{}))
+	if off := off(); off.Abs() > near || err == nil || !strings.Contains(err.Error(), "clock.rate 0: want more than 0") {
+		t.Errorf("a rate of 0: off by %v, %v", off, err)
 	}
-	a := ask(`{"number":2,"clock":{"offset_ns":3600000000000,"rate":0}}`)
-	if off := off(); off.Abs() > near || !strings.Contains(a.Error, "clock.rate 0: want more than 0") {
-		t.Errorf("a rate of 0: off by %v, %q", off, a.Error)
+	must.Do(t, order("SetClock", Skew{time.Hour, 1}, new(struct{})))
+	if off := off(); (off - time.Hour).Abs() > near {
+		t.Errorf("an hour ahead, it is off by %v", off)
 	}
-	a = ask(`{"number":3,"clock":{"offset_ns":3600000000000,"rate":1}}`)
-	if off := off(); (off-time.Hour).Abs() > near || a.Error != "" {
-		t.Errorf("an hour ahead, it is off by %v, %q", off, a.Error)
+	var server Skew
+	n.GoBy(func(s Skew) error { server = s; return nil }, func() (time.Time, error) { return clock.System().Now().Add(7 * time.Hour), nil })
+	must.Do(t, order("SetClock", Skew{5, 2}, new(struct{})))
+	if off := off(); server != (Skew{5, 2}) || (off-7*time.Hour).Abs() > near {
+		t.Errorf("the clock of a server was set to %+v, and is off by %v", server, off)
 	}
-	var server fakeServer
-	n.GoBy(&server)
-	ask(`{"number":4,"clock":{"offset_ns":5,"rate":2}}`)
-	if a := ask(`{"number":5}`); server != (fakeServer{5, 2}) || a.WallNS != 7 {
-		t.Errorf("the clock of a server was set to %+v, and read as %+v", server, a)
-	}
-	if a := ask(`{"number":6,"metrics":true}`); !strings.Contains(a.Metrics, "\nprocess_start_time_seconds ") {
-		t.Errorf("its metrics: %+v", a)
+	var text string
+	if must.Do(t, order("Metrics", struct{}{}, &text)); !strings.Contains(text, "\nprocess_start_time_seconds ") {
+		t.Errorf("its metrics: %s", text)
 	}
 	pass(history.PointGranted)
-	ask(`{"number":4,"pause_at":{"point":"granted","within_ns":60000000000}}`)
+	pause(history.PointGranted, time.Minute)
 	pass(history.PointAcquiring, history.PointReleasing)
 	if stops != 0 {
 		t.Error("it stopped elsewhere")
 	}
 	pass(history.PointGranted, history.PointGranted)
-	ask(`{"number":5,"pause_at":{"point":"releasing","within_ns":1}}`)
+	pause(history.PointReleasing, 1)
 	locktest.Eventually(t, "its time is over", func() bool { return n.Points.armed.Load() == nil })
-	pass(history.PointReleasing)
-	if stops != 1 {
+	if pass(history.PointReleasing); stops != 1 {
 		t.Errorf("it stopped %d times, want once", stops)
 	}
-	_ = agent.Close()
+	_ = stdin.Close()
 	<-done
+	_ = answers.Close()
 	must.Do(t, recorder.Close())
-	got := decodeLines(t, events.Bytes())
+	got := decodeLines(t, atStop)
 	if len(got) != 1 || got[0].Kind != history.KindPoint || got[0].State != history.PointGranted || got[0].Resource != "r1" || got[0].Node != "m1" {
-		t.Errorf("%+v", got)
+		t.Errorf("on record at the stop: %+v", got)
 	}
 	new(Points).Pass("x", "")
 	(*Points)(nil).Pass("x", "")
-}
-
-type fakeServer Skew
-
-func (s *fakeServer) Set(skew Skew) error { *s = fakeServer(skew); return nil }
-
-func (s *fakeServer) Now(context.Context) (time.Time, error) { return time.Unix(0, 7), nil }
-
-// TestPointsAreOnRecordBeforeTheStop: what a stopped process has recorded has left it.
-func TestPointsAreOnRecordBeforeTheStop(t *testing.T) {
-	var events bytes.Buffer
-	recorder := NewRecorder(&events, "h", "m1")
-	var atStop []byte
-	p := NewPoints(recorder, func() { atStop = slices.Clone(events.Bytes()) })
-	p.arm(PauseAt{history.PointAcquiring, time.Minute})
-	p.Pass(history.PointAcquiring, "r1")
-	if got := decodeLines(t, atStop); len(got) != 1 || got[0].State != history.PointAcquiring {
-		t.Errorf("%s", atStop)
-	}
-	must.Do(t, recorder.Close())
-}
-
-// TestALongOrderIsNone: and standard input is read to its end all the same.
-func TestALongOrderIsNone(t *testing.T) {
-	main := func(ctx context.Context, node *Node) error { <-ctx.Done(); return ctx.Err() }
-	stdin := io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("x"), 2*maxOrder)), bytes.NewReader([]byte("\n")))
-	must.Do(t, run(t.Context(), writeConfig(t, config(t)), streams{stdin, io.Discard, io.Discard, io.Discard}, main))
 }

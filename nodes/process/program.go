@@ -9,15 +9,17 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"locklab/locks/clock"
 )
 
 // endGrace is how long a program may take to end before it is killed; Run waits longer.
 const endGrace = 2 * time.Second
 
 // Serve runs a foreign server in the node's process group, so that it is killed and paused with the node,
-// and never outlives it. The node is ready when ready returns nil. The end of ctx asks the server to end,
-// with the signal end.
-func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, ready func(context.Context) error) error {
+// and never outlives it. The node is ready when look, which is short, returns nil. The end of ctx asks the
+// server to end, with the signal end.
+func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, look func(context.Context) error) error {
 	runtime.LockOSThread() // the kernel ends the child with the thread that started it
 	defer runtime.UnlockOSThread()
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr // the agent's log
@@ -25,32 +27,38 @@ func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, rea
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended, answers := make(chan error, 1), make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	go func() { answers <- ready(ctx) }()
-	for {
-		select {
-		case err := <-answers:
-			if err != nil && ctx.Err() == nil {
-				_ = cmd.Process.Kill()
-				return errors.Join(err, <-ended)
-			}
-			answers = nil
-			if err == nil {
-				n.Ready()
-			}
-		case err := <-ended:
-			return fmt.Errorf("%s has ended: %w", cmd.Path, errors.Join(errEnded, err))
-		case <-ctx.Done():
-			_ = cmd.Process.Signal(end)
-			kill := time.AfterFunc(endGrace, func() { _ = cmd.Process.Kill() }) //nolint:forbidigo // no test needs this time
-			defer kill.Stop()
-			n.Log.Info("server has ended, as asked", "how", <-ended)
-			return nil
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		if Await(looking, func() error { return look(looking) }) == nil {
+			n.Ready()
 		}
+	}()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("%s has ended: %w", cmd.Path, errors.Join(errEnded, err))
+	case <-ctx.Done():
 	}
+	_ = cmd.Process.Signal(end)
+	kill := time.AfterFunc(endGrace, func() { _ = cmd.Process.Kill() }) //nolint:forbidigo // no test needs this time
+	defer kill.Stop()
+	n.Log.Info("server has ended, as asked", "how", <-ended)
+	return nil
 }
 
 var errEnded = errors.New("unasked")
+
+// Await looks until what it waits for is there; a look is short, and its error says what is missing.
+func Await(ctx context.Context, look func() error) error {
+	for {
+		err := look()
+		if err == nil {
+			return nil
+		}
+		if late := clock.Sleep(ctx, 10*time.Millisecond); late != nil {
+			return fmt.Errorf("%w: %w", late, err)
+		}
+	}
+}

@@ -47,7 +47,7 @@ type Node struct {
 	// Points are where faults stop the node, if it says that it passes them.
 	Points *Points
 
-	server atomic.Pointer[ServerClock] // nil if faults make Clock wrong
+	server atomic.Pointer[serverClock] // nil if faults make Clock wrong
 	ready  sync.Once
 }
 
@@ -94,7 +94,7 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // ends with the agent, or with this process
-		node.obey(ctx, s.stdin, s.answers)
+		node.obey(s.stdin, s.answers)
 		cancel()
 	}()
 	ended := make(chan error, 1)

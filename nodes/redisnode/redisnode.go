@@ -108,19 +108,16 @@ func (p program) run(ctx context.Context, node *process.Node) error {
 	}
 	cmd := exec.Command(serverName, append([]string{file}, p.args...)...) //nolint:noctx // Serve ends it
 	if node.FakeClock {
-		now := func(ctx context.Context) (time.Time, error) { return serverTime(ctx, p.addr) }
-		if err := fakeclock.Give(node, cmd, now); err != nil {
+		if err := fakeclock.Give(node, cmd, func() (time.Time, error) { return serverTime(ctx, p.addr) }); err != nil {
 			return err
 		}
 	}
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
-		return role.Await(ctx, "redis at "+p.addr, func() error {
-			err := ping(ctx, p.addr)
-			if err == nil && p.joined != nil && !returns {
-				err = p.joined(ctx)
-			}
-			return err
-		})
+		err := ping(ctx, p.addr)
+		if err == nil && p.joined != nil && !returns {
+			err = p.joined(ctx)
+		}
+		return err
 	})
 }
 

@@ -5,9 +5,12 @@ package role
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os/exec"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"locklab/locks/clock"
@@ -24,14 +27,6 @@ const (
 // installed: its figures are not the server's.
 const StandIn = "embedded stand-in"
 
-// Command is what the agent must know to start a node, beside what every node gets.
-type Command struct {
-	Env []string // added to the agent's environment
-	// Spreads says that processes of it leave its process group, so that the agent must
-	// look for them when it kills or pauses the node.
-	Spreads bool
-}
-
 // Role is one kind of node.
 type Role struct {
 	// Name is the word for it: master, worker, raft, redis ...
@@ -43,9 +38,9 @@ type Role struct {
 	PeerPorts  []string
 	// Main is what the node's process does.
 	Main process.Main
-	// Command may refuse the settings before the process is started; nil is for roles of which there is
-	// nothing to know.
-	Command func(settings []byte) (Command, error)
+	// Env is what is added to the environment of a node with these settings, which it may refuse; nil adds
+	// nothing.
+	Env func(settings []byte) ([]string, error)
 	// Leads says whether the node with this ClientPort leads the others; nil for roles
 	// without a leader.
 	Leads func(ctx context.Context, addr string) (bool, error)
@@ -68,32 +63,54 @@ type Role struct {
 	Version func(context.Context) (string, error)
 }
 
-// Await looks until what it waits for is there; a look is short, and its error says what is missing.
-func Await(ctx context.Context, what string, look func() error) error {
-	const often = 10 * time.Millisecond
-	for {
-		err := look()
-		if err == nil {
-			return nil
+// Greets fails until a server answers that speaks first to everyone who connects.
+func Greets(ctx context.Context, addr string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetReadDeadline(clock.System().Now().Add(time.Second)) // fails where the read does
+	_, err = conn.Read(make([]byte, 1))
+	return err
+}
+
+// Find finds the program of a server, or says which package has it.
+type Find func() (path string, err error)
+
+// OnPath finds a program on PATH; a package of Debian and Ubuntu has it.
+func OnPath(program, pkg string) Find {
+	return func() (string, error) {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			return "", NotInstalled(program, pkg)
 		}
-		if late := clock.Sleep(ctx, often); late != nil {
-			return fmt.Errorf("%s is not ready: %w: %w", what, late, err)
-		}
+		return path, nil
 	}
 }
 
-// AwaitGreeting waits for a server that speaks first to everyone who connects.
-func AwaitGreeting(ctx context.Context, addr string) error {
-	return Await(ctx, "the server at "+addr, func() error {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+// Missing is a [Role.Missing].
+func (f Find) Missing() error {
+	_, err := f()
+	return err
+}
+
+// Version is a [Role.Version]: what the program prints with these arguments after the words before, until a
+// space, a comma or a dash, as the version of the server with that name.
+func (f Find) Version(name, before string, args ...string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		path, err := f()
 		if err != nil {
-			return err
+			return "", err
 		}
-		defer func() { _ = conn.Close() }()
-		_ = conn.SetReadDeadline(clock.System().Now().Add(time.Second)) // fails where the read does
-		_, err = conn.Read(make([]byte, 1))
-		return err
-	})
+		out, err := exec.CommandContext(ctx, path, args...).Output()
+		_, rest, _ := strings.Cut(string(out), before)
+		words := strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(" ,-\n", r) })
+		if err != nil || len(words) == 0 {
+			return "", fmt.Errorf("ask %s for its version: it printed %q: %w", name, out, errors.Join(err, process.ErrInvalid))
+		}
+		return name + " " + words[0], nil
+	}
 }
 
 // Library is the version of a library of this program, such as github.com/hashicorp/raft; "" if

@@ -119,13 +119,11 @@ func run(ctx context.Context, node *process.Node) error {
 	cmd.Dir = node.Dir
 	client := node.Addrs[PortClient]
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
-		return role.Await(ctx, "zookeeper at "+client, func() error {
-			mode, err := ask(ctx, client)
-			if err == nil && mode == "" && !returns { // one that returns is back, even if it is alone
-				err = errors.New("it serves no clients: it has not found the others, or a leader")
-			}
-			return err
-		})
+		mode, err := ask(ctx, client)
+		if err == nil && mode == "" && !returns { // one that returns is back, even if it is alone
+			err = errors.New("it serves no clients: it has not found the others, or a leader")
+		}
+		return err
 	})
 }
 
@@ -218,17 +216,9 @@ func ask(ctx context.Context, addr string) (mode string, err error) {
 	return "", err
 }
 
-// version asks the program itself.
+// version asks a program of its own.
 func version(ctx context.Context) (string, error) {
 	java, classes, err := program()
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.CommandContext(ctx, java, "-cp", classes, "org.apache.zookeeper.version.VersionInfoMain").Output()
-	_, rest, found := strings.Cut(string(out), "Apache ZooKeeper, version ")
-	number, _, _ := strings.Cut(rest, " ")
-	if err != nil || !found || number == "" {
-		return "", fmt.Errorf("ask ZooKeeper for its version: it printed %q: %w", out, errors.Join(err, process.ErrInvalid))
-	}
-	return "ZooKeeper " + number, nil
+	find := role.Find(func() (string, error) { return java, err })
+	return find.Version("ZooKeeper", "version ", "-cp", classes, "org.apache.zookeeper.version.VersionInfoMain")(ctx)
 }

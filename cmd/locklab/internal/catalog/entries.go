@@ -221,7 +221,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			l := Lock{
 				Traits: locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsEverything, Tokens: true},
 				Servers: []Server{{Role: postgresnode.Role(), Nodes: 1, Settings: func([]Member, time.Duration) any {
-					return postgresnode.Settings{}
+					return struct{}{}
 				}}},
 				Lease:  o.Away(),
 				OnDisk: o.Variant != pglock.Advisory, // which writes nothing

@@ -54,12 +54,7 @@ func StartHost(c HostConfig) (*Host, error) {
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
 	config.Collectors = []prometheus.Collector{links, metrics.Build(build.Version, build.Commit)}
 	config.OnReset, config.Usage = links.Clear, usageEach
-	config.Traffic = func() (all []agent.Traffic) {
-		for _, t := range links.Traffic() {
-			all = append(all, agent.Traffic(t))
-		}
-		return all
-	}
+	config.Traffic = links.Traffic
 	a, err := agent.New(config)
 	if err != nil {
 		links.Close()

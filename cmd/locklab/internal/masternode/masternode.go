@@ -47,25 +47,22 @@ func Role(programs catalog.Programs) role.Role {
 	return role.Role{
 		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer},
 		Main: run, OwnClock: true, Points: true,
-		Command: func(settings []byte) (role.Command, error) {
+		Env: func(settings []byte) ([]string, error) {
 			all, _, err := parse(settings)
 			if err != nil {
-				return role.Command{}, err
+				return nil, err
 			}
-			env := process.Environment()
-			if all.Lock.Program {
-				command, known := programs[all.Lock.Lock]
-				if !known {
-					return role.Command{}, fmt.Errorf("this agent runs no program for the lock %s: want --lock-cmd %s=COMMAND "+
-						"where it is started", all.Lock.Lock, all.Lock.Lock)
-				}
-				text, err := json.Marshal(command)
-				if err != nil {
-					return role.Command{}, err
-				}
-				env = append(env, commandVariable+"="+string(text))
+			env, _ := process.Environment(settings) // whatever they are
+			if !all.Lock.Program {
+				return env, nil
 			}
-			return role.Command{Env: env, Spreads: all.Lock.Program}, nil // a program may begin a session of its own
+			command, known := programs[all.Lock.Lock]
+			if !known {
+				return nil, fmt.Errorf("this agent runs no program for the lock %s: want --lock-cmd %s=COMMAND where it is started",
+					all.Lock.Lock, all.Lock.Lock)
+			}
+			text, err := json.Marshal(command)
+			return append(env, commandVariable+"="+string(text)), err
 		},
 	}
 }
