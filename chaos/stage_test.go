@@ -391,7 +391,7 @@ func (c control) trips(to string) (all []link.RTT) {
 			took += c.varies(time.Duration(at-c.start), n)
 		}
 		for id, i := range c.active[c.host] {
-			if delay := i.Effect.Least(0); !toxic.Cuts(i.Effect) && slices.Contains(i.ToHosts, to) && at >= c.since[c.host+id] {
+			if delay := toxic.Least(i.Effect, 0); !toxic.Cuts(i.Effect) && slices.Contains(i.ToHosts, to) && at >= c.since[c.host+id] {
 				for _, way := range []link.Direction{link.Up, link.Down} {
 					if i.Direction == way || i.Direction == link.Both {
 						took += delay

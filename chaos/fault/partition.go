@@ -32,8 +32,8 @@ func readCut(f fields) Fault {
 	if mode == "reset" && !s.both {
 		f.Get("mode").Fail("a reset hits both ways: want between: instead of from: and to:")
 	}
-	how, _ := toxic.New(mode) // there is one
-	return onLinks(s, how, silent{silence})
+	how := map[string]toxic.Effect{"hold": new(toxic.Hold), "drop": new(toxic.Drop), "reset": new(toxic.Reset)}
+	return onLinks(s, how[mode], silent{silence})
 }
 
 const (

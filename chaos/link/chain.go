@@ -184,8 +184,7 @@ type stage struct {
 func (p *chain) put(id string, t toxics.Toxic, share float32) {
 	s := p.stage(id)
 	if s == nil {
-		_, ours := t.(toxic.Effect)
-		s = &stage{chain: p, id: id, foreign: !ours, more: make(chan struct{}, 1)}
+		s = &stage{chain: p, id: id, foreign: toxic.Foreign(t), more: make(chan struct{}, 1)}
 		s.in, s.out = make(chan *stream.StreamChunk), make(chan *stream.StreamChunk)
 		s.stub = toxics.NewToxicStub(s.in, s.out)
 		s.stub.State = toxic.State(t, p.conn.seed.Child(id+"/"+string(p.way)), p.conn.link.host.timer)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/chaos/link"
+	"locklab/chaos/toxic"
 	"locklab/locks/clock"
 )
 
@@ -140,7 +141,7 @@ func apply(t testing.TB, h *link.Host, i link.Impairment) {
 		i.Direction = link.Both
 	}
 	if i.ID == "" {
-		i.ID = i.Effect.Kind()
+		i.ID = toxic.Kind(i.Effect)
 	}
 	if err := h.Apply(i); err != nil {
 		t.Fatal(err)

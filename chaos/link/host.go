@@ -175,7 +175,7 @@ func (h *Host) Apply(i Impairment) error {
 	case e.over():
 	case reflect.DeepEqual(i, e.Impairment):
 		return nil
-	case i.byHand() && e.Impairment.byHand() && i.Effect.Kind() == e.Impairment.Effect.Kind():
+	case i.byHand() && e.Impairment.byHand() && toxic.TypeOf(i.Effect) == toxic.TypeOf(e.Impairment.Effect):
 		e.EndedNS = clock.Mono()
 	default:
 		return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
@@ -185,7 +185,7 @@ func (h *Host) Apply(i Impairment) error {
 		e.ToHost = l.spec.ToHost
 	}
 	h.log = append(h.log, e)
-	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", i.Effect.Kind(), "to", i.ToHosts)
+	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", toxic.TypeOf(i.Effect), "to", i.ToHosts)
 	h.change(i, func(l *link) { l.apply(i) })
 	h.pad()
 	return nil

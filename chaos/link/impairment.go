@@ -62,27 +62,27 @@ type (
 	plain   Impairment // without methods
 	written struct {
 		plain
-		Kind     string         `json:"kind"` // of the effect
+		Type     string         `json:"type"` // of the effect
 		Settings jsontext.Value `json:"settings"`
 	}
 )
 
-// MarshalJSON writes the effect as its kind and its settings.
+// MarshalJSON writes the effect as its type and its settings.
 func (i Impairment) MarshalJSON() ([]byte, error) {
 	settings, err := json.Marshal(i.Effect)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(written{plain(i), i.Effect.Kind(), settings})
+	return json.Marshal(written{plain(i), toxic.TypeOf(i.Effect), settings})
 }
 
-// UnmarshalJSON refuses unknown kinds and settings.
+// UnmarshalJSON refuses unknown types and settings.
 func (i *Impairment) UnmarshalJSON(text []byte) error {
 	var w written
 	if err := strictjson.Decode(text, &w); err != nil {
 		return err
 	}
-	effect, err := toxic.New(w.Kind)
+	effect, err := toxic.New(w.Type)
 	if err != nil {
 		return err
 	}
@@ -105,10 +105,10 @@ func (i Impairment) validate() error {
 	}
 	if toxic.Cuts(i.Effect) && i.share() != 1 {
 		return fmt.Errorf("impairment %q: a %s hits all connections: want a toxicity of 1: %w",
-			i.ID, i.Effect.Kind(), ErrInvalid)
+			i.ID, toxic.TypeOf(i.Effect), ErrInvalid)
 	}
-	if err := i.Effect.Validate(); err != nil {
-		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, i.Effect.Kind(), err, ErrInvalid)
+	if err := toxic.Validate(i.Effect); err != nil {
+		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, toxic.TypeOf(i.Effect), err, ErrInvalid)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (i Impairment) delay(way Direction) time.Duration {
 	if toxic.Cuts(i.Effect) || !i.Direction.has(way) {
 		return 0
 	}
-	return i.Effect.Least(0)
+	return toxic.Least(i.Effect, 0)
 }
 
 // Spec describes one link.

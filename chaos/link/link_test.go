@@ -93,10 +93,10 @@ func TestDelaysAddUp(t *testing.T) {
 	h := newHost(t, "a")
 	addr := open(t, h, link.Spec{Name: "x", Upstream: serve(t, echo), Down: link.Delay{Base: 5 * time.Millisecond}})
 	apply(t, h, link.Impairment{Direction: link.Down, Effect: &toxic.Latency{Delay: 5 * time.Millisecond}})
-	theirs, err := toxic.New("toxiproxy-latency")
+	theirs, err := toxic.New("latency")
 	must.Do(t, err)
 	must.Do(t, json.Unmarshal([]byte(`{"latency":20}`), theirs))
-	apply(t, h, link.Impairment{Direction: link.Down, Effect: theirs, Link: "x"})
+	apply(t, h, link.Impairment{ID: "theirs", Direction: link.Down, Effect: theirs, Link: "x"})
 	c := dial(t, addr)
 	for range 3 {
 		start := clock.Mono()
@@ -270,12 +270,12 @@ func TestConnectionBegunInAPartition(t *testing.T) {
 		_ = gaveUp.Close()
 		silent(t, waits)
 		if n := accepted.Load(); n != 0 {
-			t.Fatalf("%s: the node heard of %d connections", effect.Kind(), n)
+			t.Fatalf("%s: the node heard of %d connections", toxic.Kind(effect), n)
 		}
 		heal(t, h, "cut")
 		hear(t, waits, "patient")
 		if n := accepted.Load(); n != 1 {
-			t.Fatalf("%s: the node heard of %d connections, want 1", effect.Kind(), n)
+			t.Fatalf("%s: the node heard of %d connections, want 1", toxic.Kind(effect), n)
 		}
 	}
 }
@@ -298,7 +298,7 @@ func TestEndIsHeldToo(t *testing.T) {
 		silent(t, c)
 		heal(t, h, "cut")
 		if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-			t.Fatalf("%s: got %v, want EOF", effect.Kind(), err)
+			t.Fatalf("%s: got %v, want EOF", toxic.Kind(effect), err)
 		}
 	}
 }

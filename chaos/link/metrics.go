@@ -44,7 +44,7 @@ func (l *link) collect(into chan<- prometheus.Metric) {
 	l.mu.Lock()
 	conns, begun := len(l.conns), l.count
 	for _, i := range l.active {
-		faults[i.Effect.Kind()]++
+		faults[toxic.Kind(i.Effect)]++
 	}
 	l.mu.Unlock()
 	put("connections", "Connections of the link.", gauge, float64(conns))

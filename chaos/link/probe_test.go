@@ -169,7 +169,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 // FuzzControl sends arbitrary bodies to the control API: none may panic it, and
 // no wrong one may change anything.
 func FuzzControl(f *testing.F) {
-	f.Add("apply", []byte(`{"id":"x","to_hosts":["b"],"direction":"up","kind":"latency","settings":{"delay_ns":1}}`))
+	f.Add("apply", []byte(`{"id":"x","to_hosts":["b"],"direction":"up","type":"locklab-latency","settings":{"delay_ns":1}}`))
 	f.Add("heal", []byte(`{"name":"x"}`))
 	f.Add("probe", []byte(`{"host":"b","echo":"127.0.0.1:1","up":{"base_ns":1},"down":{"base_ns":1}}`))
 	f.Add("heal", []byte(`{"name":"x"} trailing`))

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,10 +40,11 @@ const (
 // name, a request's Host must be an IP address or localhost.
 //
 // For each request a server of toxiproxy is made, with the links as its proxies. They carry
-// nothing: the server reads the request and writes the answer.
+// nothing: it reads requests, and answers those that change nothing.
 func Toxiproxy(hosts func() map[string]*Client, anyName bool) http.Handler {
 	toxic.Register()
-	var changing sync.Mutex // one change at a time
+	toxiproxy.Version = toxiproxyVersion
+	var changing sync.Mutex // one request at a time
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
 		r.Body = io.NopCloser(bytes.NewReader(text))
@@ -60,11 +59,9 @@ func Toxiproxy(hosts func() map[string]*Client, anyName bool) http.Handler {
 		case err != nil:
 			err = failed(http.StatusBadRequest, "bad request body: %v", err)
 		default:
-			if r.Method != http.MethodGet { // after the body, for which a client may take its time
-				changing.Lock()
-				defer changing.Unlock()
-			}
-			err = newModel(r.Context(), hosts()).serve(w, r)
+			changing.Lock() // after the body, for which a client may take its time
+			defer changing.Unlock()
+			err = serve(w, r, hosts())
 		}
 		if err != nil {
 			refuse(w, err)
@@ -84,18 +81,19 @@ func refuse(w http.ResponseWriter, err error) {
 			api.StatusCode = http.StatusBadRequest
 		}
 	}
+	answer(w, api.StatusCode, api)
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(api.StatusCode)
-	_ = json.MarshalWrite(w, api) // the client has gone away
+	w.WriteHeader(status)
+	_ = json.MarshalWrite(w, body, jsonv1.DefaultOptionsV1()) // the client has gone away
 }
 
 // model is the links as a server of toxiproxy has them.
 type model struct {
-	server *toxiproxy.ApiServer
-
-	mu      sync.Mutex
-	proxies map[string]proxy
-	silent  map[string]error // of hosts that did not answer in time
+	server  *toxiproxy.ApiServer
+	proxies map[string]*proxy
 }
 
 // proxy is a link as toxiproxy has it.
@@ -103,39 +101,66 @@ type proxy struct {
 	*toxiproxy.Proxy
 	host   *Client
 	link   string
-	byHand map[string]Impairment // its toxics that may be changed here, by name
+	byHand map[string]bool // its toxics that may be changed here, by name
 }
 
+// serve answers a request for /proxies/{proxy}/toxics/{toxic}, or for a path above it.
+func serve(w http.ResponseWriter, r *http.Request, hosts map[string]*Client) error {
+	m, err := newModel(r.Context(), hosts)
+	if err != nil {
+		return err
+	}
+	path := append(strings.Split(strings.Trim(r.URL.Path, "/"), "/"), "", "", "")
+	p := m.proxies[path[1]]
+	switch changes := r.Method != http.MethodGet; {
+	case changes && path[0] == "reset":
+		return m.reset(r.Context(), w)
+	case changes && p != nil && path[2] != "":
+		return p.change(w, r, path[3])
+	case changes && p != nil && r.Method != http.MethodDelete:
+		if err := p.toggle(r); err != nil {
+			return err
+		}
+		r.Method = http.MethodGet
+	case changes && (p != nil || path[1] == ""):
+		return failed(http.StatusForbidden, "%s", fixed)
+	}
+	m.server.Routes().ServeHTTP(w, r)
+	return nil
+}
+
+const fixed = "the proxies are the links of the lab's topology: want toxics, or enabled"
+
 // newModel asks every host for its links, all at once.
-func newModel(ctx context.Context, hosts map[string]*Client) *model {
+func newModel(ctx context.Context, hosts map[string]*Client) (m *model, err error) {
 	ctx, cancel := context.WithTimeout(ctx, hostTimeout)
 	defer cancel()
-	m := &model{
-		server:  toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
-		proxies: map[string]proxy{}, silent: map[string]error{},
-	}
-	var asking sync.WaitGroup
+	m = &model{toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), map[string]*proxy{}}
+	var (
+		asking sync.WaitGroup
+		mu     sync.Mutex
+	)
 	for host, client := range hosts {
 		asking.Go(func() {
-			links, err := client.Opened(ctx)
-			m.mu.Lock()
-			defer m.mu.Unlock()
+			links, silent := client.Opened(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			if silent != nil {
+				err = errors.Join(err, fmt.Errorf("ask %s for its links: %w", host, silent))
+			}
 			for _, l := range links {
 				err = errors.Join(err, m.add(host, client, l))
-			}
-			if err != nil {
-				m.silent[host] = fmt.Errorf("ask %s for its links: %w", host, err)
 			}
 		})
 	}
 	asking.Wait()
-	return m
+	return m, err
 }
 
-// add makes a proxy of a link. The caller holds mu.
+// add makes a proxy of a link.
 func (m *model) add(host string, client *Client, l Opened) (err error) {
 	name := host + ":" + strings.ReplaceAll(l.Name, "/", ":")
-	p := proxy{toxiproxy.NewProxy(m.server, name, l.Addr, l.Upstream), client, l.Name, map[string]Impairment{}}
+	p := &proxy{toxiproxy.NewProxy(m.server, name, l.Addr, l.Upstream), client, l.Name, map[string]bool{}}
 	p.Enabled = true
 	for _, i := range l.Active {
 		if i.ID == downID(l.Name) {
@@ -158,59 +183,24 @@ func handID(link, name string) string { return "hand/" + link + "/" + name }
 func downID(link string) string       { return handID(link, "") }
 
 // show puts one direction of an impairment on the proxy.
-func (p proxy) show(i Impairment, way Direction) error {
-	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: toxic.TypeOf(i.Effect), Toxicity: 1}
+func (p *proxy) show(i Impairment, way Direction) error {
+	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: toxic.TypeOf(i.Effect), Toxicity: i.share()}
 	w.Stream = string(way) + "stream"
-	if i.Toxicity != nil {
-		w.Toxicity = *i.Toxicity
-	}
 	if i.byHand() {
 		w.Name = strings.TrimPrefix(i.ID, handID(i.Link, ""))
-		p.byHand[w.Name] = i
+		p.byHand[w.Name] = true
 	} else if i.Direction == Both {
 		w.Name += "_" + w.Stream
 	}
-	text, err := json.Marshal(w)
+	text, err := json.Marshal(w, jsonv1.DefaultOptionsV1())
 	if err == nil {
 		_, err = p.Toxics.AddToxicJson(bytes.NewReader(text))
 	}
 	return err
 }
 
-// serve answers a request for /proxies/{proxy}/toxics/{toxic}, or for a path above it.
-func (m *model) serve(w http.ResponseWriter, r *http.Request) error {
-	path := append(strings.Split(strings.Trim(r.URL.Path, "/"), "/"), "", "", "")
-	p, known := m.proxies[path[1]]
-	host, _, _ := strings.Cut(path[1], ":")
-	reads := r.Method == http.MethodGet
-	switch {
-	case path[0] == "version":
-		_, err := fmt.Fprintf(w, "{\"version\": %q}\n", toxiproxyVersion)
-		return err
-	case path[0] == "reset" && r.Method == http.MethodPost:
-		return m.reset(w, r)
-	case !known && m.silent[host] != nil: // it may have it
-		return m.silent[host]
-	case reads && path[1] == "" && len(m.proxies) == 0 && len(m.silent) > 0:
-		return errors.Join(slices.Collect(maps.Values(m.silent))...)
-	case known && !reads && path[2] != "":
-		return m.change(p, path[3], w, r)
-	case known && !reads && r.Method != http.MethodDelete:
-		if err := p.toggle(r); err != nil {
-			return err
-		}
-		r.Method = http.MethodGet
-	case !reads && (known || path[1] == ""):
-		return failed(http.StatusForbidden, "%s", fixed)
-	}
-	m.server.Routes().ServeHTTP(w, r)
-	return nil
-}
-
-const fixed = "the proxies are the links of the lab's topology: want toxics, or enabled"
-
 // toggle takes a link down, or up again.
-func (p proxy) toggle(r *http.Request) (err error) {
+func (p *proxy) toggle(r *http.Request) (err error) {
 	in := toxiproxy.Proxy{Listen: p.Listen, Upstream: p.Upstream, Enabled: p.Enabled}
 	if err := jsonv1.NewDecoder(r.Body).Decode(&in); err != nil {
 		return failed(http.StatusBadRequest, "bad request body: %v", err)
@@ -228,76 +218,54 @@ func (p proxy) toggle(r *http.Request) (err error) {
 }
 
 // change has toxiproxy add, change or remove a toxic of its proxy, and does the same to the link.
-func (m *model) change(p proxy, name string, w http.ResponseWriter, r *http.Request) error {
-	before := p.Toxics.GetToxicArray()
-	if _, byHand := p.byHand[name]; !byHand && p.Toxics.GetToxic(name) != nil {
+func (p *proxy) change(w http.ResponseWriter, r *http.Request, name string) (err error) {
+	if !p.byHand[name] && p.Toxics.GetToxic(name) != nil {
 		return failed(http.StatusForbidden, "toxic %s is the scenario's: want one that was added by hand", name)
 	}
-	said := &answer{header: w.Header(), status: http.StatusOK}
-	m.server.Routes().ServeHTTP(said, r)
-	if said.status < http.StatusMultipleChoices {
-		var made *toxics.ToxicWrapper
-		for _, t := range p.Toxics.GetToxicArray() {
-			if w := t.(*toxics.ToxicWrapper); w.Name == name || !slices.Contains(before, t) {
-				made, name = w, w.Name
-			}
-		}
-		if err := p.apply(r.Context(), name, made); err != nil {
+	var made *toxics.ToxicWrapper
+	switch {
+	case r.Method == http.MethodDelete:
+		if err := p.Toxics.RemoveToxic(r.Context(), name); err != nil {
 			return err
 		}
+		if _, err := p.host.Heal(r.Context(), handID(p.link, name)); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case name == "":
+		made, err = p.Toxics.AddToxicJson(r.Body)
+	default:
+		made, err = p.Toxics.UpdateToxicJson(name, r.Body)
 	}
-	w.WriteHeader(said.status)
-	_, err := w.Write(said.body)
-	return err
-}
-
-// apply has a link do what toxiproxy has read; nil is a toxic that was removed.
-func (p proxy) apply(ctx context.Context, name string, w *toxics.ToxicWrapper) error {
-	if w == nil {
-		_, err := p.host.Heal(ctx, handID(p.link, name))
+	if err != nil {
 		return err
 	}
-	if strings.Contains(name, "/") {
-		return failed(http.StatusBadRequest, "toxic %q: want a name without a slash", name)
+	if strings.Contains(made.Name, "/") {
+		return failed(http.StatusBadRequest, "toxic %q: want a name without a slash", made.Name)
 	}
-	i := Impairment{ID: handID(p.link, name), Link: p.link, Direction: Up}
-	i.Effect, i.Toxicity = toxic.Of(w), &w.Toxicity
-	if w.Direction == stream.Downstream {
+	i := Impairment{ID: handID(p.link, made.Name), Link: p.link, Direction: Up}
+	i.Effect, i.Toxicity = made.Toxic, &made.Toxicity
+	if made.Direction == stream.Downstream {
 		i.Direction = Down
 	}
-	return p.host.Apply(ctx, i)
-}
-
-// answer keeps what toxiproxy says until the link has done it.
-type answer struct {
-	header http.Header
-	status int
-	body   []byte
-}
-
-func (a *answer) Header() http.Header    { return a.header }
-func (a *answer) WriteHeader(status int) { a.status = status }
-
-func (a *answer) Write(b []byte) (int, error) {
-	a.body = append(a.body, b...)
-	return len(b), nil
+	if err := p.host.Apply(r.Context(), i); err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, made)
+	return nil
 }
 
 // reset takes off everything that was put on by hand.
-func (m *model) reset(w http.ResponseWriter, r *http.Request) error {
-	err := errors.Join(slices.Collect(maps.Values(m.silent))...) // what they have stays
+func (m *model) reset(ctx context.Context, w http.ResponseWriter) error {
 	for _, p := range m.proxies {
-		ids := []string{downID(p.link)}
-		for _, i := range p.byHand {
-			ids = append(ids, i.ID)
-		}
-		for _, id := range ids {
-			_, failed := p.host.Heal(r.Context(), id)
-			err = errors.Join(err, failed)
+		p.byHand[""] = true // the one that disables it
+		for name := range p.byHand {
+			if _, err := p.host.Heal(ctx, handID(p.link, name)); err != nil {
+				return err
+			}
 		}
 	}
-	if err == nil {
-		w.WriteHeader(http.StatusNoContent)
-	}
-	return err
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }

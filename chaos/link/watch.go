@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,10 +18,10 @@ import (
 // it, with a margin because toxics aim at the middle of the timer's errors. Jitter and flaky may
 // spare any byte by chance: of them, and of what takes less than the margin, the probes alone speak.
 func (i Impairment) least(bytes int) time.Duration {
-	d := i.Effect.Least(int64(bytes))
 	if toxic.Cuts(i.Effect) {
-		return d
+		return math.MaxInt64
 	}
+	d := toxic.Least(i.Effect, int64(bytes))
 	return d - max(d/4, 200*time.Microsecond)
 }
 
@@ -69,7 +70,7 @@ func (w *watch) contradicts(host string, spec Spec) string {
 			return fmt.Sprintf("%d bytes passed %s while the link was to be cut", s.early, route)
 		case s.early > 0:
 			return fmt.Sprintf("%d bytes passed %s sooner than with the %s that was to be there, one after %v",
-				s.early, route, effect.Kind(), s.quickest)
+				s.early, route, toxic.Kind(effect), s.quickest)
 		}
 	}
 	return ""

@@ -76,19 +76,19 @@ func TestForeign(t *testing.T) {
 		"limit_data": {[]string{`{}`, `{"bytes":3}`, `{"bytes":-1}`}, []string{fmt.Sprintf(`{"bytes":%d}`, huge)}},
 	} {
 		read := func(attributes string) Effect {
-			e, err := New("toxiproxy-" + kind)
+			e, err := New(kind)
 			must.Do(t, err)
 			must.Do(t, json.Unmarshal([]byte(attributes), e))
 			return e
 		}
 		for _, attributes := range c.unfit {
-			if err := read(attributes).Validate(); err == nil || !strings.Contains(err.Error(), "want ") {
+			if err := Validate(read(attributes)); err == nil || !strings.Contains(err.Error(), "want ") {
 				t.Errorf("%s %s: %v, want an error that says what is right", kind, attributes, err)
 			}
 		}
 		for _, attributes := range c.fits {
 			e := read(attributes)
-			if err := e.Validate(); err != nil {
+			if err := Validate(e); err != nil {
 				t.Errorf("%s %s: %v", kind, attributes, err)
 				continue
 			}
@@ -117,7 +117,7 @@ func TestNothingIsLostOrReordered(t *testing.T) {
 		{&Flaky{Loss: 0.3, Stall: 500_000}, true},
 		{&Hold{}, false},
 	} {
-		t.Run(c.toxic.Kind(), func(t *testing.T) {
+		t.Run(Kind(c.toxic), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				s := newStage(c.toxic, timer)
 				total := rapid.IntRange(0, 20).Draw(t, "chunks")
