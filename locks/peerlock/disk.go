@@ -25,7 +25,6 @@ type unsaid[S, M any, P peercore.Machine[S, M]] struct {
 	r       *resource[S, M, P]
 	link    *mesh.Link // nil for a hold
 	payload []byte
-	hold    uint64 // its number
 }
 
 // These explain what to do about a file that cannot be read, or is used.
@@ -125,9 +124,8 @@ func (l *Locker[S, M, P]) tellHold(r *resource[S, M, P]) {
 		l.hold(r)
 		return
 	}
-	l.stamps++
-	r.untold = l.stamps
-	l.waiting = append(l.waiting, unsaid[S, M, P]{batch: r.stored, r: r, hold: r.untold})
+	r.untold = r.stored
+	l.waiting = append(l.waiting, unsaid[S, M, P]{batch: r.stored, r: r})
 }
 
 // storedUpTo is called once a batch is on disk, with its number.
@@ -152,10 +150,10 @@ func (l *Locker[S, M, P]) storedUpTo(batch uint64) {
 		}
 	}
 	for _, u := range due {
-		if u.link != nil || u.r.untold != u.hold { // or over before anybody knew
+		if u.link != nil || u.r.untold != u.batch { // or over before anybody knew, or told
 			continue
 		}
-		if l.expireLate(u.r); u.r.untold == u.hold {
+		if l.expireLate(u.r); u.r.untold == u.batch {
 			u.r.untold = 0
 			l.hold(u.r)
 		}

@@ -39,7 +39,6 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	lateAt    int                           // the place of the next one
 	round     uint64                        // at least that of every forgotten state
 	sent      uint64                        // messages
-	stamps    uint64                        // numbers timers, and holds that are not told
 	rand      *rand.Rand                    // of pauses
 
 	// See disk.go. All are zero if nothing is stored.

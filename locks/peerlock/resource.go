@@ -22,20 +22,19 @@ type resource[S, M any, P peercore.Machine[S, M]] struct {
 	claims []*claim[S, M, P]
 	held   bool // by the first
 	late   bool // it is in Locker.late
-	timers [pause + 1]timer
+	timers [pause + 1]*timer // nil while it does not run
 	asked  time.Time // the last Start of Renew: from then on the lease counts
 	until  time.Time // when the lease ends, or has ended
 	token  uint64    // of the algorithm, while held
 	served int       // claims that the acquisition served that holds now
 	since  time.Time // from when on it does
 	stored uint64    // the batch of the journal with what was stored last
-	untold uint64    // numbers a hold that the first was not told of yet; 0: there is none
+	untold uint64    // the batch for which a hold waits that the first was not told of yet; 0: there is none
 }
 
 // timer is one of a resource. It is over at the moment of a clock that may change its rate.
 type timer struct {
-	at    time.Time // zero while it does not run
-	stamp uint64    // tells it from those that it replaced
+	at    time.Time
 	alarm clock.Timer
 }
 
@@ -211,18 +210,17 @@ func (l *Locker[S, M, P]) pause(r *resource[S, M, P], attempt int) {
 
 func (l *Locker[S, M, P]) startAt(r *resource[S, M, P], t peercore.Timer, at time.Time) {
 	l.stop(r, t)
-	l.stamps++
-	stamp := l.stamps
-	alarm := l.clock.AfterFunc(at.Sub(l.clock.Now()), func() { l.fire(r, t, stamp) })
-	r.timers[t] = timer{at: at, stamp: stamp, alarm: alarm}
+	n := &timer{at: at}
+	n.alarm = l.clock.AfterFunc(at.Sub(l.clock.Now()), func() { l.fire(r, t, n) })
+	r.timers[t] = n
 }
 
 // stop stops a timer of r, if it runs.
 func (l *Locker[S, M, P]) stop(r *resource[S, M, P], t peercore.Timer) {
-	if alarm := r.timers[t].alarm; alarm != nil {
-		alarm.Stop()
+	if n := r.timers[t]; n != nil {
+		n.alarm.Stop()
+		r.timers[t] = nil
 	}
-	r.timers[t] = timer{}
 }
 
 func (l *Locker[S, M, P]) stopAll(r *resource[S, M, P]) {
@@ -232,12 +230,12 @@ func (l *Locker[S, M, P]) stopAll(r *resource[S, M, P]) {
 }
 
 // fire tells r that a timer is over, unless it was stopped or replaced.
-func (l *Locker[S, M, P]) fire(r *resource[S, M, P], t peercore.Timer, stamp uint64) {
+func (l *Locker[S, M, P]) fire(r *resource[S, M, P], t peercore.Timer, n *timer) {
 	l.mu.Lock()
 	defer l.mesh.Flush()
 	defer l.mu.Unlock()
-	switch n := &r.timers[t]; {
-	case l.closed || n.stamp != stamp:
+	switch {
+	case l.closed || r.timers[t] != n:
 	case n.at.After(l.clock.Now()): // the clock runs slower by now
 		n.alarm.Reset(n.at.Sub(l.clock.Now()))
 	default:
@@ -259,7 +257,7 @@ func (l *Locker[S, M, P]) expire(r *resource[S, M, P], t peercore.Timer) {
 // expireLate ends a lease that is over although its timer has not gone off yet, as
 // after a pause of the process: no answer that comes now may count.
 func (l *Locker[S, M, P]) expireLate(r *resource[S, M, P]) {
-	if at := r.timers[peercore.Lease].at; !at.IsZero() && !at.After(l.clock.Now()) {
+	if n := r.timers[peercore.Lease]; n != nil && !n.at.After(l.clock.Now()) {
 		l.expire(r, peercore.Lease)
 	}
 }

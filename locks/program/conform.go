@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -95,10 +96,8 @@ type trial struct {
 	said      map[*process]*tail
 	unchecked string
 	resources int
+	wrong     error // what was found
 }
-
-// wrong ends a trial with what was found.
-type wrong struct{ err error }
 
 // errDied is wrapped by what is told of a program that ended although nothing had asked it to.
 var errDied = errors.New("the program ended by itself")
@@ -109,7 +108,13 @@ func (t *trial) run(ctx context.Context, r rule) error {
 			p.quit()
 		}
 	}()
-	err := t.look(ctx, r)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		r.look(ctx, t)
+	}()
+	<-looked
+	err := t.wrong
 	for _, p := range t.programs {
 		if err != nil { // perhaps because of a death that is not known yet
 			clock.Await(clock.System(), brief, p.dead)
@@ -124,21 +129,11 @@ func (t *trial) run(ctx context.Context, r rule) error {
 	return err
 }
 
-func (t *trial) look(ctx context.Context, r rule) (err error) {
-	defer func() {
-		if found := recover(); found != nil {
-			w, is := found.(wrong)
-			if !is {
-				panic(found)
-			}
-			err = w.err
-		}
-	}()
-	r.look(ctx, t)
-	return nil
+// fail ends the look at the rule, in its goroutine.
+func (t *trial) fail(format string, args ...any) {
+	t.wrong = fmt.Errorf(format, args...)
+	runtime.Goexit()
 }
-
-func (t *trial) fail(format string, args ...any) { panic(wrong{fmt.Errorf(format, args...)}) }
 
 // program starts one more, with a name that no other one has.
 func (t *trial) program(ctx context.Context) *process {

@@ -209,15 +209,24 @@ func (p *process) hear(line []byte) error {
 		p.greeted = nil
 		return nil
 	}
-	if s.ID > p.last {
-		return broken("%s %d: no such acquisition was asked for", s.Op, s.ID)
-	}
 	c := p.calls[s.ID]
+	wrong := func(what string) error { return broken("%s %d: %s", s.Op, s.ID, what) }
+	switch {
+	case s.ID > p.last:
+		return wrong("no such acquisition was asked for")
+	case s.Op == OpAcquire && (c == nil || c.answered), s.Op == OpRelease && (c == nil || !c.releasing):
+		return wrong("it has an answer, or was never asked")
+	case s.Op == OpRelease && !c.answered:
+		return wrong("it is answered before the acquire is")
+	case s.Op == OpExtended && p.hello.Lease == 0:
+		return wrong("hello said that leases do not end")
+	case c == nil: // it was released at the same time
+		return nil
+	case c.lease == nil && (s.Op == OpLost || s.Op == OpExtended):
+		return wrong("it was not granted")
+	}
 	switch s.Op {
 	case OpAcquire:
-		if c == nil || c.answered {
-			return broken("an answer to acquire %d, which has one, or was never asked", s.ID)
-		}
 		if s.Outcome == locks.OutcomeOK {
 			if err := p.hello.grants(s); err != nil {
 				return err
@@ -230,26 +239,12 @@ func (p *process) hear(line []byte) error {
 			delete(p.calls, s.ID)
 		}
 	case OpRelease:
-		if c == nil || !c.releasing {
-			return broken("an answer to release %d, which has one, or was never asked", s.ID)
-		}
-		if !c.answered {
-			return broken("release %d is answered before acquire %d is", s.ID, s.ID)
-		}
 		delete(p.calls, s.ID)
 		c.released <- s
-	case OpLost, OpExtended:
-		switch {
-		case s.Op == OpExtended && p.hello.Lease == 0:
-			return broken("extended %d: hello said that leases do not end", s.ID)
-		case c == nil: // it was released at the same time
-		case c.lease == nil:
-			return broken("%s %d: it was not granted", s.Op, s.ID)
-		case s.Op == OpLost:
-			c.lease.lose()
-		default:
-			c.lease.extend(s.UntilMS)
-		}
+	case OpLost:
+		c.lease.lose()
+	case OpExtended:
+		c.lease.extend(s.UntilMS)
 	case OpHello:
 	}
 	return nil

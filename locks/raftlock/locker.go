@@ -46,7 +46,6 @@ type Locker struct {
 	session *session
 	stream  *stream // nil while the client looks for the leader
 	closing bool
-	ended   chan struct{} // closed when the service has ended the session as asked
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -76,7 +75,7 @@ func New(cfg Config) (*Locker, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Locker{
 		options: cfg.Options, client: cfg.Client, clock: cfg.Clock, log: cfg.Log,
-		session: newSession(cfg.Options.Lease), ended: make(chan struct{}), cancel: cancel,
+		session: newSession(cfg.Options.Lease), cancel: cancel,
 	}
 	l.running.Go(func() { l.connect(ctx, cfg.Servers, cfg.Seed.Child("raftlock "+cfg.Client).Rand()) })
 	l.running.Go(func() { l.maintain(ctx) })
@@ -163,10 +162,10 @@ func (l *Locker) Close() error {
 		l.closing = true
 		confirmed := l.session.id == 0
 		if !confirmed {
-			l.session.ask(&wire.Request{Kind: wire.Close})
+			end := l.session.ask(&wire.Request{Kind: wire.Close})
 			l.wakeSender()
 			l.mu.Unlock()
-			_, confirmed = clock.Await(l.clock, closeWait, l.ended)
+			_, confirmed = clock.Await(l.clock, closeWait, end.answered)
 			l.mu.Lock()
 		}
 		l.session.abort(confirmed)

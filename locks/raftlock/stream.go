@@ -171,20 +171,18 @@ func (l *Locker) ending(end *wire.End, name string) (hint string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	hint = end.Leader
-	over := end.Reason == wire.ReasonClosed
-	if end.Reason == wire.ReasonSessionEnded {
+	switch end.Reason {
+	case wire.ReasonSessionEnded:
 		hint = name // it leads: a new session can begin there
-		over = l.closing
 		l.session = l.session.succeed()
-	}
-	if over && !signals.Closed(l.ended) {
-		close(l.ended)
+	case wire.ReasonClosed:
+		l.session.settle(wire.Released, wire.Released)
+	case wire.ReasonNotLeader:
 	}
 	return hint, fmt.Errorf("the server ended the stream: %s", end.Reason)
 }
 
-// maintain renews the session, gives leases up in time and leaves servers that do
-// not answer.
+// maintain looks after the session until ctx ends.
 func (l *Locker) maintain(ctx context.Context) {
 	often := min(25*time.Millisecond, l.options.Lease/40) // half the margin at most
 	for ctx.Err() == nil {
@@ -193,6 +191,7 @@ func (l *Locker) maintain(ctx context.Context) {
 	}
 }
 
+// tick renews the session, gives leases up in time and leaves servers that do not answer.
 func (l *Locker) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

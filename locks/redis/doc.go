@@ -32,7 +32,7 @@
 //     waited for, and without a replica no client gets anything. An old primary that Sentinels
 //     cannot reach goes on granting without wait=1.
 //   - pubsub: a release wakes everybody for one grant, in every process that ever waited. A
-//     user who may not publish or subscribe releases and polls all the same; the log says so.
+//     user who may not publish or subscribe releases and polls all the same.
 //   - A server with a memory limit (maxmemory) whose maxmemory-policy is not noeviction may
 //     evict the key of a held lock, and nothing shows it.
 //

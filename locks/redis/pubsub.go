@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -27,11 +26,9 @@ type releases struct {
 	client  *redis.Client
 	timeout time.Duration
 	sent    *atomic.Uint64
-	log     *slog.Logger
 
 	mu      sync.Mutex
 	pubsub  *redis.PubSub // nil until it begins
-	refused bool          // by the server
 	woken   map[string][]chan struct{}
 	hearing sync.WaitGroup
 }
@@ -68,19 +65,16 @@ func (r *releases) waiter(do redlock.Do, resource string) (wait func() (time.Dur
 	}
 }
 
-// listen begins the subscription if needed, and says whether there is one.
+// listen begins the subscription if needed, and says whether there is one: a server may refuse it.
 func (r *releases) listen() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pubsub != nil || r.refused {
-		return r.pubsub != nil
+	if r.pubsub != nil {
+		return true
 	}
 	ctx := context.Background() // close ends it
 	pubsub := r.client.PSubscribe(ctx, releaseChannel+"*")
 	if _, err := pubsub.ReceiveTimeout(ctx, r.timeout); err != nil {
-		if r.refused = errors.As(err, new(redis.Error)); r.refused {
-			r.log.Warn("redis refuses the subscription: waiters poll", "addr", r.client.Options().Addr, "error", err)
-		}
 		_ = pubsub.Close() // it is of no use
 		return false
 	}

@@ -75,7 +75,7 @@ func New(cfg Config) (*Locker, error) {
 		how.Set, how.Close = w.set, w.pool.Close
 	case PubSub:
 		r := &releases{
-			client: engine.Client(cfg.Addr), timeout: timeout, sent: &l.sent, log: cfg.Log, woken: map[string][]chan struct{}{},
+			client: engine.Client(cfg.Addr), timeout: timeout, sent: &l.sent, woken: map[string][]chan struct{}{},
 		}
 		how.Release, how.Waiter, how.Close = releasePublish, r.waiter, r.close
 	case Replica:

@@ -84,8 +84,7 @@ type result uint8
 const (
 	resultOK      result = iota
 	resultNotHeld        // a quorum was gone before
-	resultGone           // a quorum is gone, and nobody knows whether it was before
-	resultUnknown        // too few instances answered
+	resultUnknown        // too few instances answered, or nobody knows whether a quorum that is gone was so before
 )
 
 // phase is where an acquisition is in its life.
@@ -102,10 +101,9 @@ const (
 
 // member is what is known of one instance.
 type member struct {
-	asked   bool          // SET was handed over
-	askedAt time.Duration // for the timeout
-	late    bool          // SET was not answered in time: it no longer counts as open
-	set     Answer        // to SET
+	asked bool   // SET was handed over
+	late  bool   // SET was not answered in time: it no longer counts as open
+	set   Answer // to SET
 
 	extending int    // extensions without an answer
 	extended  Answer // to the extension of the current round
@@ -138,6 +136,7 @@ type machine struct {
 	start   time.Duration // of the asking
 	until   time.Duration // validity end, when held
 	nextAsk int           // the instance that is asked next
+	askedAt time.Duration // when the one before was asked, as all that may still be in time
 
 	extendAt    time.Duration // when held: start of the next extension
 	extendStart time.Duration // of the current round
@@ -229,17 +228,17 @@ func (m *machine) carriers() int {
 func (m *machine) begin(now time.Duration) {
 	m.phase, m.start = asking, now
 	m.ask(now)
-	for !m.sequential && m.nextAsk < m.n {
-		m.ask(now)
-	}
-	m.emit(effect{kind: effTimer, at: now + m.timeout})
 }
 
-// ask asks the next instance.
+// ask asks the next instance, or all.
 func (m *machine) ask(now time.Duration) {
-	m.members[m.nextAsk].asked, m.members[m.nextAsk].askedAt = true, now
-	m.emit(effect{kind: effSet, instance: m.nextAsk})
-	m.nextAsk++
+	m.askedAt = now
+	for more := true; more; more = !m.sequential && m.nextAsk < m.n {
+		m.members[m.nextAsk].asked = true
+		m.emit(effect{kind: effSet, instance: m.nextAsk})
+		m.nextAsk++
+	}
+	m.emit(effect{kind: effTimer, at: now + m.timeout})
 }
 
 func (m *machine) onSet(e event) {
@@ -289,7 +288,6 @@ func (m *machine) decide(now time.Duration) {
 	case m.nextAsk < m.n:
 		if open == 0 {
 			m.ask(now)
-			m.emit(effect{kind: effTimer, at: now + m.timeout})
 		}
 	case granted+open < m.quorum():
 		m.deny()
@@ -335,16 +333,14 @@ func (m *machine) runOut() {
 func (m *machine) onTick(now time.Duration) {
 	switch m.phase {
 	case asking:
+		if now < m.askedAt+m.timeout { // woken early
+			m.emit(effect{kind: effTimer, at: m.askedAt + m.timeout})
+			return
+		}
 		for i := range m.members[:m.nextAsk] {
-			member := &m.members[i]
-			if member.set == pending && now >= member.askedAt+m.timeout {
-				member.late = true
-			}
+			m.members[i].late = true
 		}
 		m.decide(now)
-		if m.phase == asking && len(m.out) == 0 { // woken early
-			m.emit(effect{kind: effTimer, at: m.members[m.nextAsk-1].askedAt + m.timeout})
-		}
 	case held:
 		if m.extendOpen && now >= m.extendStart+m.timeout {
 			m.extendFailed(now)
@@ -482,12 +478,10 @@ func (m *machine) end(timeUp bool) {
 	}
 	res := resultOK
 	switch {
-	case m.carriers() >= m.quorum():
+	case m.carriers() >= m.quorum(), stillBelieved < m.quorum() && stillBelieved+perhaps >= m.quorum():
 		res = resultUnknown
-	case stillBelieved+perhaps < m.quorum():
-		res = resultNotHeld
 	case stillBelieved < m.quorum():
-		res = resultGone
+		res = resultNotHeld
 	}
 	m.phase = over
 	m.emit(effect{kind: effEnded, result: res})

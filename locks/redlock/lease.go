@@ -47,7 +47,7 @@ type lease struct {
 
 	mu      sync.Mutex
 	machine machine
-	why     []error // by instance, why it did not answer; nil while all do
+	why     error // why an instance did not answer, the last that did not
 	timer   clock.Timer
 
 	keep    atomic.Bool  // see Single.Set
@@ -164,32 +164,18 @@ func Verdict(value any, err error) Answer {
 func (le *lease) receive(eff effect, a Answer, repeated bool, why error) {
 	kinds := [...]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}
 	if eff.kind != effDelete && a != Yes && a != No {
-		le.note(eff.instance, why)
+		le.mu.Lock()
+		le.why = fmt.Errorf("redis %s: %w", le.locker.lanes[eff.instance].addr, why)
+		le.mu.Unlock()
 	}
 	le.step(event{kind: kinds[eff.kind], instance: eff.instance, answer: a, repeated: repeated})
 }
 
-// note keeps why an instance did not answer, for the error of Acquire.
-func (le *lease) note(instance int, why error) {
+// trouble says whether fewer than a quorum answered the asking, and why, for the error of Acquire.
+func (le *lease) trouble() (unavailable bool, why error) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
-	if le.why == nil {
-		le.why = make([]error, le.machine.n)
-	}
-	le.why[instance] = why
-}
-
-// trouble says whether fewer than a quorum answered the asking, and what the others said, for
-// the end of an error.
-func (le *lease) trouble() (unavailable bool, text string) {
-	le.mu.Lock()
-	defer le.mu.Unlock()
-	for i, err := range le.why {
-		if err != nil {
-			text += fmt.Sprintf("; redis %s: %v", le.locker.lanes[i].addr, err)
-		}
-	}
-	return le.machine.answered() < le.machine.quorum(), text
+	return le.machine.answered() < le.machine.quorum(), le.why
 }
 
 // arm sets the timer. If it has just fired, the machine says again when it wants to be called.
@@ -265,8 +251,6 @@ func (r result) err() error {
 	switch r {
 	case resultNotHeld:
 		return fmt.Errorf("a quorum of the keys was gone: %w", locks.ErrNotHeld)
-	case resultGone:
-		return fmt.Errorf("a quorum of the keys is gone, perhaps only by a deletion that had no answer: %w", locks.ErrUnknown)
 	case resultUnknown:
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, locks.ErrUnavailable)
 	default:

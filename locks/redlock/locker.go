@@ -142,7 +142,7 @@ func (l *Locker) now() time.Duration { return l.clock.Now().Sub(l.origin) }
 
 // Acquire blocks until the resource is held or ctx is done. While a quorum of the
 // instances is away it goes on trying; the error then wraps locks.ErrUnavailable
-// too, and names what each instance said last. When ctx ends, what was acquired in part is
+// too, and says why one of them did not answer. When ctx ends, what was acquired in part is
 // released first, which may take up to Options.Timeout; only if that could not be confirmed, and
 // a quorum may carry this call's token, the error is locks.ErrUnknown: until TTL is over, the
 // resource may be blocked.
@@ -268,9 +268,12 @@ func (l *Locker) failure(why error, doubtful []*lease) error {
 			break
 		}
 	}
-	if unavailable, text := doubtful[len(doubtful)-1].trouble(); unavailable {
-		return fmt.Errorf("%w: %w: fewer than %d of %d redis instances answer: %w%s",
-			outcome, locks.ErrUnavailable, l.rules.quorum(), l.rules.n, why, text)
+	if unavailable, last := doubtful[len(doubtful)-1].trouble(); unavailable {
+		if last != nil {
+			why = fmt.Errorf("%w: %w", why, last)
+		}
+		return fmt.Errorf("%w: %w: fewer than %d of %d redis instances answer: %w",
+			outcome, locks.ErrUnavailable, l.rules.quorum(), l.rules.n, why)
 	}
 	return fmt.Errorf("%w: %w", outcome, why)
 }

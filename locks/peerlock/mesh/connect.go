@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 
 	json "github.com/go-json-experiment/json/v1"
+
+	"locklab/locks/clock"
 )
 
 // version of the wire format. Peers with different versions refuse each other.
@@ -82,12 +85,7 @@ func (m *Mesh) dial(ctx context.Context, p *peer) {
 }
 
 func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, error) {
-	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
-	late := m.cfg.Clock.AfterFunc(handshake, cancel)
-	defer late.Stop()
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(limited, "tcp", p.Addr)
+	conn, err := (&net.Dialer{Timeout: handshake}).DialContext(ctx, "tcp", p.Addr)
 	if err != nil {
 		return nil, err
 	}
@@ -168,14 +166,18 @@ func (l *Link) answer() error {
 // closed.
 func (m *Mesh) within(ctx context.Context, conn net.Conn, talk func() error) error {
 	end := func() { _ = conn.Close() }
-	late := m.cfg.Clock.AfterFunc(handshake, end)
 	open := context.AfterFunc(ctx, end)
-	err := talk()
-	if !late.Stop() {
-		err = fmt.Errorf("no hello within %v: %w", handshake, ErrSilent)
+	err := conn.SetDeadline(clock.System().Now().Add(handshake))
+	if err == nil {
+		err = talk()
 	}
-	if !open() && err == nil {
+	switch {
+	case !open():
 		err = ErrClosed
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = fmt.Errorf("no hello within %v: %w", handshake, ErrSilent)
+	case err == nil:
+		err = conn.SetDeadline(time.Time{})
 	}
 	if err != nil {
 		end()
