@@ -26,7 +26,6 @@ without a grant. It ends with a report to decide from.`,
   locklab run --quick                      the same in short
   locklab run --locks none,redlock --scenarios zone-partition --duration 30s
   locklab run --topology aws-regions --scenarios sea-cable --rate 4
-  locklab run --scenarios baseline --capacity matches
   locklab run --workload mutex --clients 8 --resources 4 --hold 1ms
   locklab run --locks redis --lock-cmd 'mine=python3 my_lock.py --ttl 2'
   locklab why multiphase zone-partition    the first duplicate, as a timeline

@@ -30,7 +30,6 @@ import (
 	"locklab/locks/program"
 	"locklab/nodes/topology"
 	"locklab/reports/compare"
-	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
@@ -101,7 +100,7 @@ interrupted, or 143 by SIGTERM.`,
 		"locks": specs(catalog.Comparable), "scenarios": files(scenario.Names), "topology": files(topology.Names),
 		"workload": words(catalog.WorkloadNames), "fail-on": words(threshold.Figures), "external": files(nothing),
 		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing),
-		"junit": files(nothing), "fencing": words(onOff), "capacity": words(capacities), "suite": files(suite.Names),
+		"junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff), "suite": files(suite.Names),
 		"resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd
@@ -123,7 +122,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of every random choice (default: drawn)")
 	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults")
-	fl.StringVar(&f.capacity, "capacity", "on", "on, off, or matches: matches per second too")
+	fl.StringVar(&f.capacity, "capacity", "on", "measure grants per second: on or off")
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
 	fl.BoolVar(&f.full, "full", false, "print every figure")
 	langFlag(fl, &f.lang, ofSummary)
@@ -312,11 +311,10 @@ func inOrder(steps ...func() error) error {
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
 	f.drawSeed()
 	c.Seed = f.Seed
-	if !slices.Contains(capacities(), f.capacity) {
-		return fmt.Errorf("--capacity %s: want on, off or matches", f.capacity)
+	if !slices.Contains(onOff(), f.capacity) {
+		return fmt.Errorf("--capacity %s: want on or off", f.capacity)
 	}
 	c.Capacity = f.capacity != "off" && !c.Suite && (!f.quick || f.set.Changed("capacity"))
-	c.Throughput = f.capacity == "matches"
 	c.Args = f.args
 	if c.Args == nil {
 		c.Args = os.Args[1:]
@@ -324,12 +322,7 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 	c.Command = strings.Join(append([]string{"locklab"}, c.Args...), " ")
 	return inOrder(
 		func() error { return f.chooseWorkload(c) },
-		func() error {
-			if c.Throughput && c.Workload.Name != history.Matchmaking {
-				return fmt.Errorf("--capacity matches: the workload %s has none", c.Workload.Name)
-			}
-			return catalog.Within("--wait", c.Wait, 0, time.Hour)
-		},
+		func() error { return catalog.Within("--wait", c.Wait, 0, time.Hour) },
 		func() error {
 			if f.set.Changed("rate") && !(c.Rate > 0 && c.Rate <= 1e6) {
 				return fmt.Errorf("--rate %v: want operations per second, a number above 0 and at most 1000000", c.Rate)
@@ -461,8 +454,5 @@ func (f *runFlags) drawSeed() {
 	}
 }
 
-// onOff are the values of --fencing, and capacities those of --capacity, which names the measurement that
-// follows runs without a fault.
+// onOff are the values of --fencing and --capacity.
 func onOff() []string { return []string{"on", "off"} }
-
-func capacities() []string { return append(onOff(), "matches") }

@@ -32,7 +32,7 @@ func (v *View) Figures() (all []table.Table) {
 func (v *View) Cost(workload string) table.Table {
 	var figures []result.Figure
 	for _, name := range []string{
-		"grants_per_s", "handoffs_per_s", "cpu_us_per_grant", "matches_per_s",
+		"grants_per_s", "handoffs_per_s", "cpu_us_per_grant",
 		"messages_per_acquire", "cpus", "memory_mib",
 	} {
 		f, _ := result.Lookup(name)

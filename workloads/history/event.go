@@ -126,15 +126,6 @@ const (
 const (
 	CapacityOwn = "own"
 	CapacityOne = "one"
-	// CapacityMatches: it passes if no request failed, the p99 is below MatchesP99, and the
-	// generator kept up: then that of its lateness is below MatchesLate.
-	CapacityMatches = "matches"
-)
-
-// The limits of a rate of match requests.
-const (
-	MatchesP99  = 100 * time.Millisecond
-	MatchesLate = 20 * time.Millisecond
 )
 
 // CapacityResource is in the names of the resources that capacity is measured with: of single

@@ -45,8 +45,6 @@ type Options struct {
 	// Party is how many players of one group arrive at the same instant; they go
 	// to different masters as far as there are that many.
 	Party int
-	// Players stands before the numbers in their names.
-	Players string
 	// Timeout is how long a player waits for an answer.
 	Timeout  time.Duration
 	Seed     seed.Seed
@@ -64,7 +62,6 @@ func DefaultOptions() Options {
 		Rate:    300,
 		Groups:  20,
 		Party:   3,
-		Players: "p",
 		Timeout: 2500 * time.Millisecond,
 	}
 }
@@ -141,7 +138,7 @@ func (d *Driver) Progress() Progress { return d.progress.snapshot(clock.Mono()) 
 // match sends one player through the load balancer.
 func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 	group := d.groupOf(op.Index)
-	player := d.opts.Players + strconv.FormatUint(op.Index, 10)
+	player := "p" + strconv.FormatUint(op.Index, 10)
 	node, got, err := d.send(ctx, op, player, group)
 
 	e := history.Event{

@@ -75,7 +75,6 @@ func Figures() []Figure {
 		},
 		{"handoffs_per_s", Number, "The same with one resource for all.", Higher, true},
 		{"cpu_us_per_grant", Number, "CPU time of masters and servers per such grant.", Lower, true},
-		{"matches_per_s", Number, "The highest rate of requests with a p99 under 100 ms and no failure.", Higher, true},
 		{"messages_per_acquire", Number, "Protocol messages of the masters' locks per acquisition.", Lower, true},
 		{"wakeups_per_handoff", Number, "Waiters woken per handoff.", Lower, true},
 		{"fairness", Number, "Jain's index of grants to masters: 1 is even, 1/n is all to one of n.", Higher, true},

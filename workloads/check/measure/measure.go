@@ -31,7 +31,6 @@ func Of(r *record.Run) result.Row {
 	}
 	m.fairness()
 	m.capacity()
-	m.throughput()
 	m.usage()
 	return m.row
 }
@@ -266,25 +265,5 @@ func (m *measures) usage() {
 	}
 	if memory > 0 {
 		m.row.Figures["memory_mib"] = memory
-	}
-}
-
-// throughput is the highest rate of requests that passed, of those that were tried.
-func (m *measures) throughput() {
-	for _, c := range m.Capacities {
-		if c.State != history.CapacityMatches {
-			continue
-		}
-		var t tally
-		for i := range m.Requests {
-			if q := &m.Requests[i].Op; q.From >= c.SentNS && q.From < c.AtNS {
-				t.add(q)
-			}
-		}
-		served := t.due > 0 && t.ok == t.due && t.took.ms(0.99) < record.MS(int64(history.MatchesP99))
-		if served && t.late.ms(0.99) < record.MS(int64(history.MatchesLate)) {
-			rate := float64(t.due) / time.Duration(c.AtNS-c.SentNS).Seconds()
-			m.row.Figures["matches_per_s"] = max(m.row.Figures["matches_per_s"], rate)
-		}
 	}
 }

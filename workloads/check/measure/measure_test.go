@@ -93,25 +93,3 @@ func TestRunningTotals(t *testing.T) {
 	figures(t, map[string]float64{"messages_per_acquire": (12 + 4 + 7) / 5., "fairness": 16. / (2 * 10)}, events...)
 	figures(t, map[string]float64{"messages_per_acquire": absent}, acquire("m1", "r", 1500, 0))
 }
-
-// TestThroughput: the highest rate that passed is the figure.
-func TestThroughput(t *testing.T) {
-	const s, ms = int64(1e9), int64(1e6)
-	r := &record.Run{Head: history.Run{Workload: history.Matchmaking}, Measure: 0, Drain: s}
-	step := func(at int64, n int, late, took int64, outcome record.Outcome) {
-		r.Capacities = append(r.Capacities, history.Event{FromNS: at - s, SentNS: at, AtNS: at + s, State: history.CapacityMatches, Count: uint64(n)})
-		for i := range n {
-			due := at + int64(i)*ms
-			r.Requests = append(r.Requests, record.Request{Op: record.Op{From: due, Sent: due + late, At: due + took, Outcome: record.OK, Count: 1}})
-		}
-		r.Requests[len(r.Requests)-1].Outcome = outcome
-	}
-	step(10*s, 500, ms, 5*ms, record.OK)
-	step(20*s, 900, ms, 5*ms, record.Failed)
-	step(30*s, 800, ms, 200*ms, record.OK)
-	step(40*s, 700, 30*ms, 50*ms, record.OK)
-	step(50*s, 600, ms, 90*ms, record.OK)
-	if row := measure.Of(r); row.Figures["matches_per_s"] != 600 {
-		t.Errorf("%v a second, want 600", row.Figures["matches_per_s"])
-	}
-}

@@ -79,7 +79,6 @@ type Run struct {
 	Patience         time.Duration  // with an answer
 	Second           time.Duration  // of the topology
 	Wants            scenario.Wants // where the user does not say
-	Players          string         // stands before their numbers; "" is the usual one
 	Seed             seed.Seed
 	StartNS          int64 // on clock.Mono
 	Recorder         history.Recorder
@@ -237,7 +236,6 @@ func (l *Matches) Begin(r Run) (Clients, error) {
 	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
 	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
 	o.Timeout = r.Patience + 2*r.Wants.Hold // or nobody would wait for another one's room, and make one
-	o.Players = cmp.Or(r.Players, o.Players)
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}

@@ -62,7 +62,6 @@ type Config struct {
 	Patience    time.Duration // of players and clients; 0 follows the topology
 	Rate        float64       // operations per second; 0 is the workload's default
 	Capacity    bool          // measured after each run in which nothing is broken
-	Throughput  bool          // likewise: the most matches per second
 	usualRate   bool          // it is
 	Repeat      int
 	Seed        uint64
@@ -295,9 +294,6 @@ func (c Config) aboutRun(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	about := c.Warmup + c.measures(lock, s) + overhead + lock.Starts()
 	if c.Capacity && len(s.Timeline) == 0 {
 		about += aboutCapacity()
-	}
-	if c.Throughput && len(s.Timeline) == 0 {
-		about += aboutThroughput
 	}
 	return about
 }

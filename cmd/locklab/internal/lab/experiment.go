@@ -142,9 +142,6 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	if err == nil && calm && x.config.Capacity && rtt > 0 && ctx.Err() == nil {
 		err = x.measureCapacity(ctx, c)
 	}
-	if err == nil && calm && x.config.Throughput && ctx.Err() == nil {
-		err = x.measureThroughput(ctx, c)
-	}
 	if err != nil && ctx.Err() == nil {
 		err = giveUp(err)
 	}
