@@ -1,15 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,10 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"locklab/chaos/scenario"
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
-	"locklab/nodes/topology"
 	"locklab/workloads/result"
 )
 
@@ -37,12 +29,9 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 		return nil, errors.New("--redo: want it with --resume DIR, the directory of the run whose rows are to be run again")
 	case dir == "":
 		return nil, nil //nolint:nilnil // a run that is new has none, and that is no error
-	}
-	for _, verdict := range redo {
-		if !slices.Contains(redoable(), verdict) {
-			return nil, fmt.Errorf("--redo %q: want inconclusive: any other verdict stands, and --repeat in another directory "+
-				"tells how often it comes", verdict)
-		}
+	case len(redo) > 0 && !slices.Equal(redo, redoable()):
+		return nil, fmt.Errorf("--redo %q: want inconclusive: any other verdict stands, and --repeat in another directory "+
+			"tells how often it comes", redo)
 	}
 	var earlier result.File
 	err := lab.Complete(ctx, dir) // what is on record of a run that was killed stands, too
@@ -50,7 +39,6 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 		earlier, err = result.Read(filepath.Join(dir, result.FileName))
 	}
 	run := &earlier.Run
-	played := func(r result.Row) bool { return r.Played }
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("--resume %s: there is no %s: want the directory of a run that began", dir, result.FileName)
@@ -59,7 +47,7 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	case !run.Unfinished && !run.Interrupted && len(redo) == 0:
 		return nil, fmt.Errorf("--resume %s: it has come to its end: want a run that was interrupted or killed, or "+
 			"--redo inconclusive where rows decided nothing", dir)
-	case slices.ContainsFunc(earlier.Rows, played) || slices.Index(run.Args, "play") == 0:
+	case slices.Index(run.Args, "play") == 0:
 		return nil, fmt.Errorf("--resume %s: a session of locklab play cannot be repeated: want locklab report %s", dir, dir)
 	}
 	if len(redo) > 0 { // in the file, too, so that a killed run is gone on with by --resume alone
@@ -75,11 +63,10 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 		return nil, fmt.Errorf("--resume %s: the flags of then: %w", dir, err)
 	}
 	err = f.set.Set("seed", strconv.FormatUint(run.Seed, 10))
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		value, then := now[name], f.set.Lookup(name).Value.String()
+	for name, value := range now {
+		then := f.set.Lookup(name).Value.String()
 		switch {
-		case slices.Contains([]string{"resume", "redo"}, name), value == then:
-		case name == "out" && filepath.Clean(value) == filepath.Clean(dir):
+		case name == "resume", name == "redo", value == then, name == "out" && filepath.Clean(value) == filepath.Clean(dir):
 		case slices.Contains(ofThisTime(), name):
 			err = errors.Join(err, f.set.Set(name, value))
 		default:
@@ -94,53 +81,4 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 // ofThisTime are the flags that a run that goes on may have otherwise than it began.
 func ofThisTime() []string {
 	return []string{"token-file", "wait", "ui", "toxiproxy-api", "toxiproxy-api-anywhere"}
-}
-
-// inputs are the SHA-256 of the user's files that say what is run, by their paths: one result
-// has rows of one version of them.
-func (f *runFlags) inputs(programs catalog.Programs) (map[string]string, error) {
-	var paths []string
-	for _, name := range append(slices.Clone(f.scenarios), f.topology) {
-		if !slices.Contains(scenario.Names(), name) && !slices.Contains(topology.Names(), name) {
-			paths = append(paths, name)
-		}
-	}
-	for _, command := range programs { // itself, and a script that an interpreter is given
-		for _, word := range command.Args {
-			if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
-				paths = append(paths, word)
-			}
-		}
-	}
-	for _, text := range f.external {
-		_, files, _ := strings.Cut(text, "=")
-		paths = append(paths, strings.Split(files, ",")...)
-	}
-	all := map[string]string{}
-	for _, path := range paths {
-		if err := addInput(all, path); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-func addInput(all map[string]string, path string) error {
-	text, err := os.ReadFile(path) //nolint:gosec // the user names it
-	sum := sha256.Sum256(text)
-	all[path] = hex.EncodeToString(sum[:])
-	return err
-}
-
-// sameInputs refuses to go on with other files than those of then.
-func (p plan) sameInputs(earlier *result.File, dir string) error {
-	for _, part := range p.parts {
-		for _, path := range slices.Sorted(maps.Keys(part.Inputs)) {
-			if earlier != nil && cmp.Or(earlier.Run.Inputs[path], part.Inputs[path]) != part.Inputs[path] {
-				return fmt.Errorf("--resume %s: %s is not what it was when the run began: want it as it was then, or another run "+
-					"in a directory of its own", dir, path)
-			}
-		}
-	}
-	return nil
 }

@@ -166,9 +166,6 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		}
 		compared, dirs = []result.File{baseline}, []string{f.baseline}
 	}
-	if err := plan.sameInputs(earlier, f.resume); err != nil {
-		return err
-	}
 	if err := f.clearJUnit(); err != nil {
 		return err
 	}
@@ -283,7 +280,6 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			return nil
 		},
 		func() error { return c.UseScenarios(f.scenarios) }, //nolint:contextcheck // it waits for nobody
-		func() (err error) { c.Inputs, err = f.inputs(c.Programs); return err },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	)
 	return c, thresholds, err

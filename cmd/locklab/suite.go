@@ -58,9 +58,6 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 				err = joinPart(rows, programs, locks, c)
 			}
 		}
-		if err == nil && !slices.Contains(suite.Names(), f.suite) {
-			err = addInput(c.Inputs, f.suite)
-		}
 		if err != nil {
 			return plan{}, fmt.Errorf("--suite: %s:%d: parts[%d]: %w: %w", s.File, line, i, err, suite.ErrInvalid)
 		}

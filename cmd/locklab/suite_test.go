@@ -1,15 +1,12 @@
 package main
 
 import (
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
-	"locklab/internal/must"
 	"locklab/workloads/result"
 )
 
@@ -52,34 +49,5 @@ func TestResumeTakesTheFlagsOfThen(t *testing.T) {
 		case strings.HasPrefix(line, "--ui") && f.ui != "off", strings.HasPrefix(line, "--wait") && f.Wait == 0:
 			t.Errorf("%q: is not taken: --ui %s, --wait %s", line, f.ui, f.Wait)
 		}
-	}
-}
-
-// TestResumeWantsTheFilesOfThen: rows of a file that somebody changed since do not get beside
-// those of before.
-func TestResumeWantsTheFilesOfThen(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	in := func(name string) string { return filepath.Join(dir, name) }
-	texts := map[string]string{
-		in("mine.yaml"):  "name: mine\nparts:\n  - {locks: none, scenarios: " + in("quiet.yaml") + "}\n",
-		in("quiet.yaml"): "name: quiet\nsummary: nothing at all\ntimeline: []\nexpect:\n  - {when: {lock: none}, safety: unsafe}\n",
-	}
-	for path, text := range texts {
-		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	args := []string{"run", "--suite", in("mine.yaml")}
-	var f runFlags
-	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
-	must.Do(t, f.set.Parse(args))
-	began, err := f.plan(t.Context(), io.Discard)
-	must.Do(t, err)
-	must.Do(t, result.Write(in(result.FileName), result.File{Schema: result.Schema, Run: result.Run{Unfinished: true, Args: args, Inputs: began.parts[0].Inputs}}))
-	for path, text := range texts {
-		must.Do(t, os.WriteFile(path, []byte(text+"# changed\n"), 0o600))
-		if code, said := call(t, "run", "--resume", dir); code != exitCannotRun || !strings.Contains(said, path+" is not what it was when the run began") {
-			t.Errorf("%s was changed: exit code %d: %s", path, code, said)
-		}
-		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 }

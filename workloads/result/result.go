@@ -44,14 +44,12 @@ type Run struct {
 	Warnings   []string          `json:"warnings,omitempty"`
 	// Interrupted: the user stopped the run before its end. Unfinished: it goes on, or was
 	// killed before its end.
-	Interrupted bool `json:"interrupted,omitempty"`
-	Unfinished  bool `json:"unfinished,omitempty"`
-	// Inputs are the SHA-256 of the user's files that say what is run, by their paths.
-	Inputs    map[string]string `json:"inputs,omitempty"`
-	Scenarios []Scenario        `json:"scenarios,omitempty"` // in the order of the columns
-	Unfit     []Unfit           `json:"unfit,omitempty"`     // combinations that do not apply
-	Majority  []string          `json:"majority,omitempty"`  // locks that need that of their servers or peers
-	Claims    []Claim           `json:"claims,omitempty"`    // of a suite, as the rows decide them
+	Interrupted bool       `json:"interrupted,omitempty"`
+	Unfinished  bool       `json:"unfinished,omitempty"`
+	Scenarios   []Scenario `json:"scenarios,omitempty"` // in the order of the columns
+	Unfit       []Unfit    `json:"unfit,omitempty"`     // combinations that do not apply
+	Majority    []string   `json:"majority,omitempty"`  // locks that need that of their servers or peers
+	Claims      []Claim    `json:"claims,omitempty"`    // of a suite, as the rows decide them
 }
 
 // Scenario names a column: its title is at most 16 characters, in English and Korean.

@@ -72,7 +72,6 @@ type Config struct {
 	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
-	Inputs      map[string]string // the user's files that say what is run: [result.Run]
 	Live        *live.Board       // shows the runs to browsers; nil is nobody
 	Toxiproxy   *Toxiproxy        // where toxiproxy's API is served over the links; nil is nowhere
 

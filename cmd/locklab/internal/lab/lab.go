@@ -55,7 +55,7 @@ func with(
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
 		Topology: c.Topology.Name, Zones: c.zones(), Command: c.Command, Args: c.Args,
 		Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
-		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit, Inputs: c.Inputs,
+		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
 	}}
 	for _, l := range c.Locks {
 		if l.Traits.Agree == locks.AgreeServers || l.Traits.Agree == locks.AgreePeers {
@@ -127,10 +127,9 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 // whole is what all parts need, and what they share.
 func whole(parts []Config) Config {
 	c := parts[0]
-	c.Locks, c.Unavailable, c.Unfit, c.Programs, c.Inputs = nil, nil, nil, catalog.Programs{}, map[string]string{}
+	c.Locks, c.Unavailable, c.Unfit, c.Programs = nil, nil, nil, catalog.Programs{}
 	for _, p := range parts {
 		maps.Copy(c.Programs, p.Programs)
-		maps.Copy(c.Inputs, p.Inputs)
 		c.Unfit = append(c.Unfit, p.Unfit...)
 		for _, lock := range p.Locks {
 			if !named(c.Locks, lock.String()) {
