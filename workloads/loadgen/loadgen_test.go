@@ -3,7 +3,6 @@ package loadgen_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ func (c *tally) open(ctx context.Context, cfg loadgen.Config, pacer loadgen.Pace
 		c.unsent += n
 	}
 	loadgen.Open(ctx, cfg, pacer, func(ctx context.Context, op loadgen.Op) {
-		if op.Measured {
+		if op.IntendedNS >= cfg.StartNS+int64(cfg.Warmup) {
 			c.mu.Lock()
 			c.late = append(c.late, time.Duration(op.SentNS-op.IntendedNS))
 			c.mu.Unlock()
@@ -177,7 +176,7 @@ func openOnce(t *testing.T, rate int) (kept bool) {
 	}
 	slices.SortFunc(ops, func(a, b loadgen.Op) int { return int(a.Index) - int(b.Index) })
 	for i, op := range ops {
-		if op.Index != uint64(i) || op.IntendedNS != start+int64(i)*int64(time.Second)/int64(rate) || op.SentNS < op.IntendedNS || op.Measured != (i >= 200) {
+		if op.Index != uint64(i) || op.IntendedNS != start+int64(i)*int64(time.Second)/int64(rate) || op.SentNS < op.IntendedNS {
 			t.Fatalf("operation %d: %+v", i, op)
 		}
 	}
@@ -226,78 +225,52 @@ func TestTheBoundIsCountedNotHidden(t *testing.T) {
 // ended. What was cut before that says so by its length.
 func TestACutDrainHasNoEnd(t *testing.T) {
 	for at, want := range map[string]string{loadgen.PhaseDrain: "warmup measure drain", loadgen.PhaseMeasure: "warmup measure drain end"} {
-		for name, run := range map[string]func(context.Context, loadgen.Config, func(context.Context)){
-			"open": func(ctx context.Context, cfg loadgen.Config, do func(context.Context)) {
-				loadgen.Open(ctx, cfg, constant(1000), func(ctx context.Context, _ loadgen.Op) { do(ctx) })
-			},
-			"closed": func(ctx context.Context, cfg loadgen.Config, do func(context.Context)) {
-				loadgen.Closed(ctx, cfg, 3, func(ctx context.Context, _ int, _ loadgen.Op) { do(ctx) })
-			},
-		} {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var phases []string
-			cfg := loadgen.Config{Duration: 20 * time.Millisecond, Phase: func(state string, _ int64) {
-				if phases = append(phases, state); state == at {
-					cancel()
-				}
-			}}
-			run(ctx, cfg, func(ctx context.Context) { <-ctx.Done() })
-			if got := strings.Join(phases, " "); got != want {
-				t.Errorf("%s, called off at %s: phases %s, want %s", name, at, got, want)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var phases []string
+		cfg := loadgen.Config{Duration: 20 * time.Millisecond, Phase: func(state string, _ int64) {
+			if phases = append(phases, state); state == at {
+				cancel()
 			}
+		}}
+		loadgen.Open(ctx, cfg, constant(1000), func(ctx context.Context, _ loadgen.Op) { <-ctx.Done() })
+		if got := strings.Join(phases, " "); got != want {
+			t.Errorf("called off at %s: phases %s, want %s", at, got, want)
 		}
 	}
 }
 
 func TestClosed(t *testing.T) {
-	var phases []string
 	var running [3]atomic.Bool
-	var measured atomic.Uint64
-	loadgen.Closed(t.Context(), loadgen.Config{
-		Warmup: 30 * time.Millisecond, Duration: 60 * time.Millisecond,
-		Phase: func(state string, _ int64) { phases = append(phases, state) },
-	}, 3, func(_ context.Context, client int, op loadgen.Op) {
+	var done atomic.Uint64
+	loadgen.Closed(t.Context(), 60*time.Millisecond, len(running), func(_ context.Context, client int, _ loadgen.Op) {
 		if running[client].Swap(true) {
 			t.Error("a client does two things at once")
 		}
-		if op.Measured {
-			measured.Add(1)
-		}
+		done.Add(1)
 		running[client].Store(false)
 	})
-	if measured.Load() == 0 {
-		t.Error("nothing was measured")
-	}
-	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
-		t.Errorf("phases %s", got)
+	if done.Load() == 0 {
+		t.Error("nothing was done")
 	}
 }
 
 // TestADialChangesWhatIsDueFromThenOn: before a turn nothing changes, and after it as many
-// are due as the new rate says; a generator that is late and asks long after the turn is
-// told the same.
+// are due as the new rate says.
 func TestADialChangesWhatIsDueFromThenOn(t *testing.T) {
 	const rate = 1000
-	var early, late loadgen.Dial
-	turn := func(d *loadgen.Dial) {
-		d.Turn(2*time.Second, 3)
-		d.Turn(4*time.Second, 0.5)
-	}
-	turn(&late)
+	var d loadgen.Dial
 	var counts [6]int // by second
-	next, stop := iter.Pull(late.Pace(constant(rate)))
-	defer stop()
-	for at := range early.Pace(constant(rate)) {
+	for at := range d.Pace(constant(rate)) {
 		if at >= 6*time.Second {
 			break
 		}
 		counts[at/time.Second]++
-		if want, _ := next(); at.Round(time.Microsecond) != want.Round(time.Microsecond) {
-			t.Fatalf("asked in time it is due after %v, asked late after %v", at, want)
-		}
-		if at == 1990*time.Millisecond {
-			turn(&early)
+		switch {
+		case counts[3] >= 3*rate-2:
+			d.Turn(0.5)
+		case counts[1] == rate:
+			d.Turn(3)
 		}
 	}
 	for second, want := range [6]int{rate, rate, 3 * rate, 3 * rate, rate / 2, rate / 2} {

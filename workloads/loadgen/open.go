@@ -16,6 +16,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,6 @@ type Op struct {
 	Index      uint64 // position in the schedule, from 0
 	IntendedNS int64  // when it was due, on clock.Mono
 	SentNS     int64  // when it really started
-	Measured   bool   // due after the warm-up
 }
 
 // Config is a load to generate.
@@ -85,12 +85,26 @@ type Config struct {
 // should bound its time itself. When ctx is done, scheduling stops, and the
 // operations in flight see it too.
 func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context, Op)) {
-	s := cfg.span()
-	g := &generator{cfg: cfg, span: s, do: do, work: make(chan Op)}
+	start := cmp.Or(cfg.StartNS, clock.Mono())
+	measure := start + int64(cfg.Warmup)
+	g := &generator{cfg: cfg, start: start, end: measure + int64(cfg.Duration), do: do, work: make(chan Op)}
+	phase := func(state string, atNS int64) {
+		if cfg.Phase != nil {
+			cfg.Phase(state, atNS)
+		}
+	}
 	going, stop := context.WithCancel(ctx)
 	defer stop()
 	var watching sync.WaitGroup
-	watching.Go(func() { cfg.begin(going, s) })
+	watching.Go(func() {
+		// A phase that was forestalled never came.
+		if sleepUntil(going, start) || clock.Mono() >= start {
+			phase(PhaseWarmup, start)
+		}
+		if sleepUntil(going, measure) || clock.Mono() >= measure {
+			phase(PhaseMeasure, measure)
+		}
+	})
 	watching.Go(func() {
 		select {
 		case <-cfg.Stop:
@@ -102,17 +116,22 @@ func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context,
 	stop()
 	watching.Wait()
 	close(g.work)
-	cfg.drain(ctx, g.end, &g.workers)
+	cutBefore := ctx.Err() != nil // that, the phases say
+	phase(PhaseDrain, g.end)
+	g.workers.Wait()
+	if cutBefore || ctx.Err() == nil { // else the drain cut answers off, and has no end
+		phase(PhaseEnd, clock.Mono())
+	}
 }
 
 type generator struct {
-	cfg Config
-	span
-	do       func(context.Context, Op)
-	work     chan Op
-	workers  sync.WaitGroup
-	inFlight atomic.Int64
-	handOver lead // from the schedule's thread to the goroutine that sends
+	cfg        Config
+	start, end int64
+	do         func(context.Context, Op)
+	work       chan Op
+	workers    sync.WaitGroup
+	inFlight   atomic.Int64
+	handOver   lead // from the schedule's thread to the goroutine that sends
 
 	// Only the scheduling goroutine touches these.
 	unsent               uint64 // not yet told
@@ -135,7 +154,7 @@ func (g *generator) schedule(sending, going context.Context, pacer Pacer) {
 			sleep.until(going, g.end) // the time to hand over, at the most: nothing ends before its end
 			break
 		}
-		g.offer(sending, Op{Index: index, IntendedNS: due, Measured: due >= g.measure}, now)
+		g.offer(sending, Op{Index: index, IntendedNS: due}, now)
 		index++
 	}
 	g.tellUnsent()
@@ -186,68 +205,19 @@ func (g *generator) tellUnsent() {
 }
 
 // Closed runs clients that call do one operation after the other until the
-// duration is over. Op.Index counts within a client, and
-// an operation is due when it is sent: nothing can be late. It returns when the
+// duration is over. An operation is due when it is sent: nothing can be late. It returns when the
 // last operation has returned.
-func Closed(ctx context.Context, cfg Config, clients int, do func(ctx context.Context, client int, op Op)) {
-	s := cfg.span()
-	if !sleepUntil(ctx, s.start) {
-		return
-	}
+func Closed(ctx context.Context, d time.Duration, clients int, do func(ctx context.Context, client int, op Op)) {
+	end := clock.Mono() + int64(d)
 	var running sync.WaitGroup
 	for client := range clients {
 		running.Go(func() {
-			for index := uint64(0); ctx.Err() == nil; index++ {
-				now := clock.Mono()
-				if now >= s.end {
-					return
-				}
-				do(ctx, client, Op{Index: index, IntendedNS: now, SentNS: now, Measured: now >= s.measure})
+			for now := clock.Mono(); ctx.Err() == nil && now < end; now = clock.Mono() {
+				do(ctx, client, Op{IntendedNS: now, SentNS: now})
 			}
 		})
 	}
-	cfg.begin(ctx, s)
-	sleepUntil(ctx, s.end)
-	cfg.drain(ctx, min(s.end, clock.Mono()), &running)
-}
-
-// span is when a load begins, is measured from, and ends, on clock.Mono.
-type span struct{ start, measure, end int64 }
-
-func (c *Config) span() span {
-	start := c.StartNS
-	if start == 0 {
-		start = clock.Mono()
-	}
-	measure := start + int64(c.Warmup)
-	return span{start, measure, measure + int64(c.Duration)}
-}
-
-func (c *Config) phase(state string, atNS int64) {
-	if c.Phase != nil {
-		c.Phase(state, atNS)
-	}
-}
-
-// begin tells the first two phases when they begin. One that ctx forestalled never came.
-func (c *Config) begin(ctx context.Context, s span) {
-	if sleepUntil(ctx, s.start) || clock.Mono() >= s.start {
-		c.phase(PhaseWarmup, s.start)
-	}
-	if sleepUntil(ctx, s.measure) || clock.Mono() >= s.measure {
-		c.phase(PhaseMeasure, s.measure)
-	}
-}
-
-// drain waits for the operations in flight, and tells the end. If ctx ended during the drain,
-// it cut answers off, and there is no end.
-func (c *Config) drain(ctx context.Context, fromNS int64, inFlight *sync.WaitGroup) {
-	cutBefore := ctx.Err() != nil // that, the phases say
-	c.phase(PhaseDrain, fromNS)
-	inFlight.Wait()
-	if cutBefore || ctx.Err() == nil {
-		c.phase(PhaseEnd, clock.Mono())
-	}
+	running.Wait()
 }
 
 // sleepUntil waits for a moment of clock.Mono; false if ctx was done first.

@@ -73,9 +73,9 @@ type Driver struct {
 	masters []*master
 	turn    atomic.Uint64 // of the master that gets the next player
 	// groupSeed is apart from the arrivals', so that one can change alone.
-	groupSeed seed.Seed
-	dial      loadgen.Dial
-	progress  progress
+	groupSeed      seed.Seed
+	dial           loadgen.Dial
+	served, failed atomic.Uint64
 }
 
 // New prepares a run whose events go to rec.
@@ -120,20 +120,19 @@ func (d *Driver) pacer() loadgen.Pacer {
 }
 
 // SetRate changes how many players arrive per second from now on, in total, and records it.
-// During the warm-up the rate goes on to rise to where it was to be, that much higher or
-// lower. The run must have a StartNS.
+// During the warm-up the rate goes on to rise to where it was to be, that much higher or lower.
 func (d *Driver) SetRate(perSecond uint32) error {
 	if perSecond < 1 || perSecond > loadgen.MaxRate {
 		return fmt.Errorf("rate %d: want 1 to %d a second", perSecond, loadgen.MaxRate)
 	}
 	now := max(clock.Mono(), d.opts.StartNS)
 	d.rec.Record(history.Event{Kind: history.KindRate, AtNS: now, Count: uint64(perSecond)})
-	d.dial.Turn(time.Duration(now-d.opts.StartNS), float64(perSecond)/d.opts.Rate)
+	d.dial.Turn(float64(perSecond) / d.opts.Rate)
 	return nil
 }
 
-// Progress is a snapshot of the run. It may be called at any time.
-func (d *Driver) Progress() Progress { return d.progress.snapshot(clock.Mono()) }
+// Progress is how many players got a seat so far, and how many did not. It may be called at any time.
+func (d *Driver) Progress() (served, failed uint64) { return d.served.Load(), d.failed.Load() }
 
 // match sends one player through the load balancer.
 func (d *Driver) match(ctx context.Context, op loadgen.Op) {
@@ -147,7 +146,11 @@ func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 		Outcome: string(locks.OutcomeOf(err)), Error: errorKind(err),
 	}
 	d.rec.Record(e)
-	d.progress.finished(err == nil, e.FromNS, e.AtNS)
+	if err == nil {
+		d.served.Add(1)
+	} else {
+		d.failed.Add(1)
+	}
 }
 
 // send tries one master after the other until one of them takes the request.

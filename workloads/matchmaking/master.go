@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -92,54 +90,4 @@ func errorKind(err error) string {
 		return "unavailable"
 	}
 	return locks.ErrorKind(err)
-}
-
-// Progress is how a run is going, for a display.
-type Progress struct {
-	Failed uint64 // players whose request failed, or is unknown
-	// RatePS and P99 are of the last whole second: players with a seat, and the
-	// latency of all that were answered or gave up.
-	RatePS float64
-	P99    time.Duration
-}
-
-type progress struct {
-	mu      sync.Mutex
-	shown   Progress
-	second  int64 // the one being counted, in seconds of clock.Mono
-	ok      int
-	latency []int64
-}
-
-func (p *progress) finished(ok bool, fromNS, atNS int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.turn(atNS)
-	p.latency = append(p.latency, atNS-fromNS)
-	if ok {
-		p.ok++
-	} else {
-		p.shown.Failed++
-	}
-}
-
-// turn closes the second that is over.
-func (p *progress) turn(now int64) {
-	second := now / int64(time.Second)
-	if second <= p.second {
-		return
-	}
-	p.shown.RatePS, p.shown.P99 = 0, 0
-	if second == p.second+1 && len(p.latency) > 0 {
-		slices.Sort(p.latency)
-		p.shown.RatePS, p.shown.P99 = float64(p.ok), time.Duration(p.latency[len(p.latency)*99/100])
-	}
-	p.second, p.ok, p.latency = second, 0, p.latency[:0]
-}
-
-func (p *progress) snapshot(now int64) Progress {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.turn(now)
-	return p.shown
 }

@@ -433,7 +433,7 @@ func TestStartIsStrict(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ body, want string }{
 		"unknown field": {`{"id":"x","clientz":3}`, "400"},
-		"too large":     {`{"id":"` + strings.Repeat("x", 1<<20) + `"}`, "413"},
+		"too large":     {`{"id":"` + strings.Repeat("x", 1<<20) + `"}`, "too large"},
 	} {
 		if got := ask(t, list[0].URL, "POST", "start", c.body); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", name, got)

@@ -60,19 +60,10 @@ func (r *runner) status() Status {
 // run returns when the plan is over, or ctx is, and everything was released.
 func (r *runner) run(ctx context.Context) {
 	rest := r.plan.Warmup + r.plan.Duration - r.plan.Elapsed
-	cfg := loadgen.Config{
-		Duration: rest, // the checker knows the measured part from the phases
-		Unsent: func(count uint64, fromNS, toNS int64) {
-			r.Recorder.Record(history.Event{
-				Kind: history.KindAcquire, FromNS: fromNS, AtNS: toNS, Node: r.Node, Count: count,
-				Outcome: string(locks.OutcomeFailed), Error: loadgen.ErrorNotSent,
-			})
-		},
-	}
 	clients := r.clients()
 	if r.plan.Rate == 0 {
 		r.over = clock.Mono() + int64(rest+r.lastAnswers())
-		loadgen.Closed(ctx, cfg, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
+		loadgen.Closed(ctx, rest, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
 			r.cycle(ctx, clients[n], op)
 		})
 		return
@@ -82,6 +73,15 @@ func (r *runner) run(ctx context.Context) {
 		idle <- c
 	}
 	arrivals := r.seed().Child("arrivals").Child(r.plan.Elapsed.String())
+	cfg := loadgen.Config{
+		Duration: rest, // the checker knows the measured part from the phases
+		Unsent: func(count uint64, fromNS, toNS int64) {
+			r.Recorder.Record(history.Event{
+				Kind: history.KindAcquire, FromNS: fromNS, AtNS: toNS, Node: r.Node, Count: count,
+				Outcome: string(locks.OutcomeFailed), Error: loadgen.ErrorNotSent,
+			})
+		},
+	}
 	loadgen.Open(ctx, cfg, loadgen.Poisson(r.plan.Rate, arrivals), func(ctx context.Context, op loadgen.Op) {
 		select {
 		case c := <-idle:
