@@ -17,18 +17,6 @@ type Info struct {
 	Echo string `json:"echo"` // where probe links of other hosts lead
 }
 
-type (
-	opened struct {
-		Addr string `json:"addr"`
-	}
-	named struct {
-		Name string `json:"name"`
-	}
-	healed struct {
-		Contradicted string `json:"contradicted"`
-	}
-)
-
 func kinds() []httpapi.Kind {
 	return []httpapi.Kind{{Is: ErrInvalid, Name: "invalid", Status: http.StatusBadRequest}}
 }
@@ -38,26 +26,27 @@ func kinds() []httpapi.Kind {
 //
 //	GET  info     Info
 //	GET  probes   Report
-//	POST open     Spec -> {"addr": "127.0.0.1:40001"}
-//	POST probe    Peer
-//	POST apply    Impairment
 //	GET  open     []Opened: the links and the impairments in force on them
 //	GET  hand     []Done
-//	POST heal     {"name": impairment's id} -> {"contradicted": ...}
+//	POST open     Spec -> the address, such as "127.0.0.1:40001"
+//	POST probe    Peer
+//	POST apply    Impairment
+//	POST heal     impairment's id -> what contradicts it
 func (h *Host) Handler() http.Handler {
 	a := httpapi.New(httpapi.Config{Name: "links of " + h.config.Host, Kinds: kinds(), Log: h.config.Log})
-	a.Get("GET "+Prefix+"info", func(*http.Request) (any, error) { return Info{h.config.Host, h.EchoAddr()}, nil })
-	a.Get("GET "+Prefix+"probes", func(*http.Request) (any, error) { return h.Probes(), nil })
-	a.Get("GET "+Prefix+"open", func(*http.Request) (any, error) { return h.Opened(), nil })
-	a.Get("GET "+Prefix+"hand", func(*http.Request) (any, error) { return h.Hand(), nil })
-	post(a, "open", func(s Spec) (any, error) {
-		addr, err := h.Open(s)
-		return opened{addr}, err
-	})
+	get(a, "info", func() any { return Info{h.config.Host, h.EchoAddr()} })
+	get(a, "probes", func() any { return h.Probes() })
+	get(a, "open", func() any { return h.Opened() })
+	get(a, "hand", func() any { return h.Hand() })
+	post(a, "open", func(s Spec) (any, error) { return h.Open(s) })
 	post(a, "probe", func(p Peer) (any, error) { return nil, h.Probe(p) })
 	post(a, "apply", func(i Impairment) (any, error) { return nil, h.Apply(i) })
-	post(a, "heal", func(n named) (any, error) { return healed{h.Heal(n.Name)}, nil })
+	post(a, "heal", func(id string) (any, error) { return h.Heal(id), nil })
 	return a
+}
+
+func get(a *httpapi.API, path string, f func() any) {
+	a.Get("GET "+Prefix+path, func(*http.Request) (any, error) { return f(), nil })
 }
 
 func post[In any](a *httpapi.API, path string, f func(In) (any, error)) {
@@ -79,45 +68,45 @@ func NewClient(agentURL, token string) *Client {
 func (c *Client) Disconnect() { c.http.Close() }
 
 // Info describes the host.
-func (c *Client) Info(ctx context.Context) (info Info, err error) {
-	return info, c.http.Call(ctx, http.MethodGet, Prefix+"info", nil, &info)
-}
+func (c *Client) Info(ctx context.Context) (Info, error) { return ask[Info](ctx, c, "info", nil) }
 
 // Open opens a link and returns the address to dial on that host.
-func (c *Client) Open(ctx context.Context, spec Spec) (addr string, err error) {
-	var out opened
-	err = c.post(ctx, "open", spec, &out)
-	return out.Addr, err
+func (c *Client) Open(ctx context.Context, s Spec) (addr string, err error) {
+	return ask[string](ctx, c, "open", s)
 }
 
 // Apply puts an impairment on the host's links.
-func (c *Client) Apply(ctx context.Context, i Impairment) error { return c.post(ctx, "apply", i, nil) }
+func (c *Client) Apply(ctx context.Context, i Impairment) error { return c.tell(ctx, "apply", i) }
 
 // Heal takes an impairment off and says what contradicted it, see [Host.Heal].
 func (c *Client) Heal(ctx context.Context, id string) (contradicted string, err error) {
-	var out healed
-	err = c.post(ctx, "heal", named{id}, &out)
-	return out.Contradicted, err
+	return ask[string](ctx, c, "heal", id)
 }
 
 // Probe has a peer probed.
-func (c *Client) Probe(ctx context.Context, peer Peer) error { return c.post(ctx, "probe", peer, nil) }
+func (c *Client) Probe(ctx context.Context, peer Peer) error { return c.tell(ctx, "probe", peer) }
 
 // Probes returns the report of the host's probes.
-func (c *Client) Probes(ctx context.Context) (report Report, err error) {
-	return report, c.http.Call(ctx, http.MethodGet, Prefix+"probes", nil, &report)
-}
+func (c *Client) Probes(ctx context.Context) (Report, error) { return ask[Report](ctx, c, "probes", nil) }
 
 // Opened lists the host's links.
-func (c *Client) Opened(ctx context.Context) (all []Opened, err error) {
-	return all, c.http.Call(ctx, http.MethodGet, Prefix+"open", nil, &all)
+func (c *Client) Opened(ctx context.Context) ([]Opened, error) {
+	return ask[[]Opened](ctx, c, "open", nil)
 }
 
 // Hand lists the impairments made by hand on the host's links, see [Host.Hand].
-func (c *Client) Hand(ctx context.Context) (all []Done, err error) {
-	return all, c.http.Call(ctx, http.MethodGet, Prefix+"hand", nil, &all)
+func (c *Client) Hand(ctx context.Context) ([]Done, error) { return ask[[]Done](ctx, c, "hand", nil) }
+
+// ask posts what is in, or gets if that is nil.
+func ask[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
+	method := http.MethodPost
+	if in == nil {
+		method = http.MethodGet
+	}
+	err = c.http.Call(ctx, method, Prefix+path, in, &out)
+	return out, err
 }
 
-func (c *Client) post(ctx context.Context, path string, in, out any) error {
-	return c.http.Call(ctx, http.MethodPost, Prefix+path, in, out)
+func (c *Client) tell(ctx context.Context, path string, in any) error {
+	return c.http.Call(ctx, http.MethodPost, Prefix+path, in, nil)
 }

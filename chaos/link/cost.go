@@ -22,20 +22,20 @@ const (
 
 // MeasureCost measures both in turn, in this process, in about a quarter of a second.
 func MeasureCost(ctx context.Context) (Cost, error) {
-	m, err := NewMeter()
-	if err != nil {
-		return Cost{}, err
+	var (
+		paths [2]*Path
+		times [2][]time.Duration
+		err   error
+	)
+	for n, delay := range []*Delay{nil, {}} {
+		if paths[n], err = NewPath(ctx, delay); err != nil {
+			return Cost{}, err
+		}
+		defer paths[n].Close()
 	}
-	defer m.Close()
-	direct, err1 := m.Direct(ctx)
-	through, err2 := m.Through(ctx, Delay{}, Delay{})
-	if err := errors.Join(err1, err2); err != nil {
-		return Cost{}, err
-	}
-	var times [2][]time.Duration
 	for n := range 2 * costRounds * costPerTurn {
 		which := n / costPerTurn % 2
-		took, err := []*Path{direct, through}[which].RoundTrip(ctx)
+		took, err := paths[which].RoundTrip(ctx)
 		if err != nil {
 			return Cost{}, err
 		}
@@ -48,47 +48,38 @@ func MeasureCost(ctx context.Context) (Cost, error) {
 	return Cost{Direct: times[0][median], Link: times[1][median]}, nil
 }
 
-// Meter is an echo service and links to it, to measure what links add. Use it from
-// one goroutine.
-type Meter struct {
-	host  *Host
-	paths []*Path
+// Path is one connection to an echo service, to measure what links add. Use it from one goroutine.
+type Path struct {
+	host *Host
+	conn net.Conn
 }
 
-// NewMeter starts a host of links.
-func NewMeter() (*Meter, error) {
+// NewPath goes through a link with this base delay on the way up; nil is without a link.
+func NewPath(ctx context.Context, delay *Delay) (*Path, error) {
 	config := DefaultConfig()
-	config.Host = "meter"
+	config.Host = "path"
 	host, err := NewHost(config)
-	return &Meter{host: host}, err
-}
-
-// Path is one connection to the echo service.
-type Path struct{ conn net.Conn }
-
-// Direct opens a path without a link.
-func (m *Meter) Direct(ctx context.Context) (*Path, error) { return m.dial(ctx, m.host.EchoAddr()) }
-
-// Through opens a path through a link with these base delays.
-func (m *Meter) Through(ctx context.Context, up, down Delay) (*Path, error) {
-	name := fmt.Sprintf("meter %d", len(m.paths))
-	addr, err := m.host.Open(Spec{Name: name, ToHost: "meter", Upstream: m.host.EchoAddr(), Up: up, Down: down})
 	if err != nil {
 		return nil, err
 	}
-	return m.dial(ctx, addr)
-}
-
-func (m *Meter) dial(ctx context.Context, addr string) (*Path, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	p, addr := &Path{host: host}, host.EchoAddr()
+	if delay != nil {
+		addr, err = host.Open(Spec{Name: "path", ToHost: "path", Upstream: addr, Up: *delay})
+	}
+	if err == nil {
+		p.conn, err = new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(p.conn, "path")
+	}
+	if err == nil {
+		_, err = p.RoundTrip(ctx) // the handshake is not counted
+	}
 	if err != nil {
+		p.Close()
 		return nil, fmt.Errorf("dial to measure: %w", err)
 	}
-	p := &Path{conn}
-	m.paths = append(m.paths, p)
-	_, _ = fmt.Fprintln(conn, "meter") // if it fails, so does the round trip
-	_, err = p.RoundTrip(ctx)          // the handshake is not counted
-	return p, err
+	return p, nil
 }
 
 // RoundTrip sends one message and waits for it to come back.
@@ -108,9 +99,9 @@ func (p *Path) RoundTrip(ctx context.Context) (time.Duration, error) {
 }
 
 // Close ends everything.
-func (m *Meter) Close() {
-	for _, p := range m.paths {
+func (p *Path) Close() {
+	if p.conn != nil {
 		_ = p.conn.Close()
 	}
-	m.host.Close()
+	p.host.Close()
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"time"
 
 	"locklab/chaos/toxic"
 	"locklab/internal/seed"
@@ -86,7 +85,7 @@ func NewHost(config Config) (*Host, error) {
 }
 
 // EchoAddr is where other hosts' probe links should lead.
-func (h *Host) EchoAddr() string { return h.echo.advertised }
+func (h *Host) EchoAddr() string { return cmp.Or(h.config.EchoAdvertise, h.echo.ln.Addr().String()) }
 
 // Open opens a link and returns the address that the host's programs dial. To
 // open the same link again returns the same address.
@@ -187,7 +186,7 @@ func (h *Host) Apply(i Impairment) error {
 	h.log = append(h.log, e)
 	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", toxic.TypeOf(i.Effect), "to", i.ToHosts)
 	h.change(i, func(l *link) { l.apply(i) })
-	h.pad()
+	h.rush(i)
 	return nil
 }
 
@@ -210,12 +209,11 @@ func (h *Host) Heal(id string) (contradicted string) {
 		e.contradicted = cmp.Or(e.contradicted, passed)
 	})
 	e.EndedNS = clock.Mono()
-	h.pad()
+	h.rush(e.Impairment)
 	return e.contradicted
 }
 
-// change runs f on all links that the impairment hits, at once, and has their
-// hosts probed often for a while. The caller holds mu.
+// change runs f on all links that the impairment hits, at once. The caller holds mu.
 func (h *Host) change(i Impairment, f func(*link)) {
 	var wg sync.WaitGroup
 	for _, l := range h.links {
@@ -224,15 +222,6 @@ func (h *Host) change(i Impairment, f func(*link)) {
 		}
 	}
 	wg.Wait()
-	var hit []*prober
-	for host, p := range h.probes {
-		if i.hits(host) {
-			hit = append(hit, p)
-		}
-	}
-	for _, p := range hit {
-		p.watch(max(fastInterval, time.Duration(len(hit))*fastShare))
-	}
 }
 
 // Close resets all connections and returns when nothing of the host runs.

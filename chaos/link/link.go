@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"locklab/internal/seed"
@@ -31,7 +32,7 @@ type link struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup // connections
 
-	watches watches
+	watches atomic.Pointer[[]*watch] // read for every chunk, so without a lock
 	carried counters
 
 	mu      sync.Mutex
@@ -47,6 +48,7 @@ func openLink(h *Host, spec Spec, active []Impairment) (l *link, err error) {
 		host: h, spec: spec, seed: h.config.Seed.Child("link").Child(spec.Name),
 		active: active, changed: make(chan struct{}), conns: map[*conn]struct{}{},
 	}
+	l.watches.Store(new([]*watch))
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	for _, i := range active {
 		l.watch(i)

@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"slices"
@@ -104,22 +107,34 @@ func (h *Host) Probe(peer Peer) error {
 	}
 	if h.probes[peer.Host] == nil {
 		h.probes[peer.Host] = newProber(h.config.Host, peer.Host, l.gate.addr)
-		h.pad()
+		h.probes[peer.Host].pad(h.padding(peer.Host))
 	}
 	return nil
 }
 
-// pad has probes grow where the bandwidth is limited. The caller holds mu.
-func (h *Host) pad() {
-	for _, p := range h.probes {
-		var padding uint32
-		for _, i := range h.on(Spec{ToHost: p.to}) {
-			if limit, ok := i.Effect.(*toxic.Bandwidth); ok {
-				padding = probePadding(limit.BytesPerS)
-			}
+// rush has the hosts that a change hits probed often for a while, and with large probes where the
+// bandwidth is limited. The caller holds mu.
+func (h *Host) rush(change Impairment) {
+	var hit []*prober
+	for host, p := range h.probes {
+		if change.hits(host) {
+			hit = append(hit, p)
 		}
-		p.pad(padding)
 	}
+	for _, p := range hit {
+		p.watch(max(fastInterval, time.Duration(len(hit))*fastShare))
+		p.pad(h.padding(p.to))
+	}
+}
+
+// padding is that of probes to a host. The caller holds mu.
+func (h *Host) padding(host string) (bytes uint32) {
+	for _, i := range h.on(Spec{ToHost: host}) {
+		if limit, ok := i.Effect.(*toxic.Bandwidth); ok {
+			bytes = probePadding(limit.BytesPerS)
+		}
+	}
+	return bytes
 }
 
 // Probes reports on all peers, and has them probed more often for a while.
@@ -132,10 +147,7 @@ func (h *Host) Probes() Report {
 		p.watch(0)
 		report.Peers = append(report.Peers, p.report())
 	}
-	now := clock.Mono()
-	for origin, heard := range h.echo.report() {
-		report.Heard = append(report.Heard, Heard{origin, heard.sequence, time.Duration(now - heard.at)})
-	}
+	report.Heard = h.echo.report()
 	slices.SortFunc(report.Peers, func(a, b PeerReport) int { return cmp.Compare(a.To, b.To) })
 	slices.SortFunc(report.Heard, func(a, b Heard) int { return cmp.Compare(a.From, b.From) })
 	return report
@@ -158,14 +170,7 @@ type prober struct {
 	sentAt     int64
 	answered   uint64
 	answeredAt int64
-	rtts       []sample
-}
-
-type sample struct {
-	sequence uint64
-	sentAt   int64
-	took     time.Duration
-	there    time.Duration
+	rtts       []RTT // each SentAge is still a time on clock.Mono
 }
 
 func newProber(origin, to, addr string) *prober {
@@ -284,8 +289,8 @@ func (p *prober) answer(f frame) {
 	if len(p.rtts) == keptRTTs {
 		p.rtts = slices.Delete(p.rtts, 0, 1)
 	}
-	took, there := time.Duration(p.answeredAt-f.Sent), time.Duration(f.Echoed-f.Sent)
-	p.rtts = append(p.rtts, sample{f.Sequence, f.Sent, took, there})
+	sent := time.Duration(f.Sent)
+	p.rtts = append(p.rtts, RTT{f.Sequence, sent, time.Duration(p.answeredAt) - sent, time.Duration(f.Echoed) - sent})
 }
 
 func (p *prober) report() PeerReport {
@@ -294,10 +299,126 @@ func (p *prober) report() PeerReport {
 	now := clock.Mono()
 	r := PeerReport{
 		To: p.to, Sent: p.sent, SentAge: time.Duration(now - p.sentAt),
-		Answered: p.answered, AnsweredAge: time.Duration(now - p.answeredAt),
+		Answered: p.answered, AnsweredAge: time.Duration(now - p.answeredAt), RTTs: slices.Clone(p.rtts),
 	}
-	for _, s := range p.rtts {
-		r.RTTs = append(r.RTTs, RTT{s.sequence, time.Duration(now - s.sentAt), s.took, s.there})
+	for i := range r.RTTs {
+		r.RTTs[i].SentAge = time.Duration(now) - r.RTTs[i].SentAge
 	}
 	return r
+}
+
+// The echo protocol. A connection starts with a hello: the origin's name in a line. Then come
+// frames, each before as many bytes as its padding says, which the echo service sends back with
+// the time at which it had read them.
+const (
+	magic        = 0x6c6f636b
+	frameBytes   = 32
+	maxPadding   = 16 << 10
+	maxNameBytes = 100
+)
+
+// frame is one probe, or its answer, in big-endian.
+type frame struct {
+	Magic, Padding uint32
+	Sequence       uint64
+	Sent           int64 // by the origin's clock
+	Echoed         int64 // by the echo service's
+}
+
+var errProtocol = errors.New("link: not the echo protocol")
+
+// write sends a frame and its padding, at once.
+func (f frame) write(w io.Writer) error {
+	f.Magic = magic
+	b, err := binary.Append(nil, binary.BigEndian, f)
+	if err == nil {
+		_, err = w.Write(append(b, make([]byte, f.Padding)...))
+	}
+	return err
+}
+
+func readFrame(r io.Reader) (f frame, err error) {
+	if err := binary.Read(r, binary.BigEndian, &f); err != nil {
+		return f, err
+	}
+	if f.Magic != magic || f.Padding > maxPadding {
+		return f, errProtocol
+	}
+	_, err = io.CopyN(io.Discard, r, int64(f.Padding))
+	return f, err
+}
+
+// echo answers probes and remembers whom it heard.
+type echo struct {
+	ln   *net.TCPListener
+	ctx  context.Context //nolint:containedctx // ends with the service, and its connections with it
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu    sync.Mutex
+	heard map[string]Heard // by origin; each Age is still a time on clock.Mono
+}
+
+func newEcho(config Config) (*echo, error) {
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", config.EchoListen)
+	if err != nil {
+		return nil, fmt.Errorf("start echo service of host %q: %w", config.Host, err)
+	}
+	e := &echo{ln: ln.(*net.TCPListener), heard: map[string]Heard{}}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.wg.Go(func() { accept(e.ln, config.Log, e.take) })
+	return e, nil
+}
+
+// take answers on a new connection until it ends.
+func (e *echo) take(c *net.TCPConn) {
+	e.wg.Go(func() {
+		defer context.AfterFunc(e.ctx, func() { _ = c.Close() })()
+		_ = e.serve(c) // the prober counts what failed
+		_ = c.Close()
+	})
+}
+
+func (e *echo) serve(c *net.TCPConn) error {
+	r := bufio.NewReader(c)
+	origin, err := r.ReadSlice('\n')
+	if err != nil || len(origin) > maxNameBytes+1 {
+		return errProtocol
+	}
+	from := string(origin[:len(origin)-1])
+	for {
+		f, err := readFrame(r)
+		if err != nil {
+			return err
+		}
+		f.Echoed = clock.Mono()
+		e.mu.Lock()
+		e.heard[from] = Heard{from, f.Sequence, time.Duration(f.Echoed)}
+		e.mu.Unlock()
+		if err := f.write(c); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *echo) report() (all []Heard) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range e.heard {
+		h.Age = time.Duration(clock.Mono()) - h.Age
+		all = append(all, h)
+	}
+	return all
+}
+
+func (e *echo) clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.heard)
+}
+
+func (e *echo) close() {
+	_ = e.ln.Close() // ends accept
+	e.stop()
+	e.wg.Wait()
 }

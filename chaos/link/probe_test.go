@@ -170,9 +170,9 @@ func TestBadRequestsAreRefused(t *testing.T) {
 // no wrong one may change anything.
 func FuzzControl(f *testing.F) {
 	f.Add("apply", []byte(`{"id":"x","to_hosts":["b"],"direction":"up","type":"locklab-latency","settings":{"delay_ns":1}}`))
-	f.Add("heal", []byte(`{"name":"x"}`))
+	f.Add("heal", []byte(`"x"`))
 	f.Add("probe", []byte(`{"host":"b","echo":"127.0.0.1:1","up":{"base_ns":1},"down":{"base_ns":1}}`))
-	f.Add("heal", []byte(`{"name":"x"} trailing`))
+	f.Add("heal", []byte(`"x" trailing`))
 	h := newHost(f, "a")
 	handler := h.Handler()
 	f.Fuzz(func(t *testing.T, path string, body []byte) {

@@ -22,29 +22,21 @@ import (
 
 // linkRows say what the links add to what is measured through them.
 func linkRows() []row {
-	through := func(b testing.TB, delay time.Duration) (*link.Meter, measurement) {
-		m, err := link.NewMeter()
+	path := func(b testing.TB, delay *link.Delay) measurement {
+		p, err := link.NewPath(b.Context(), delay)
 		must.Do(b, err)
-		b.Cleanup(m.Close)
-		path, err := m.Through(b.Context(), link.Delay{Base: delay}, link.Delay{})
-		must.Do(b, err)
-		return m, timed(path.RoundTrip)
+		b.Cleanup(p.Close)
+		return timed(p.RoundTrip)
 	}
 	rows := []row{{
 		name: "link: round trip through a link p50 / direct p50", reach: 4, atMost: true, unit: "us",
-		start: func(b testing.TB) (subject, peer measurement) {
-			m, plain := through(b, 0)
-			direct, err := m.Direct(b.Context())
-			must.Do(b, err)
-			return plain, timed(direct.RoundTrip)
-		},
+		start: func(b testing.TB) (subject, peer measurement) { return path(b, new(link.Delay)), path(b, nil) },
 	}}
 	for _, delay := range []time.Duration{time.Millisecond, 300 * time.Microsecond} {
 		rows = append(rows, row{
 			name: "link: error of an injected delay of " + delay.String() + ", p50", reach: 100, atMost: true, unit: "us",
 			start: func(b testing.TB) (subject, peer measurement) {
-				_, plain := through(b, 0)
-				_, delayed := through(b, delay)
+				plain, delayed := path(b, new(link.Delay)), path(b, &link.Delay{Base: delay})
 				return func(ctx context.Context, d time.Duration) (float64, error) {
 					without, err1 := plain(ctx, d/2) // what a link costs without a delay is taken off
 					with, err2 := delayed(ctx, d/2)
