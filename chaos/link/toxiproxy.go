@@ -41,7 +41,7 @@ const (
 //
 // For each request a server of toxiproxy is made, with the links as its proxies. They carry
 // nothing: it reads requests, and answers those that change nothing.
-func Toxiproxy(hosts func() map[string]*Client, anyName bool) http.Handler {
+func Toxiproxy(hosts map[string]*Client, anyName bool) http.Handler {
 	toxic.Register()
 	toxiproxy.Version = toxiproxyVersion
 	var changing sync.Mutex // one request at a time
@@ -61,7 +61,7 @@ func Toxiproxy(hosts func() map[string]*Client, anyName bool) http.Handler {
 		default:
 			changing.Lock() // after the body, for which a client may take its time
 			defer changing.Unlock()
-			err = serve(w, r, hosts())
+			err = serve(w, r, hosts)
 		}
 		if err != nil {
 			refuse(w, err)

@@ -33,7 +33,7 @@ func TestToxiproxy(t *testing.T) {
 	t.Cleanup(a.Disconnect)
 	t.Cleanup(b.Disconnect)
 	hosts := map[string]*link.Client{"a": a}
-	api := link.Toxiproxy(func() map[string]*link.Client { return hosts }, false)
+	api := link.Toxiproxy(hosts, false)
 	const toxics, slow = "/proxies/a:redis-1:redis/toxics", `{"type": "latency", "attributes": {"latency": 5}}`
 	for _, c := range []struct {
 		host, header   string
@@ -83,7 +83,7 @@ func TestToxiproxyClients(t *testing.T) {
 	t.Cleanup(control.Close)
 	client := link.NewClient(control.URL, "")
 	t.Cleanup(client.Disconnect)
-	api := httptest.NewServer(link.Toxiproxy(func() map[string]*link.Client { return map[string]*link.Client{"a": client} }, true))
+	api := httptest.NewServer(link.Toxiproxy(map[string]*link.Client{"a": client}, true))
 	t.Cleanup(api.Close)
 
 	const (

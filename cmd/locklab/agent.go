@@ -118,10 +118,8 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	if err != nil {
 		return errors.Join(err, host.Close())
 	}
-	if toxiproxy != nil {
-		links := map[string]*link.Client{f.Host: link.NewClient(host.URL(), f.Token)}
-		defer lab.ServeToxiproxy(ctx, toxiproxy, links, f.Log)()
-	}
+	links := map[string]*link.Client{f.Host: link.NewClient(host.URL(), f.Token)}
+	defer toxiproxy.Serve(ctx, links, f.Log)()
 	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.Host, strings.TrimPrefix(host.URL(), "http://"))
 	<-ctx.Done()
 	return host.Close()

@@ -340,7 +340,7 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 			c.Unavailable = append(c.Unavailable, f.missing...)
 			return err
 		},
-		c.CheckFiles,
+		lab.CheckFiles,
 	)
 }
 

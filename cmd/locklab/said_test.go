@@ -44,7 +44,6 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --external power=/bin/true":      "--external: \"power=/bin/true\": want NAME=START,STOP",
 
 		"run --locks redlock:ttl=soon":          "ttl=soon",
-		"run --locks all,raft":                  "--locks: all stands for every one that there is: want it alone",
 		"run --scenarios " + wrongField:         wrongField + ":7:",
 		"run --topology " + wrongTopology:       wrongTopology + ":5:",
 		"run --rate 0":                          "--rate 0: want operations per second, a number above 0",

@@ -130,7 +130,7 @@ func TestLinksDoAsToxiproxyDoes(t *testing.T) {
 	t.Cleanup(control.Close)
 	own := link.NewClient(control.URL, "")
 	t.Cleanup(own.Disconnect)
-	ours := httptest.NewServer(link.Toxiproxy(func() map[string]*link.Client { return map[string]*link.Client{"a": own} }, false))
+	ours := httptest.NewServer(link.Toxiproxy(map[string]*link.Client{"a": own}, false))
 	t.Cleanup(ours.Close)
 
 	var count int

@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"locklab/locks/clock"
@@ -11,11 +13,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// The clock of each host that is not this machine is read when a run begins and
-// again when it ends. Events are converted while the run goes on, with the offset of
-// the beginning; what the clock has drifted since is known only in the end. So the
-// end of the history says for each host how far its times may be off, drift
-// included, and the checker judges with that.
+// The clock of each host that is not this machine is read when a run begins, by which events are converted, and
+// again when it ends: the end of the history says for each host how far its times may be off, drift included.
 
 const (
 	// clockRoundTrips is how often a clock is read: the fastest answer tells most.
@@ -42,15 +41,13 @@ func (h hostClock) shift(e *history.Event) {
 	e.ErrNS = int64(h.Error)
 }
 
-// boundAtEnd is how far times that were converted with this reading may be off,
-// given another one when the run was over: a clock that drifts one way was never
-// further off than in the end.
+// boundAtEnd is how far times that were converted with this reading may be off, given another one when the run
+// was over: a clock that drifts one way was never further off than in the end.
 func (h hostClock) boundAtEnd(end agent.Offset) time.Duration {
 	return max(h.Error, (end.Add-h.Add).Abs()+end.Error)
 }
 
-// boundUnread is the same for a clock that could not be read again and was last
-// heard at a moment.
+// boundUnread is the same for a clock that could not be read again and was last heard at a moment.
 func (h hostClock) boundUnread(heardNS int64) time.Duration {
 	return h.Error + time.Duration(time.Duration(max(heardNS-h.readNS, 0)).Seconds()*float64(tolerance))
 }
@@ -67,37 +64,31 @@ func (m *machine) readClock(ctx context.Context) (err error) {
 // settleClocks reads the clocks again and writes into the history how far the times
 // of each host may be off.
 func (c *cluster) settleClocks(ctx context.Context) error {
-	err := c.ask(ctx, func(ctx context.Context, m *machine) error {
+	return c.each(func(m *machine) error {
 		if m.local != nil || m.clock.readNS == 0 {
 			return nil
 		}
-		end, err := m.agent.ClockOffset(ctx, clockRoundTrips)
-		if err != nil {
-			return fmt.Errorf("host %s: read its clock: %w", m.Name, err)
+		at, lost := c.lost[m.Name]
+		bound := m.clock.boundUnread(at)
+		if !lost {
+			end, err := m.agent.ClockOffset(ctx, clockRoundTrips)
+			if err != nil {
+				return c.tolerate(m.Name, fmt.Errorf("host %s: read its clock: %w", m.Name, err))
+			}
+			bound = m.clock.boundAtEnd(end)
 		}
-		c.settleClock(m, m.clock.boundAtEnd(end))
+		c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
+		if int64(bound) >= m.worst.ErrorNS {
+			m.worst = result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)}
+		}
+		c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Add, "error", bound)
 		return nil
 	})
-	for host, at := range c.lost {
-		if m := c.machine(host); m.clock.readNS != 0 {
-			c.settleClock(m, m.clock.boundUnread(at))
-		}
-	}
-	return err
 }
 
-func (c *cluster) settleClock(m *machine, bound time.Duration) {
-	c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
-	r := result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)}
-	if r.ErrorNS >= m.worst.ErrorNS {
-		m.worst = r
-	}
-	c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Add, "error", bound)
-}
-
-// worstClocks are the readings with the largest errors over all runs; none if all hosts are this machine.
+// worstClocks are the readings with the largest errors over all runs, by host; none if all hosts are this machine.
 func (f *fleet) worstClocks() (all []result.Clock) {
-	for _, name := range f.order {
+	for _, name := range slices.Sorted(maps.Keys(f.machines)) {
 		if m := f.machines[name]; m.worst.Host != "" {
 			all = append(all, m.worst)
 		}

@@ -82,14 +82,9 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 
 // warnOfLoads says under which scenarios something else than usual is asked of the locks.
 func (c *Config) warnOfLoads(run *result.Run) {
-	var unheeded []string
-	_, players := c.Load.(*catalog.Matches)
 	for _, s := range c.Scenarios {
 		if !slices.ContainsFunc(c.Locks, func(lock catalog.Lock) bool { return c.fits(lock, s) }) {
 			continue // nothing runs under it
-		}
-		if players && s.Wants.Clients+s.Wants.Resources > 0 {
-			unheeded = append(unheeded, s.Name)
 		}
 		said := c.Load.Instead(s.Wants)
 		if rate := c.rateUnder(s); rate != c.Rate {
@@ -98,9 +93,5 @@ func (c *Config) warnOfLoads(run *result.Run) {
 		if len(said) > 0 {
 			run.Warn(fmt.Sprintf("the scenario %s has %s", s.Name, strings.Join(said, " and ")))
 		}
-	}
-	if len(unheeded) > 0 && !c.Suite {
-		run.Warn("matchmaking has players and groups, not what the scenario wants of clients or of resources: " +
-			strings.Join(unheeded, ", "))
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"locklab/chaos/link"
@@ -37,7 +39,6 @@ type machine struct {
 // fleet is all machines of a comparison. It outlives single runs.
 type fleet struct {
 	machines map[string]*machine
-	order    []string     // host names as in the topology
 	data     *scratch.Dir // of local hosts
 	log      *slog.Logger
 	notice   func(line string) // tells the user
@@ -71,7 +72,6 @@ func startFleet(ctx context.Context, topo *topology.Topology, c *Config, log *sl
 		}
 		m.agent, m.links = agent.NewClient(url, token), link.NewClient(url, token)
 		f.machines[host.Name] = m
-		f.order = append(f.order, host.Name)
 	}
 	deadline := clock.Mono() + int64(c.Wait)
 	return f, f.each(func(m *machine) error { return m.greet(ctx, deadline) })
@@ -131,7 +131,7 @@ func (m *machine) enlist(ctx context.Context) error {
 
 // each calls do for all machines at once and returns the first error.
 func (f *fleet) each(do func(*machine) error) error {
-	return together(f.order, func(name string) error { return do(f.machines[name]) })
+	return together(slices.Collect(maps.Values(f.machines)), do)
 }
 
 func (f *fleet) close() error {

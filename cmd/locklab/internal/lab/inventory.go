@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"locklab/chaos/fault"
@@ -33,20 +32,6 @@ func inventoryOf(t *topology.Topology, lock catalog.Lock) (inv fault.Inventory) 
 	return inv
 }
 
-// contents are the names by which a scenario can call what is there.
-func contents(t *topology.Topology) string {
-	var zones, roles []string
-	for _, n := range t.Nodes() {
-		if !slices.Contains(zones, n.Zone) {
-			zones = append(zones, n.Zone)
-		}
-		if !slices.Contains(roles, n.Role) {
-			roles = append(roles, n.Role)
-		}
-	}
-	return fmt.Sprintf("the zones %s and the roles %s", strings.Join(zones, ", "), strings.Join(roles, ", "))
-}
-
 // anyNode stands for the holder, the leader and the primary before there are any.
 type anyNode struct {
 	topo   *topology.Topology
@@ -71,16 +56,16 @@ type resources struct {
 
 // check refuses a name that none of them has.
 func (r resources) check(name string) error {
-	number, named := strings.CutPrefix(name, r.prefix)
-	n, err := strconv.Atoi(number)
-	if r.prefix == "" || name == "" || named && err == nil && n >= 1 && n <= r.count && number == strconv.Itoa(n) {
+	if r.prefix == "" || name == "" {
 		return nil
 	}
-	all := r.prefix + "1"
-	if r.count > 1 {
-		all = fmt.Sprintf("%s to %s%d", all, r.prefix, r.count)
+	for n := range r.count {
+		if name == fmt.Sprint(r.prefix, n+1) {
+			return nil
+		}
 	}
-	return otherRunError{fmt.Errorf("want one of the workload's resources, %s (%s)", all, r.said)}
+	const text = "want one of the workload's resources, %[1]s1 to %[1]s%[2]d (%[3]s)"
+	return otherRunError{fmt.Errorf(text, r.prefix, r.count, r.said)}
 }
 
 var _ fault.Resolver = anyNode{}

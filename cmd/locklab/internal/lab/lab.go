@@ -78,13 +78,11 @@ func with(
 			display.Note(fmt.Sprintf("warning: cleaning up: %v", err))
 		}
 	}()
-	if c.Toxiproxy != nil {
-		links := map[string]*link.Client{}
-		for name, m := range fleet.machines {
-			links[name] = m.links
-		}
-		defer ServeToxiproxy(ctx, c.Toxiproxy, links, log)()
+	links := map[string]*link.Client{}
+	for name, m := range fleet.machines {
+		links[name] = m.links
 	}
+	defer c.Toxiproxy.Serve(ctx, links, log)()
 	if err := c.describe(ctx, fleet, &file.Run); err != nil {
 		return file, err
 	}

@@ -57,7 +57,7 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 // liveRun is the run as the live page shows it.
 func (x *experiment) liveRun(p plan) live.Run {
 	run := live.Run{
-		Key:     result.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
+		Key:      result.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
 		Duration: x.measures(), Played: x.play != nil,
 		OfferedPerS: x.config.rateUnder(x.scenario),
 	}

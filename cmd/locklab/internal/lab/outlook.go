@@ -106,8 +106,7 @@ func (c *Config) checkScenarios() error {
 					Key: result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}, Why: Said(err),
 				})
 			default:
-				return fmt.Errorf("--scenarios: %s does not apply to %s: %w; on the topology %s it has %s",
-					s.Name, lock, err, c.Topology.Name, contents(lock.Part(c.Topology)))
+				return fmt.Errorf("--scenarios: %s does not apply to %s on the topology %s: %w", s.Name, lock, c.Topology.Name, err)
 			}
 		}
 	}

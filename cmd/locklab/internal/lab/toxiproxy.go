@@ -17,14 +17,16 @@ type Toxiproxy struct {
 	AnyName bool // whatever name a request calls it by, see [link.Toxiproxy]
 }
 
-// ServeToxiproxy serves toxiproxy's API over the links of hosts until stop is called.
-func ServeToxiproxy(ctx context.Context, at *Toxiproxy, links map[string]*link.Client, log *slog.Logger) (stop func()) {
+// Serve serves it over the links of hosts until stop is called; nothing if it is nil.
+func (t *Toxiproxy) Serve(ctx context.Context, links map[string]*link.Client, log *slog.Logger) (stop func()) {
+	if t == nil {
+		return func() {}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		handler := link.Toxiproxy(func() map[string]*link.Client { return links }, at.AnyName)
-		if err := httpapi.Serve(ctx, at, handler, log); err != nil {
+		if err := httpapi.Serve(ctx, t, link.Toxiproxy(links, t.AnyName), log); err != nil {
 			log.Warn("toxiproxy's API ended", "error", err)
 		}
 	}()
