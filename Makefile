@@ -8,7 +8,7 @@ TOOLS := $(CURDIR)/.tools
 RERUN ?=
 rerun := $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race)
 
-.PHONY: help build test check race e2e bench claims matrix controls corpus fuzz fuzz-long sample goldens deps clean
+.PHONY: help build test check race e2e bench claims levels matrix controls corpus fuzz fuzz-long sample goldens deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 16
@@ -85,6 +85,13 @@ claims: deps build ## run the suite of claims again and write what it shows into
 	find reports/seeds -mindepth 1 ! -name result.json ! -name 'README*' -delete
 	bin/locklab report reports/seeds --claims reports/seeds/README.md
 	bin/locklab report reports/seeds --claims reports/seeds/README.ko.md --lang ko
+
+# LEVELS=20 for as many tries a cell. What was interrupted goes on.
+LEVELS ?= 3
+levels: deps build ## the table of named anomalies again, into reports/levels and the READMEs
+	go -C locks/adapters/go install ./...
+	PATH="$$(go env GOPATH)/bin:$$PATH" bin/locklab levels --tries $(LEVELS) --out reports/runs/levels-$(LEVELS) \
+		--publish reports/levels --table README.md --table README.ko.md
 
 # The name is made once for all lines of a target.
 STAMP := $(shell date +%s)

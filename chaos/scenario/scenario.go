@@ -68,6 +68,26 @@ func (m Moment) Of(total time.Duration) time.Duration {
 	return m.Duration + time.Duration(float64(total)*m.Percent/100)
 }
 
+// Again has the timeline n times, one after the other, in a run that is n times as long.
+func (s Scenario) Again(n int) Scenario {
+	once := s.Timeline
+	s.Timeline, s.MinDuration = nil, time.Duration(n)*s.MinDuration
+	for k := range n {
+		for _, step := range once {
+			if step.For == (Moment{}) && !step.Fault.Instant {
+				step.For = Moment{100 - step.At.Percent, -step.At.Duration} // to the end of its turn
+			}
+			step.At.Percent = (step.At.Percent + 100*float64(k)) / float64(n)
+			step.For.Percent /= float64(n)
+			if k > 0 {
+				step.ID = fmt.Sprintf("%s.%d", step.ID, k+1)
+			}
+			s.Timeline = append(s.Timeline, step)
+		}
+	}
+	return s
+}
+
 // Scheduled is one fault of a run. A step that comes and goes makes several.
 type Scheduled struct {
 	ID     string // in the ledger

@@ -1,76 +1,328 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
-	"locklab/cmd/locklab/internal/suite"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/levels"
+	"locklab/internal/sentence"
+	"locklab/locks"
+	"locklab/locks/adapters"
+	"locklab/locks/clock"
 	"locklab/reports/table"
 	"locklab/workloads/result"
 )
 
-func newLevels() *cobra.Command {
-	return &cobra.Command{
-		Use:   "levels DIR",
-		Short: "Tell which named anomalies each lock and library has shown",
-		Long: `levels reads a result of the suite levels and prints a table: a row for each
-lock, a column for each anomaly.
-
-  ✗     shown: the command below the table tries it again
-  ✓ n   not shown in n tries, where the control was shown; no proof
-  ·     no run of it is in the result, or applies to the lock
-  ?     undecided: no run was sound, or the control showed nothing`,
-		Example: `  locklab run --suite levels --repeat 3 --out levels && locklab levels levels`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := result.Read(args[0])
-			if err != nil {
-				return err
-			}
-			s, err := suite.Load("levels")
-			if err != nil {
-				return err
-			}
-			levels, again := levelsOf(s.Anomalies, f)
-			out := cmd.OutOrStdout()
-			if err := table.Console(out, levels, widthOf(out)); err != nil {
-				return err
-			}
-			_, err = io.WriteString(out, again)
-			return err
-		},
-	}
+// levelsFlags is what the user typed.
+type levelsFlags struct {
+	out, publish string
+	tables       []string
+	tries, jobs  int
 }
 
-// levelsOf makes the table, and lists the commands that try again each anomaly that was shown.
-func levelsOf(anomalies []suite.Anomaly, f result.File) (levels table.Table, again string) {
-	titles := []string{"=lock"}
-	for _, a := range anomalies {
-		titles = append(titles, a.Letter)
+func newLevels() *cobra.Command {
+	var f levelsFlags
+	cmd := &cobra.Command{
+		Use:   "levels [LOCK...]",
+		Short: "Show which named anomalies each lock and library has",
+		Long: `levels runs locks and libraries, all of them unless some are named, through
+what provokes each named anomaly, and prints a row for each and a column for
+each anomaly. Runs that are in the directory already are not made again.
+
+  ✗     shown: the command below the table tries it again; with ! its
+        documentation promises the contrary
+  ✓ n   not shown in n tries, where the control was shown; no proof
+  ·     does not apply to the lock
+  ?     undecided: no run was sound, or the control showed nothing`,
+		Example: `  locklab levels                                  all rows, 3 tries a cell
+  locklab levels redis-py kazoo --tries 20 --out reports/runs/mine
+  locklab levels --publish reports/levels --table README.md`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
-	levels.Columns = table.Heads(titles...)
-	var text strings.Builder
-	for _, a := range anomalies {
-		fmt.Fprintf(&text, "%s  %s; control: %s\n", a.Letter, a.Name, a.Control)
+	fl := cmd.Flags()
+	fl.StringVar(&f.out, "out", filepath.Join("reports", "runs", "levels"), "directory of the runs; those in it are kept")
+	fl.IntVar(&f.tries, "tries", 3, "of each cell, at least")
+	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "runs at once; what decided nothing is repeated alone")
+	fl.StringVar(&f.publish, "publish", "", "directory for README.md, result.json and histories")
+	fl.StringArrayVar(&f.tables, "table", nil, "page of Markdown that gets the table alone")
+	completions(cmd, map[string]cobra.CompletionFunc{"out": files(nothing), "publish": files(nothing), "table": files(nothing)})
+	cmd.ValidArgsFunction = words(levels.Rows)
+	return cmd
+}
+
+// job is one locklab run of one lock, and where it leaves its result.
+type job struct {
+	lock, run, dir string
+	flags          []string
+	about          time.Duration
+}
+
+func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.Writer) error {
+	err := errors.Join(catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 1, 64))
+	if err != nil {
+		return err
 	}
-	seen := map[string]bool{}
-	for _, row := range f.Rows {
-		if seen[row.Lock] {
-			continue
+	if len(rows) == 0 {
+		rows = levels.Rows()
+	}
+	locks := slices.Clone(rows)
+	for _, a := range levels.Anomalies() { // whose silence would leave a column undecided
+		if !slices.Contains(locks, a.Control) {
+			locks = append(locks, a.Control)
 		}
-		seen[row.Lock] = true
-		cells := table.Row(row.Lock)
-		for i, l := range suite.Levels(anomalies, f, row.Lock) {
-			cells = append(cells, table.Cell{Text: l.String()})
-			for _, by := range l.By {
-				fmt.Fprintf(&text, "%s %s  locklab run --workload %s --locks %s --scenarios %s  (%d of %d)\n",
-					row.Lock, anomalies[i].Letter, by.Workload, by.Lock, by.Scenario, by.Shown, by.Tries)
+	}
+	jobs, all, err := f.plan(ctx, locks, rows, stderr)
+	if err != nil {
+		return err
+	}
+	todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return decided(j.result()) })
+	if err := f.make(ctx, todo, f.jobs, stderr); err != nil {
+		return err
+	}
+	again := slices.DeleteFunc(todo, func(j job) bool { return decided(j.result()) })
+	if err := f.make(ctx, again, 1, stderr); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		i := slices.IndexFunc(all, func(r levels.Result) bool { return r.Lock == j.lock })
+		all[i].Files[j.run] = j.result()
+	}
+	page := levels.Of(all, rows)
+	for _, part := range []table.Table{page.Glyphs(), page.Columns()} {
+		if err := table.Console(stdout, part, widthOf(stdout)); err != nil {
+			return err
+		}
+	}
+	for _, row := range page.Rows {
+		for _, c := range row.Cells {
+			if c.Shown > 0 {
+				fmt.Fprintf(stdout, "%s %s  %s  (%d of %d)\n", row.Lock, c.Letter, c.Again, c.Shown, c.Runs)
 			}
 		}
-		levels.Rows = append(levels.Rows, cells)
 	}
-	return levels, "\n" + text.String()
+	return f.write(page, jobs)
+}
+
+// plan is all that the rows need. The runs of controls that are no rows are only those of their column.
+func (f *levelsFlags) plan(ctx context.Context, names, rows []string, stderr io.Writer) (jobs []job, all []levels.Result, err error) {
+	asked := map[string]library{}
+	config := func(flags ...string) (lab.Config, error) {
+		one := &runFlags{asked: asked}
+		one.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+		one.Suite = true
+		err := one.set.Parse(flags)
+		if err != nil {
+			return lab.Config{}, err
+		}
+		c, _, err := one.config(ctx, stderr)
+		return c, err
+	}
+	for _, name := range names {
+		if a, is := adapters.Find(name); is && a.Installed() != nil {
+			fmt.Fprintf(stderr, "locklab: no row of %s: %v\n", name, a.Installed())
+			continue
+		}
+		c, err := config("--locks", name, "--scenarios", "baseline")
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(c.Locks) == 0 {
+			fmt.Fprintf(stderr, "locklab: no row: %s\n", strings.Join(c.Unavailable, "; "))
+			continue
+		}
+		lock := c.Locks[0]
+		r := levels.Result{
+			Lock: name, Lease: lock.Lease,
+			Files: map[string]result.File{}, Again: map[string]string{}, Unfit: map[string]string{},
+		}
+		for _, run := range levels.Runs() {
+			if !slices.Contains(rows, name) && !levels.Controls(name, run.Name) {
+				continue
+			}
+			flags := run.Flags(name, lock.Lease, f.tries)
+			c, err := config(flags...)
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case lock.Traits.Agree == locks.AgreeNobody && run.Scenario != "herd":
+				r.Unfit[run.Name] = "masters agree on nothing, so that two hold at once all the time"
+			case len(c.Unfit) > 0:
+				_, why, _ := strings.Cut(c.Unfit[0].Why, ": ") // behind the file and the line
+				r.Unfit[run.Name] = why
+			default:
+				_, about := lab.Remaining([]lab.Config{c}, nil)
+				r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
+				dir := filepath.Join(f.out, strings.NewReplacer(":", "+", ",", "+").Replace(name), run.Name)
+				jobs = append(jobs, job{name, run.Name, dir, flags, about + time.Second})
+			}
+		}
+		all = append(all, r)
+	}
+	return jobs, all, nil
+}
+
+// result is what the job left; one that left nothing has a row that decides nothing.
+func (j job) result() result.File {
+	f, err := result.Read(j.dir)
+	if err != nil || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
+		none := result.Row{Lock: j.lock}
+		none.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.GivenUp}
+		return result.File{Rows: []result.Row{none}}
+	}
+	return f
+}
+
+func decided(f result.File) bool {
+	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { return !r.Decided() })
+}
+
+// make runs jobs, so many at once, each as a program of its own.
+func (*levelsFlags) make(ctx context.Context, jobs []job, atOnce int, stderr io.Writer) error {
+	var left time.Duration
+	for _, j := range jobs {
+		left += j.about
+	}
+	if len(jobs) > 0 {
+		fmt.Fprintf(stderr, "locklab: %s, %d at once, about %v\n", sentence.Plural(len(jobs), "run"), atOnce,
+			sentence.Lasting((left / time.Duration(atOnce)).Round(time.Second)))
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	done, group := 0, new(errgroup.Group)
+	group.SetLimit(atOnce)
+	for _, j := range jobs {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			began := clock.System().Now()
+			err := j.make(ctx, own)
+			mu.Lock()
+			defer mu.Unlock()
+			done, left = done+1, left-j.about
+			said := "decided"
+			if err != nil {
+				said = err.Error()
+			} else if rows := j.result().Rows; !decided(result.File{Rows: rows}) {
+				said = "undecided: " + string(rows[0].Verdict.Sound.Code)
+			}
+			fmt.Fprintf(stderr, "%4d/%d  %s %s: %s in %v of %v; %v left\n", done, len(jobs), j.lock, j.run, said,
+				clock.System().Now().Sub(began).Round(time.Second), j.about.Round(time.Second),
+				(left / time.Duration(atOnce)).Round(time.Second))
+			return ctx.Err()
+		})
+	}
+	return group.Wait()
+}
+
+// make runs the job, or what is left of it; an error says why there is no result.
+func (j job) make(ctx context.Context, own string) error {
+	flags := append(slices.Clone(j.flags), "--out", j.dir)
+	if hasResult(j.dir) {
+		flags = []string{"--resume", j.dir, "--redo", "inconclusive"}
+	}
+	cmd := exec.CommandContext(ctx, own, slices.Concat([]string{"run", "--ui", "off"}, flags)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute
+	out, err := cmd.CombinedOutput()
+	if err == nil || hasResult(j.dir) {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return fmt.Errorf("%w: %s", err, lines[len(lines)-1])
+}
+
+// The lines between which a page has the table of levels.
+const (
+	levelsBegin = "<!-- levels: made by locklab levels -->\n"
+	levelsEnd   = "<!-- end of levels -->\n"
+)
+
+// write publishes the page with its result.json and histories, and the table.
+func (f *levelsFlags) write(p levels.Page, jobs []job) error {
+	if f.publish != "" {
+		if err := os.RemoveAll(filepath.Join(f.publish, lab.HistoryDir)); err != nil {
+			return err
+		}
+		for i, row := range p.Rows {
+			for k, c := range row.Cells {
+				at := slices.IndexFunc(jobs, func(j job) bool { return c.Shown > 0 && j.lock == row.Lock && j.run == c.Run })
+				if at < 0 {
+					continue
+				}
+				kept, err := f.keep(jobs[at], c.Repeat)
+				if err != nil {
+					return err
+				}
+				p.Rows[i].Cells[k].History = kept
+			}
+		}
+		text, err := json.Marshal(p, jsontext.WithIndent(" "))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(f.publish, result.FileName), append(text, '\n'),
+				0o644) //nolint:gosec // meant to be read by others
+		}
+		if err == nil {
+			err = between(filepath.Join(f.publish, "README.md"), levelsBegin, levelsEnd, p.Markdown)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, page := range f.tables {
+		err := between(page, levelsBegin, levelsEnd, func(w io.Writer) error { return table.Markdown(w, p.Glyphs()) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxKept is the size up to which a packed history is published.
+const maxKept = 64 << 10
+
+// keep packs the history of a run into the published directory, and says where; "" if it is too large.
+func (f *levelsFlags) keep(j job, repeat int) (string, error) {
+	rows := j.result().Rows
+	i := slices.IndexFunc(rows, func(r result.Row) bool { return r.Repeat == repeat })
+	text, err := os.ReadFile(filepath.Join(j.dir, rows[i].History))
+	if err != nil {
+		return "", err
+	}
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // there is this level
+	_, err = w.Write(text)
+	if err = errors.Join(err, w.Close()); err != nil || packed.Len() > maxKept {
+		return "", err
+	}
+	name := filepath.Join(lab.HistoryDir, filepath.Base(filepath.Dir(j.dir))+"."+j.run+".jsonl.gz")
+	if err := os.MkdirAll(filepath.Join(f.publish, lab.HistoryDir), 0o755); err != nil { //nolint:gosec // likewise
+		return "", err
+	}
+	return name, os.WriteFile(filepath.Join(f.publish, name), packed.Bytes(), 0o644) //nolint:gosec // likewise
 }

@@ -120,6 +120,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.Patience, "patience", 0, "how long clients wait (default 2.5s, or 25 round trips)")
 	fl.Float64Var(&f.Rate, "rate", 0, "operations per second (default 300 matches)")
 	fl.IntVar(&f.Repeat, "repeat", 1, "runs of each combination")
+	fl.IntVar(&f.Episodes, "episodes", 1, "times that a run goes through its scenario")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of every random choice (default: drawn)")
 	fl.BoolVar(&f.quick, "quick", false, "four locks, three scenarios, short faults")
 	fl.StringVar(&f.capacity, "capacity", "on", "measure grants per second: on or off")
@@ -251,7 +252,8 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 				patience = catalog.Within("--patience", f.Patience, 100*time.Millisecond, 10*time.Minute)
 			}
 			return errors.Join(catalog.Within("--duration", c.Duration, time.Second, time.Hour), patience,
-				catalog.Within("--warmup", c.Warmup, 0, time.Minute), catalog.Within("--repeat", c.Repeat, 1, 1000))
+				catalog.Within("--warmup", c.Warmup, 0, time.Minute), catalog.Within("--repeat", c.Repeat, 1, 1000),
+				catalog.Within("--episodes", c.Episodes, 1, 100))
 		},
 		func() (err error) {
 			thresholds, err = threshold.ParseAll(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"locklab/locks"
 )
@@ -27,6 +28,9 @@ type Adapter struct {
 	Summary string // the library and the settings
 	Source  string // its documentation
 	Traits  locks.Traits
+	// Lease is for how long a holder that is gone keeps the lock, where the program does not say; 0 if it
+	// does, or there is none.
+	Lease time.Duration
 
 	language language
 	run      []string // a file, class or program of the language, and its arguments
@@ -48,21 +52,22 @@ func All() []Adapter {
 		conn   = locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsEverything}
 	)
 	inPython := func(name, summary, source string, traits locks.Traits, run, modules string) Adapter {
-		return Adapter{name, summary, source, traits, python(), strings.Fields(run), modules}
+		return Adapter{name, summary, source, traits, sessionOf(traits), python(), strings.Fields(run), modules}
 	}
 	inJava := func(name, summary string, run string) Adapter {
-		return Adapter{name, summary, curator, raft, java(), strings.Fields("Curator " + run), curatorJars}
+		return Adapter{name, summary, curator, raft, sessionOf(raft), java(), strings.Fields("Curator " + run), curatorJars}
 	}
 	inPHP := func(name, summary string, traits locks.Traits, run string) Adapter {
-		return Adapter{name, summary, symfony, traits, php(), strings.Fields("symfony_lock.php " + run), symfonyFiles}
+		run = "symfony_lock.php " + run
+		return Adapter{name, summary, symfony, traits, 0, php(), strings.Fields(run), symfonyFiles}
 	}
 	inGo := func(name, summary, source string, traits locks.Traits, run string) Adapter {
-		return Adapter{name, summary, source, traits, golang(), strings.Fields(run), ""}
+		return Adapter{name, summary, source, traits, sessionOf(traits), golang(), strings.Fields(run), ""}
 	}
 	return []Adapter{
 		inPython("redis-py", "redis-py's Lock: one Redis server, no lease", redisPy, redis, "redis_py.py", "redis"),
 		inPython("redis-py-timeout", "redis-py's Lock with a timeout of 3 s", redisPy, leased, "redis_py.py 3", "redis"),
-		inPython("kazoo", "kazoo's Lock on ZooKeeper", kazoo, raft, "kazoo_lock.py", "kazoo"),
+		inPython("kazoo", "kazoo's Lock on ZooKeeper, a session of 3 s", kazoo, raft, "kazoo_lock.py", "kazoo"),
 		inPython("kazoo-listener", "kazoo's Lock with a listener that tells the holder of a lost connection",
 			kazoo, raft, "kazoo_lock.py --listener", "kazoo"),
 		inPython("python-etcd3",
@@ -70,17 +75,17 @@ func All() []Adapter {
 			pythonEtcd3, raft, "etcd3_lock.py", "etcd3"),
 		inPython("python-etcd3-ttl", "python-etcd3's Lock with a lease of 3 s", pythonEtcd3, raft, "etcd3_lock.py 3",
 			"etcd3"),
-		inPython("tooz-redis", "tooz's lock with its redis driver", tooz, leased, "tooz_lock.py redis", "tooz redis"),
-		inPython("tooz-zookeeper", "tooz's lock with its zookeeper driver", tooz, raft, "tooz_lock.py zookeeper",
+		inPython("tooz-redis", "tooz's lock with its redis driver, a lease of 3 s", tooz, leased, "tooz_lock.py redis", "tooz redis"),
+		inPython("tooz-zookeeper", "tooz's lock with its zookeeper driver, a session of 3 s", tooz, raft, "tooz_lock.py zookeeper",
 			"tooz kazoo"),
 		inPython("psycopg2", "PostgreSQL's session-level advisory lock with psycopg2",
 			postgres, conn, "psycopg2_advisory.py", "psycopg2"),
 		inPython("pymysql", "MariaDB's GET_LOCK with PyMySQL", mariadb, conn, "pymysql_get_lock.py", "pymysql"),
-		inJava("curator", "Curator's InterProcessMutex, a session of 60 s", "mutex"),
+		inJava("curator", "Curator's InterProcessMutex, a session of 3 s (its default is 60 s)", "mutex"),
 		inJava("curator-listener", "Curator's InterProcessMutex, a session of 3 s, and a listener that tells the holder "+
 			"of a lost connection", "mutex --listener"),
-		inJava("curator-semaphore", "Curator's InterProcessSemaphoreMutex, a session of 60 s", "semaphore"),
-		inJava("curator-latch", "Curator's LeaderLatch, a session of 60 s", "latch"),
+		inJava("curator-semaphore", "Curator's InterProcessSemaphoreMutex, a session of 3 s", "semaphore"),
+		inJava("curator-latch", "Curator's LeaderLatch, a session of 3 s", "latch"),
 		inPHP("symfony-redis", "Symfony's RedisStore, a lease of 300 s", leased, "redis"),
 		inPHP("symfony-redis-ttl", "Symfony's RedisStore, a lease of 3 s", leased, "redis 3"),
 		inPHP("symfony-combined", "Symfony's CombinedStore (Redlock), a lease of 3 s", quorum, "combined 3"),
@@ -89,13 +94,13 @@ func All() []Adapter {
 			"locklab-redislock"),
 		inGo("redsync-defaults", "go-redsync with its defaults: a lease of 8 s, 32 tries", "github.com/go-redsync/redsync",
 			quorum, "locklab-redsync"),
-		inGo("rueidislock", "rueidislock on one Redis server: leases that it extends", "github.com/redis/rueidis/rueidislock",
+		inGo("rueidislock", "rueidislock on one Redis server: leases of 3 s that it extends", "github.com/redis/rueidis/rueidislock",
 			leased, "locklab-rueidislock"),
-		inGo("etcd-mutex", "etcd's concurrency.Mutex, a session of 60 s for each hold", etcdMutex, raft,
-			"locklab-etcd-mutex"),
+		inGo("etcd-mutex", "etcd's concurrency.Mutex, a session of 3 s for each hold (its default is 60 s)", etcdMutex, raft,
+			"locklab-etcd-mutex -ttl 3"),
 		inGo("etcd-mutex-done", "etcd's concurrency.Mutex, a session of 3 s whose end the holder is told", etcdMutex, raft,
 			"locklab-etcd-mutex -ttl 3 -session-done"),
-		inGo("leaderelection", "Kubernetes' leaderelection of client-go with its defaults, on etcd",
+		inGo("leaderelection", "Kubernetes' leaderelection of client-go on etcd, five times as fast as its defaults: a lease of 3 s",
 			"k8s.io/client-go/tools/leaderelection", raft, "locklab-leaderelection"),
 		inGo("nats-kv", "a key of a JetStream bucket with a time to live of 3 s",
 			"docs.nats.io/nats-concepts/jetstream/key-value-store", table, "locklab-nats-kv"),
@@ -117,6 +122,16 @@ const (
 		"jackson-core jackson-annotations slf4j-api slf4j-nop metrics-core snappy-java netty-all"
 	symfonyFiles = "/usr/share/php/Symfony/Component/Lock/autoload.php"
 )
+
+// session is what the adapters set, where a library lets them: a run sees it end.
+const session = 3 * time.Second
+
+func sessionOf(t locks.Traits) time.Duration {
+	if t.Lease == "" {
+		return 0
+	}
+	return session
+}
 
 // Names are those of all adapters.
 func Names() (names []string) {

@@ -2,7 +2,8 @@
 //
 // Algorithm: a claim is an ephemeral sequential node below the resource's, with a name that only
 // it has. The claim with the lowest number holds; each other one watches the one before it. With
-// watch=all each watches all of them, and every change wakes everybody: the herd. The fencing
+// watch=all each watches all of them, and every change wakes everybody: the herd. With watch=late a
+// waiter does not look whether it came too late to watch: a control, which loses wake-ups. The fencing
 // token is the zxid of the last change among the claims (pzxid), read with the list in which the own claim is the
 // first. The holder before was still there when it read its own, so tokens grow.
 // Source: ZooKeeper Recipes and Solutions, Locks; the herd: the document of channel.io.

@@ -189,6 +189,10 @@ func (le *lease) look() (changed <-chan zk.Event, err error) {
 		return nil, nil
 	case changed != nil:
 		return changed, nil
+	case le.locker.options.WatchLate:
+		_, _, changed, err = conn.ExistsW(le.parent + "/" + before) // it may be gone, and tell nothing any more
+		le.asked()
+		return changed, err
 	}
 	_, _, changed, err = conn.GetW(le.parent + "/" + before)
 	le.asked()

@@ -16,6 +16,9 @@ type Options struct {
 	Session time.Duration
 	// WatchAll has waiters watch all claims, not only the one before theirs.
 	WatchAll bool
+	// WatchLate has them not look whether the claim before theirs is still there when they begin to
+	// watch it: the control of lost wake-ups.
+	WatchLate bool
 }
 
 // DefaultOptions are a session of 3 s, and no herd.
@@ -29,9 +32,10 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	o := Options{
 		Session: r.Duration("session", "for how long the servers keep what a silent client holds, "+
 			"and so for how long a dead holder blocks the others", d.Session),
-		WatchAll: r.Choice("watch", "which claims a waiter watches: the one before its own, "+
-			"or all others, which is the herd", "previous", "all") == "all",
 	}
+	watch := r.Choice("watch", "which claims a waiter watches: the one before its own; all others, which is the herd; "+
+		"or that one without looking whether it is still there, which loses wake-ups", "previous", "all", "late")
+	o.WatchAll, o.WatchLate = watch == "all", watch == "late"
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}

@@ -20,7 +20,7 @@ final class Curator {
         Protocol.serve("{\"servers\":[{\"role\":\"zookeeper\"}]}", (name, addresses) -> {
             // Its getting started has this retry policy.
             CuratorFramework framework = CuratorFrameworkFactory.newClient(String.join(",", addresses.get("zookeeper")),
-                    listens ? 3000 : 60000, 15000, new ExponentialBackoffRetry(1000, 3));
+                    3000, 15000, new ExponentialBackoffRetry(1000, 3));
             Set<Consumer<String>> holders = ConcurrentHashMap.newKeySet();
             if (listens) {
                 framework.getConnectionStateListenable().addListener((client, state) -> {

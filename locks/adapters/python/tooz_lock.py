@@ -8,8 +8,8 @@ from tooz import coordination
 DRIVER = sys.argv[1]  # redis, zookeeper or etcd3gw
 ROLE = {"etcd3gw": "etcd"}.get(DRIVER, DRIVER)
 URL = {
-    "redis": "redis://{}",
-    "zookeeper": "zookeeper://{}",
+    "redis": "redis://{}?lock_timeout=3",
+    "zookeeper": "zookeeper://{}?timeout=3",
     "etcd3gw": "etcd3+http://{}",
 }[DRIVER]
 

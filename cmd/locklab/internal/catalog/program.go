@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 func OfAdapter(a adapters.Adapter, command program.Command, hello program.Hello) (Lock, error) {
 	l, err := OfProgram(a.Name, command, hello)
 	l.Summary, l.Source, l.Caveat, l.Entry.Traits = a.Summary, a.Source, "", a.Traits
-	l.Traits = a.Traits
+	l.Traits, l.Lease = a.Traits, cmp.Or(l.Lease, a.Lease)
 	l.Traits.Tokens = hello.Tokens
 	return l, err
 }

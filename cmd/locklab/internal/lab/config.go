@@ -64,6 +64,7 @@ type Config struct {
 	Capacity    bool          // measured after each run in which nothing is broken
 	usualRate   bool          // it is
 	Repeat      int
+	Episodes    int // how often each run goes through its scenario; 0 is once
 	Seed        uint64
 	Dir         string            // of the report
 	Token       string            // of running agents
@@ -175,8 +176,12 @@ func (c *Config) UseScenarios(names []string) error {
 		if slices.ContainsFunc(c.Scenarios, func(o scenario.Scenario) bool { return o.Name == s.Name }) {
 			return fmt.Errorf("--scenarios: %q is named twice", s.Name)
 		}
+		if c.Episodes > 1 {
+			s = s.Again(c.Episodes)
+		}
 		c.Scenarios = append(c.Scenarios, s)
 	}
+	c.Duration *= time.Duration(max(1, c.Episodes))
 	if c.Rate == 0 {
 		c.Rate, c.usualRate = c.Workload.Rate, true
 	}

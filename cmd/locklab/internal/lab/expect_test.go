@@ -121,6 +121,7 @@ func TestNewLock(t *testing.T) {
 		"zone-failure": "safe down", "majority-loss": "safe down", "failure-in-partition": "safe stalls/down",
 		"holder-kill": "safe live/stalls", "holder-pause": "? live/stalls", "granted-pause": "? live/stalls", "session-expired": "safe live/stalls/down",
 		"client-clock": "safe live", "restart-majority": "safe live/stalls", "slow-disk": "safe live/stalls/down", "full-disk": "safe live/stalls/down",
+		"server-gone": "safe down", "slow-news": "safe live/stalls",
 	}
 	for _, name := range scenario.Names() {
 		for _, place := range []string{"seoul-2az", "seoul-3az"} {

@@ -11,7 +11,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -55,8 +54,6 @@ type Suite struct {
 	Summary string
 	Parts   []Part
 	Claims  []Claim
-	// Anomalies are the columns of the table of levels, for every lock of the suite.
-	Anomalies []Anomaly
 }
 
 // Part is one comparison.
@@ -106,7 +103,7 @@ func Parse(file string, text []byte) (Suite, error) {
 	if err != nil {
 		return Suite{}, err
 	}
-	f := doc.Root.Fields("name", "summary", "locks", "parts", "claims", "anomalies")
+	f := doc.Root.Fields("name", "summary", "locks", "parts", "claims")
 	s := Suite{File: file, Name: f.Get("name").Name(100), Summary: f.Get("summary").Text()}
 	for _, n := range f.Get("parts").Some("at least one comparison, such as {locks: redlock, scenarios: baseline}") {
 		s.Parts = append(s.Parts, readPart(n))
@@ -115,9 +112,6 @@ func Parse(file string, text []byte) (Suite, error) {
 	s.others()
 	for _, n := range f.Get("claims").List() {
 		s.Claims = append(s.Claims, readClaim(n))
-	}
-	for _, n := range f.Get("anomalies").List() {
-		s.Anomalies = append(s.Anomalies, readAnomaly(n))
 	}
 	return s, doc.Err()
 }
@@ -232,17 +226,14 @@ func readClaim(n strictyaml.Node) Claim {
 		Source: f.Get("source").Need("the document and section that says so").Text(),
 	}
 	for _, one := range f.Get("cells").Some("the rows that decide it") {
-		c.Cells = append(c.Cells, readCell(one, "lock", "scenario", "workload", "shows"))
+		c.Cells = append(c.Cells, readCell(one))
 	}
 	return c
 }
 
-// readCell reads a row, with the lock if that is among its fields, and what it must show.
-func readCell(n strictyaml.Node, fields ...string) Cell {
-	f, cell := n.Fields(fields...), Cell{Line: n.Line()}
-	if slices.Contains(fields, "lock") {
-		cell.Lock = f.Get("lock").Need("a lock").Text()
-	}
+func readCell(n strictyaml.Node) Cell {
+	f, cell := n.Fields("lock", "scenario", "workload", "shows"), Cell{Line: n.Line()}
+	cell.Lock = f.Get("lock").Need("a lock").Text()
 	cell.Scenario = f.Get("scenario").Need("a scenario").Text()
 	cell.Workload = f.Get("workload").Need("a workload").Text()
 	cell.Shows, cell.Figure = readShows(f.Get("shows").Need("what the row must show"))
@@ -271,23 +262,13 @@ func readShows(n strictyaml.Node) (words []string, figure *threshold.Threshold) 
 	return []string{text}, &t
 }
 
-// CheckCells says which claim asks for a row, or which anomaly for a combination, that no part makes.
+// CheckCells says which claim asks for a row that no part makes.
 func (s Suite) CheckCells(made map[result.Key]bool) error {
 	for _, c := range s.Claims {
 		for _, cell := range c.Cells {
 			if !made[cell.Key] {
 				return fmt.Errorf("%s:%d: claims: no part runs %s under %s with the workload %s: %w",
 					s.File, cell.Line, cell.Lock, cell.Scenario, cell.Workload, ErrInvalid)
-			}
-		}
-	}
-	for _, a := range s.Anomalies {
-		for _, cell := range a.Cells {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(made)), func(k result.Key) bool {
-				return k.Scenario == cell.Scenario && k.Workload == cell.Workload
-			}) {
-				return fmt.Errorf("%s:%d: anomalies: no part runs %s with the workload %s: %w",
-					s.File, cell.Line, cell.Scenario, cell.Workload, ErrInvalid)
 			}
 		}
 	}

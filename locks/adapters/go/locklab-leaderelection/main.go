@@ -1,5 +1,5 @@
-// Command leaderelection is k8s.io/client-go/tools/leaderelection with its defaults (lease 15 s,
-// renewed within 10 s, tried every 2 s). Its Lease is an etcd key that is changed by revision, as
+// Command leaderelection is k8s.io/client-go/tools/leaderelection, five times as fast as Kubernetes'
+// components have it (lease 15 s, renewed within 10 s, tried every 2 s). Its Lease is an etcd key that is changed by revision, as
 // Kubernetes' API server does it.
 package main
 
@@ -38,7 +38,7 @@ func elect(asked context.Context, lease *lease, lost func(error)) (protocol.Hold
 	ctx, cancel := context.WithCancel(context.Background())
 	leads, stopped := make(chan struct{}), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lease, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		Lock: lease, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 400 * time.Millisecond,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(leads) },

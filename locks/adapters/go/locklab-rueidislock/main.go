@@ -1,10 +1,11 @@
-// Command rueidislock is github.com/redis/rueidis/rueidislock: leases of 5 s that it extends, a
+// Command rueidislock is github.com/redis/rueidis/rueidislock: leases of 3 s that it extends, a
 // majority of keys, and client-side caching to wake waiters.
 package main
 
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
@@ -16,7 +17,7 @@ func main() {
 	hello := protocol.Line{"servers": []map[string]any{{"role": "redis", "nodes": 1}}}
 	protocol.Serve(hello, func(_ string, addrs []string) (protocol.Acquire, error) {
 		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-			ClientOption: rueidis.ClientOption{InitAddress: addrs[:1]},
+			ClientOption: rueidis.ClientOption{InitAddress: addrs[:1]}, KeyValidity: 3 * time.Second,
 		})
 		return func(ctx context.Context, resource string, lost func(error)) (protocol.Hold, error) {
 			asking, giveUp := context.WithCancel(context.WithoutCancel(ctx))

@@ -1,0 +1,310 @@
+// Package levels has the table of named anomalies: which runs provoke each, which lock must show it
+// so that the silence of the others means something, and what runs say of a lock.
+//
+//	locks × runs ──▶ locklab run, once for each ──▶ rows ──▶ cells: shown, not shown in n tries, ...
+//
+// The letters stay. A try is one episode of the fault that was proven, or a run in which nothing is
+// broken.
+package levels
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/workloads/result"
+)
+
+// Rows are the locks of the table, with short leases where that can be said, so that a run sees them end.
+func Rows() []string {
+	return []string{
+		"none", "multiphase", "multiphase:quorum", "redlock:ttl=1s", "redlock:persistence=always,ttl=1s", "redsync:ttl=1s",
+		"redis:ttl=1s", "redis:persistence=always,ttl=1s", "redis:persistence=everysec,ttl=1s",
+		"redis:setnx-getset,ttl=1s", "redis:release=naive,ttl=1s", "redis:pubsub,ttl=1s", "redis:replica",
+		"redis:replica,wait=1", "raft:lease=1s", "etcd", "zookeeper", "zookeeper:watch=all", "zookeeper:watch=late",
+		"postgres", "postgres:advisory", "postgres:lease,ttl=1s",
+		"redis-py", "redis-py-timeout", "redislock", "rueidislock", "tooz-redis", "symfony-redis-ttl",
+		"symfony-combined", "kazoo", "kazoo-listener", "tooz-zookeeper", "curator", "curator-listener",
+		"curator-semaphore", "curator-latch", "etcd-mutex", "etcd-mutex-done", "python-etcd3-ttl", "leaderelection",
+		"psycopg2", "symfony-pdo", "pymysql", "nats-kv",
+	}
+}
+
+// Run is a scenario with a workload.
+type Run struct {
+	Name, Scenario, Workload string
+	Duration                 time.Duration // of one episode, at least
+	// Fault is the share of an episode that the fault lasts, which must be longer than the lease by Beyond; 0
+	// of faults that need not outlast a lease.
+	Fault    float64
+	Beyond   time.Duration
+	Episodes int    // in one run; 1 also where the scenario has several faults of its own
+	Tries    int    // that one run makes
+	Also     string // flags of locklab run besides; %v is the time of an episode
+}
+
+// Runs are all of them, the shortest first.
+func Runs() []Run {
+	const s, ms = time.Second, time.Millisecond
+	return []Run{
+		{"crowd", "herd", "handoff", 2 * s, 0, 0, 1, 1, "--patience 1s"},
+		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"reset", "zone-partition-reset", "mutex", 4 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"stop", "granted-pause", "fenced-write", 3 * s, 0.6, 700 * ms, 3, 3, ""},
+		{"crash", "restart-majority", "mutex", 9 * s, 0, 0, 1, 3, ""},
+		{"failover", "failover", "mutex", 10 * s, 0, 0, 1, 1, ""},
+		{"leader-dies", "leader-kill", "mutex", 12 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"leader-stops", "leader-pause", "mutex", 12 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"server-clock", "redis-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
+		{"client-clock", "client-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
+		{"late", "late-release", "mutex", 3 * s, 0.6, s, 3, 3, ""},
+		{"alone", "session-expired", "mutex", 4 * s, 0.7, 1500 * ms, 3, 3, "--hold %v"},
+		{"dies", "holder-kill", "mutex", 5 * s, 0.7, 2500 * ms, 3, 3, "--resources 12"},
+		{"lost", "wakeup-lost", "mutex", 6 * s, 0, 0, 1, 4, "--hold 20ms"},
+		{"news", "slow-news", "mutex", 5 * s, 0, 0, 3, 3, "--rate 3 --hold 50ms"},
+		{"server-dies", "server-gone", "mutex", 11 * s, 0, 0, 2, 4, "--hold 20ms"},
+	}
+}
+
+// Flags are those of the locklab run that makes at least so many tries.
+func (r Run) Flags(lock string, lease time.Duration, tries int) []string {
+	d := r.Duration
+	if r.Fault > 0 {
+		d = max(d, time.Duration(float64(lease+r.Beyond)/r.Fault).Round(100*time.Millisecond))
+	}
+	flags := []string{
+		"--locks", lock, "--workload", r.Workload, "--scenarios", r.Scenario, "--duration", d.String(), "--warmup", "300ms",
+		"--capacity", "off",
+	}
+	if r.Episodes > 1 {
+		flags = append(flags, "--episodes", fmt.Sprint(r.Episodes))
+	}
+	if n := (tries + r.Tries - 1) / r.Tries; n > 1 {
+		flags = append(flags, "--repeat", fmt.Sprint(n))
+	}
+	return append(flags, strings.Fields(strings.ReplaceAll(r.Also, "%v", d.String()))...)
+}
+
+// Anomaly is one named way in which a lock fails.
+type Anomaly struct {
+	Letter, Name, Shown string
+	// Control is a lock that must show it: where it does not, nothing is said of the others.
+	Control string
+	Runs    []string // that provoke it; any of them shows it
+	// shows says whether a run showed it, or why that cannot be known of the lock.
+	shows func(r *result.Row, lease time.Duration) (shown bool, lacks string)
+}
+
+// Anomalies are the columns.
+func Anomalies() []Anomaly {
+	return []Anomaly{
+		{"A", "two at once, calm", "two held at once, or a token went back, with nothing broken", "none", []string{"crowd"}, unsafe},
+		{"B", "split", "the same, while the zones were cut or as they met again", "multiphase", []string{"cut", "reset"}, unsafe},
+		{
+			"C", "late holder", "a holder that had stood still wrote after the next grant, or tried to", "redis:ttl=1s",
+			[]string{"stop"}, above(0, "stale_writes", "fenced_writes"),
+		},
+		{"D", "late write taken", "and the store took it", "redis:ttl=1s", []string{"stop"}, above(0, "stale_writes")},
+		{
+			"E", "forgets on crash", "two held at once after most servers were killed and came back", "redis:ttl=1s",
+			[]string{"crash"}, unsafe,
+		},
+		{
+			"G", "forgets on failover", "two held at once after another server took over", "redis:replica",
+			[]string{"failover", "leader-dies"}, unsafe,
+		},
+		{
+			"H", "trusts a clock", "two held at once after the clock of the servers, or of a client, was set", "redis:ttl=1s",
+			[]string{"server-clock", "client-clock"}, unsafe,
+		},
+		{
+			"I", "frees another's", "a release that came after its lease freed the next one's hold", "redis:release=naive,ttl=1s",
+			[]string{"late"}, unsafe,
+		},
+		{
+			"J", "silent loss", "a holder that was cut off believed on after the next grant; the time is the longest", "kazoo",
+			[]string{"alone"}, unsafe,
+		},
+		{
+			"K", "ghost", "a resource that nobody held was granted to nobody for longer than the lease and 1.5 s", "redis-py",
+			[]string{"dies", "lost"}, func(r *result.Row, lease time.Duration) (bool, string) {
+				return above(float64((lease+1500*time.Millisecond).Milliseconds()), "resource_outage_ms", "zone_outage_ms")(r, lease)
+			},
+		},
+		{
+			"L", "lost wake-up", "a resource was free for 1.5 s while others waited, though no message was lost",
+			"zookeeper:watch=late", []string{"news"}, above(1500, "resource_outage_ms"),
+		},
+		{
+			"M", "barging", "a waiter was passed by more than 100 grants to the 50 clients of the other master",
+			"redlock:ttl=1s", []string{"crowd"}, passed,
+		},
+		{
+			"N", "herd", "more than 10 of 100 waiters were woken for each handoff", "zookeeper:watch=all", []string{"crowd"},
+			above(10, "wakeups_per_handoff"),
+		},
+		{
+			"O", "down with a majority alive", "no grant in a zone for 3 s while most servers lived; one server has no majority",
+			"redis:ttl=1s", []string{"server-dies", "leader-dies", "leader-stops"}, above(3000, "zone_outage_ms"),
+		},
+	}
+}
+
+func unsafe(r *result.Row, _ time.Duration) (shown bool, lacks string) {
+	return r.Verdict.Safety.State == result.Failed, ""
+}
+
+// above says that one of the figures is.
+func above(limit float64, figures ...string) func(*result.Row, time.Duration) (bool, string) {
+	return func(r *result.Row, _ time.Duration) (shown bool, lacks string) {
+		lacks = "it does not count " + strings.Join(figures, " or ")
+		for _, name := range figures {
+			if v, has := r.Of(name); has {
+				shown, lacks = shown || v > limit, ""
+			}
+		}
+		return shown, lacks
+	}
+}
+
+// passed wants so many grants that a client which is drawn by chance is passed by more in every run.
+func passed(r *result.Row, _ time.Duration) (shown bool, lacks string) {
+	var grants int64
+	for _, p := range r.Peers {
+		shown, grants = shown || p.BypassMax > 100, grants+p.Acquires
+	}
+	if !shown && grants < 400 {
+		lacks = fmt.Sprintf("%d grants in a run are too few to tell", grants)
+	}
+	return shown, lacks
+}
+
+// Result is what the runs of one lock left.
+type Result struct {
+	Lock  string
+	Lease time.Duration
+	Files map[string]result.File // by the names of the runs
+	Again map[string]string      // likewise, the commands
+	Unfit map[string]string      // likewise, why a run does not apply
+}
+
+// Cell is what the runs say of a lock and an anomaly.
+type Cell struct {
+	Letter string `json:"letter"`
+	Glyph  string `json:"glyph"`
+	Shown  int    `json:"shown,omitzero"` // in how many runs
+	Runs   int    `json:"runs,omitzero"`  // that decided
+	Tries  int    `json:"tries,omitzero"` // that these made
+	Why    string `json:"why,omitzero"`   // there is nothing to say; of J, how long it lasted
+	// Run and Repeat are the first that showed it.
+	Run    string `json:"run,omitzero"`
+	Repeat int    `json:"repeat,omitzero"`
+	// Again is the command that shows it again, History its events where they are kept, Promise that of the
+	// library's documentation which it breaks.
+	Again   string `json:"again,omitzero"`
+	History string `json:"history,omitzero"`
+	Promise string `json:"promise,omitzero"`
+}
+
+// Cells are those of a lock, in the order of the anomalies, beside those of the controls among all.
+func Cells(of Result, all []Result) (cells []Cell) {
+	for _, a := range Anomalies() {
+		c := a.cell(of)
+		control := slices.IndexFunc(all, func(r Result) bool { return r.Lock == a.Control && a.cell(r).Shown > 0 })
+		switch {
+		case c.Shown > 0:
+			c.Glyph = strings.TrimSpace("✗ " + c.Why)
+		case c.Tries == 0 && c.Runs < 0:
+			c.Glyph, c.Runs = "·", 0
+		case c.Tries == 0:
+			c.Glyph = "?"
+		case control < 0:
+			c.Glyph, c.Why = "?", "the control "+a.Control+" was silent"
+		default:
+			c.Glyph = fmt.Sprint("✓ ", c.Tries)
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+func (a Anomaly) cell(of Result) Cell {
+	c := Cell{Letter: a.Letter}
+	var unfit, undecided []string
+	longest := 0.0
+	for _, run := range a.Runs {
+		file, ran := of.Files[run]
+		if !ran {
+			unfit = append(unfit, of.Unfit[run])
+			continue
+		}
+		for i := range file.Rows {
+			r := &file.Rows[i]
+			if !r.Decided() || r.Partial {
+				undecided = append(undecided, fmt.Sprintf("%s: %s", run, r.Verdict.Sound.Code))
+				continue
+			}
+			shown, lacks := a.shows(r, of.Lease)
+			if lacks != "" {
+				unfit = append(unfit, lacks)
+				continue
+			}
+			c.Runs++
+			c.Tries += tries(r)
+			if !shown {
+				continue
+			}
+			if c.Shown++; c.Run == "" {
+				c.Run, c.Repeat = run, r.Repeat
+			}
+			longest = max(longest, r.Figures["zombie_ms"])
+		}
+	}
+	switch {
+	case c.Shown > 0 && a.Letter == "J":
+		c.Why = fmt.Sprintf("%.1f s", longest/1000)
+	case c.Runs == 0 && len(undecided) == 0:
+		c.Runs, c.Why = -1, cmp.Or(unfit...)
+	case c.Runs == 0:
+		c.Why = undecided[0]
+	}
+	return c
+}
+
+// Controls says whether the lock is the control of a column that the run provokes.
+func Controls(lock, run string) bool {
+	return slices.ContainsFunc(Anomalies(), func(a Anomaly) bool { return a.Control == lock && slices.Contains(a.Runs, run) })
+}
+
+// tries are the episodes of a run: as many as it has faults of the kind that came most often.
+func tries(r *result.Row) int {
+	most, kinds := 1, map[string]int{}
+	for _, f := range r.Faults {
+		if !f.Unasked {
+			kinds[f.Kind]++
+			most = max(most, kinds[f.Kind])
+		}
+	}
+	return most
+}
+
+// Level names what the ticks of a lock add up to.
+func Level(cells []Cell) string {
+	never := func(letters string) bool {
+		return !slices.ContainsFunc(cells, func(c Cell) bool {
+			return strings.Contains(letters, c.Letter) && strings.ContainsAny(c.Glyph, "✗?")
+		})
+	}
+	if !never("ABI") {
+		return "best effort"
+	}
+	level := "lease-safe"
+	for _, add := range [][2]string{{"EFG", "crash-safe"}, {"H", "clock-free"}, {"D", "fenced"}} {
+		if never(add[0]) {
+			level += ", " + add[1]
+		}
+	}
+	return level
+}

@@ -1,0 +1,128 @@
+package levels_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/levels"
+	"locklab/locks/adapters"
+	"locklab/workloads/result"
+)
+
+// file is the result of runs of a lock, each safe or not, sound or not.
+func file(zombieMS float64, runs ...string) (f result.File) {
+	for i, run := range runs {
+		r := result.Row{Repeat: i + 1, Figures: map[string]float64{"zombie_ms": zombieMS}}
+		r.Verdict.Sound.State, r.Verdict.Safety.State = result.OK, result.OK
+		switch run {
+		case "unsafe":
+			r.Verdict.Safety.State = result.Failed
+		case "unsound": // what it says counts for nothing
+			r.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.Saturated}
+			r.Verdict.Safety.State = result.Failed
+		case "thrice":
+			for _, kind := range []string{"partition", "kill", "partition", "kill", "partition", "kill"} {
+				r.Faults = append(r.Faults, result.Fault{Kind: kind, Proven: true})
+			}
+			r.Faults = append(r.Faults, result.Fault{Kind: "kill", Unasked: true})
+		}
+		f.Rows = append(f.Rows, r)
+	}
+	return f
+}
+
+// TestCells: an anomaly is shown by any run; not shown in so many tries; undecided where no run was
+// sound, or the control is silent; or does not apply.
+func TestCells(t *testing.T) {
+	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "safe", "unsafe")}}
+	multiphase := levels.Result{Lock: "multiphase", Files: map[string]result.File{"cut": file(0, "safe"), "reset": file(0, "safe")}}
+	kazoo := levels.Result{Lock: "kazoo", Files: map[string]result.File{"alone": file(1234, "unsafe")}}
+	mine := levels.Result{
+		Lock: "mine",
+		Files: map[string]result.File{
+			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "alone": file(0, "safe"),
+			"dies": {}, "lost": {},
+		},
+		Unfit: map[string]string{"failover": "it has no replica", "leader-dies": "it has no leader"},
+	}
+	dies := file(0, "safe", "safe")
+	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2499, 2501
+	lease := levels.Result{Lock: "redis-py", Lease: time.Second, Files: map[string]result.File{"dies": dies}}
+	all := []levels.Result{none, multiphase, kazoo, mine, lease}
+	for _, c := range []struct {
+		of           levels.Result
+		letter, want string
+	}{
+		{none, "A", "✗"},
+		{mine, "A", "✓ 4"},
+		{mine, "B", "? the control multiphase was silent"},
+		{mine, "E", "? crash: saturated"},
+		{mine, "G", "· it has no replica"},
+		{kazoo, "J", "✗ 1.2 s 1.2 s"},
+		{mine, "J", "✓ 1"},
+		{lease, "K", "✗"},
+	} {
+		for _, cell := range levels.Cells(c.of, all) {
+			if got := strings.TrimSpace(cell.Glyph + " " + cell.Why); cell.Letter == c.letter && got != c.want {
+				t.Errorf("%s %s: %q, want %q", c.of.Lock, c.letter, got, c.want)
+			}
+		}
+	}
+}
+
+// TestLevel: what is shown or undecided takes a name away, what does not apply does not.
+func TestLevel(t *testing.T) {
+	var got []string
+	for _, marks := range []string{"A✓ B✓ I· E✓ G✓ H✗ D✗", "A✓ B✓ I· E✓ G✓ H· D✓", "A✓ B? I✓ E✓"} {
+		var cells []levels.Cell
+		for mark := range strings.FieldsSeq(marks) {
+			cells = append(cells, levels.Cell{Letter: mark[:1], Glyph: mark[1:]})
+		}
+		got = append(got, levels.Level(cells))
+	}
+	want := []string{"lease-safe, crash-safe", "lease-safe, crash-safe, clock-free, fenced", "best effort"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEveryColumnCanBeMade: of locks, scenarios and workloads that there are, and of runs that make its tries.
+func TestEveryColumnCanBeMade(t *testing.T) {
+	runs := map[string]bool{}
+	for _, run := range levels.Runs() {
+		runs[run.Name] = true
+		if _, err := scenario.Load(run.Scenario, "a"); err != nil {
+			t.Error(err)
+		}
+		flags := strings.Join(run.Flags("redis", 3*time.Second, 7), " ")
+		if !strings.Contains(flags, "--repeat") || strings.Contains(flags, "%") {
+			t.Errorf("%s: %s", run.Name, flags)
+		}
+	}
+	for _, a := range levels.Anomalies() {
+		for _, run := range a.Runs {
+			if !runs[run] || !levels.Controls(a.Control, run) {
+				t.Errorf("%s: there is no run %s, or its control is not in it", a.Letter, run)
+			}
+		}
+	}
+	rows := map[string]bool{}
+	for _, row := range levels.Rows() {
+		if _, library := adapters.Find(row); !library {
+			if _, err := catalog.ParseList("", []string{row}); err != nil {
+				t.Error(err)
+			}
+		}
+		rows[row] = true
+	}
+	for name := range adapters.Promises() {
+		if !rows[name] {
+			t.Errorf("promises.yaml speaks of %s, which has no row", name)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package adapters
+
+import (
+	"debug/buildinfo"
+	"os/exec"
+
+	_ "embed" // the promises
+
+	"locklab/internal/strictyaml"
+)
+
+//go:embed promises.yaml
+var promises []byte
+
+// Promise is what the documentation of a library says that it prevents.
+type Promise struct {
+	page string
+	of   map[string]string // by the letters of anomalies
+	pack string            // Debian's package, or the Go module
+	name string            // of the adapter
+}
+
+// Of is what the documentation says about an anomaly, with its address; "" if it promises nothing.
+func (p Promise) Of(letter string) string {
+	if says := p.of[letter]; says != "" {
+		return says + " (" + p.page + ")"
+	}
+	return ""
+}
+
+// Version is that of the library on this machine; "" if it is not known.
+func (p Promise) Version() string {
+	if out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", p.pack).Output(); err == nil { //nolint:noctx // it only looks
+		return p.pack + " " + string(out)
+	}
+	a, is := Find(p.name)
+	if !is {
+		return ""
+	}
+	words, err := a.finds()
+	if err != nil {
+		return ""
+	}
+	info, err := buildinfo.ReadFile(words[0])
+	for i := 0; err == nil && i < len(info.Deps); i++ {
+		if m := info.Deps[i]; m.Path == p.pack {
+			return m.Path + " " + m.Version
+		}
+	}
+	return ""
+}
+
+// Promises are those of libraries, by the names of their adapters.
+func Promises() map[string]Promise {
+	all := map[string]Promise{}
+	doc, err := strictyaml.Parse("promises.yaml", promises, ErrNotInstalled)
+	for _, n := range doc.Root.List() {
+		f := n.Fields("rows", "package", "page", "promises")
+		p := Promise{page: f.Get("page").Text(), pack: f.Get("package").Text(), of: map[string]string{}}
+		letters := f.Get("promises").Fields()
+		for _, name := range letters.Names() {
+			p.of[name] = letters.Get(name).Text()
+		}
+		for _, row := range f.Get("rows").List() {
+			p.name = row.Text()
+			all[p.name] = p
+		}
+	}
+	if err != nil || doc.Err() != nil {
+		panic("promises.yaml is wrong") // a test reads it
+	}
+	return all
+}
