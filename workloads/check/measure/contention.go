@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"locklab/workloads/check/record"
 )
@@ -11,7 +12,7 @@ import (
 func (m *measures) contention(wakeups float64) {
 	var took dist
 	for own := range m.ByResource() {
-		m.handoffs(own, &took)
+		m.passed(own, m.handoffs(own, &took))
 	}
 	took.into(m, map[string]float64{"handoff_p50_ms": 0.5, "handoff_p99_ms": 0.99})
 	if took.h != nil && wakeups >= 0 {
@@ -21,9 +22,8 @@ func (m *measures) contention(wakeups float64) {
 
 // handoffs takes the times from a release, while others waited, until one of these held. A
 // client that asked only after the release and came first has barged in: the others wait on.
-func (m *measures) handoffs(own []*record.Acquire, took *dist) {
+func (m *measures) handoffs(own []*record.Acquire, took *dist) (grants []*record.Acquire) {
 	var asks, answers []int64
-	var grants []*record.Acquire
 	for _, a := range own {
 		asks, answers = append(asks, asked(a)), append(answers, a.At)
 		if a.Outcome == record.OK {
@@ -52,6 +52,21 @@ func (m *measures) handoffs(own []*record.Acquire, took *dist) {
 		if asked(next) <= released {
 			took.add(next.At - since)
 			since = record.Never
+		}
+	}
+	return grants
+}
+
+// passed counts the grants, sorted by their time, that came while a client waited. A wait that was open when
+// the measured part ended counts so far.
+func (m *measures) passed(own, grants []*record.Acquire) {
+	before := func(at int64) int {
+		return sort.Search(len(grants), func(i int) bool { return grants[i].At >= at })
+	}
+	for _, a := range own {
+		if from := asked(a); a.Outcome != record.Unsent && a.At >= m.Measure && from < m.Drain {
+			passed := float64(before(min(a.At, m.Drain)) - before(from+1))
+			m.row.Figures["passed_max"] = max(m.row.Figures["passed_max"], passed)
 		}
 	}
 }

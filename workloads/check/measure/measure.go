@@ -104,9 +104,6 @@ func (m *measures) acquires() {
 	}
 	took.into(m, map[string]float64{"acquire_p50_ms": 0.5, "acquire_p99_ms": 0.99, "acquire_max_ms": 1})
 	held.into(m, map[string]float64{"hold_p50_ms": 0.5})
-	if p50, known := m.row.Figures["acquire_p50_ms"]; known {
-		m.set("acquire_rtts", p50, record.MS(m.Head.RTTNS))
-	}
 }
 
 // asked is when the client asked for the lock: later than it was due if the client was busy.

@@ -138,7 +138,7 @@ func Anomalies() []Anomaly {
 			"zookeeper:watch=late", []string{"news"}, above(1500, "resource_outage_ms"),
 		},
 		{
-			"M", "barging", "a waiter was passed by more than 100 grants to the 50 clients of the other master",
+			"M", "barging", "a waiter was passed by more than 200 grants to the 99 others",
 			"redlock:ttl=1s", []string{"crowd"}, passed,
 		},
 		{
@@ -170,13 +170,10 @@ func above(limit float64, figures ...string) func(*result.Row, time.Duration) (b
 }
 
 // passed wants so many grants that a client which is drawn by chance is passed by more in every run.
-func passed(r *result.Row, _ time.Duration) (shown bool, lacks string) {
-	var grants int64
-	for _, p := range r.Peers {
-		shown, grants = shown || p.BypassMax > 100, grants+p.Acquires
-	}
-	if !shown && grants < 400 {
-		lacks = fmt.Sprintf("%d grants in a run are too few to tell", grants)
+func passed(r *result.Row, lease time.Duration) (shown bool, lacks string) {
+	shown, lacks = above(200, "passed_max")(r, lease)
+	if grants := r.Figures["requests"] * r.Figures["acquired"]; !shown && grants < 400 {
+		lacks = fmt.Sprintf("%.0f grants in a run are too few to tell", grants)
 	}
 	return shown, lacks
 }
