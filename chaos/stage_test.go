@@ -403,7 +403,7 @@ func (c control) trips(to string) (all []link.RTT) {
 			}
 		}
 		if at+int64(took) <= now {
-			all = append(all, link.RTT{Sequence: n, SentAge: time.Duration(now - at), Took: took, There: there})
+			all = append(all, link.RTT{SentAge: time.Duration(now - at), Took: took, There: there})
 		}
 	}
 	slices.Reverse(all)

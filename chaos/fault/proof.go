@@ -56,14 +56,13 @@ type Change struct {
 	Asked   int64   // when it was asked for
 	Applied int64   // when it was in force everywhere
 
-	back   map[Pair]int64    // when a pair's traffic was first seen to be back
-	seen   map[leg][]passage // probes that each leg carried since
-	newest map[leg]uint64    // the number of the last of these
+	back map[Pair]int64 // when a pair's traffic was first seen to be back
+	late map[leg]int64  // when a probe was sent that was late there
 }
 
 // NewChange is one that was asked for and is in force.
 func NewChange(plan Plan, before Reports, asked, applied int64) *Change {
-	return &Change{plan, before, asked, applied, map[Pair]int64{}, map[leg][]passage{}, map[leg]uint64{}}
+	return &Change{plan, before, asked, applied, map[Pair]int64{}, map[leg]int64{}}
 }
 
 func (c *Change) hits(pair Pair) bool { return slices.Contains(c.Plan.Pairs, pair) }
@@ -88,11 +87,10 @@ func (l leg) String() string {
 }
 
 // passage is one probe, or its answer, on a leg. The clocks of two hosts differ: only
-// differences between what passages took mean something, and between left and arrived.
+// differences between what passages took mean something.
 type passage struct {
-	number              uint64
-	sent, left, arrived int64
-	took                time.Duration
+	sent int64 // the probe
+	took time.Duration
 }
 
 // passages are those of a leg that a report has, oldest first; ok is false if the host does not
@@ -100,10 +98,9 @@ type passage struct {
 func (r Reports) passages(l leg) (all []passage, ok bool) {
 	probe, at, ok := r.peer(l.from, l.to)
 	for _, rtt := range probe.RTTs {
-		sent := at - int64(rtt.SentAge)
-		p := passage{rtt.Sequence, sent, sent, sent + int64(rtt.There), rtt.There}
+		p := passage{at - int64(rtt.SentAge), rtt.There}
 		if l.back {
-			p = passage{rtt.Sequence, sent, p.arrived, sent + int64(rtt.Took), rtt.Took - rtt.There}
+			p.took = rtt.Took - rtt.There
 		}
 		all = append(all, p)
 	}

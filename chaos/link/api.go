@@ -87,7 +87,9 @@ func (c *Client) Heal(ctx context.Context, id string) (contradicted string, err 
 func (c *Client) Probe(ctx context.Context, peer Peer) error { return c.tell(ctx, "probe", peer) }
 
 // Probes returns the report of the host's probes.
-func (c *Client) Probes(ctx context.Context) (Report, error) { return ask[Report](ctx, c, "probes", nil) }
+func (c *Client) Probes(ctx context.Context) (Report, error) {
+	return ask[Report](ctx, c, "probes", nil)
+}
 
 // Opened lists the host's links.
 func (c *Client) Opened(ctx context.Context) ([]Opened, error) {

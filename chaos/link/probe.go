@@ -76,10 +76,9 @@ type PeerReport struct {
 // RTT is one answered probe. Only differences between Theres mean something: it is from the
 // host's clock to the peer's.
 type RTT struct {
-	Sequence uint64        `json:"sequence"`
-	SentAge  time.Duration `json:"sent_age_ns,format:nano"`
-	Took     time.Duration `json:"took_ns,format:nano"`
-	There    time.Duration `json:"there_ns,format:nano"` // the part of it to the peer
+	SentAge time.Duration `json:"sent_age_ns,format:nano"`
+	Took    time.Duration `json:"took_ns,format:nano"`
+	There   time.Duration `json:"there_ns,format:nano"` // the part of it to the peer
 }
 
 // Heard is the youngest probe that arrived from an origin.
@@ -290,7 +289,7 @@ func (p *prober) answer(f frame) {
 		p.rtts = slices.Delete(p.rtts, 0, 1)
 	}
 	sent := time.Duration(f.Sent)
-	p.rtts = append(p.rtts, RTT{f.Sequence, sent, time.Duration(p.answeredAt) - sent, time.Duration(f.Echoed) - sent})
+	p.rtts = append(p.rtts, RTT{sent, time.Duration(p.answeredAt) - sent, time.Duration(f.Echoed) - sent})
 }
 
 func (p *prober) report() PeerReport {
