@@ -75,7 +75,7 @@ before a verdict; 1 bad input; 130 interrupted.`,
 		ValidArgsFunction: specs(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&f.Peers, "peers", 3, "peers, 1 to 1024; rank 0 is the highest")
+	fl.IntVar(&f.Peers, "peers", 3, "peers, 1 to 64; rank 0 is the highest")
 	fl.IntVar(&f.Zones, "zones", 0, "zones that the peers are dealt over (default: as many as peers, up to 3)")
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
 	fl.IntVar(&f.seeds, "seeds", 1000, "how many seeds to run, one after the other")

@@ -57,11 +57,3 @@ func TestSkewedClock(t *testing.T) {
 		check("and running on")
 	})
 }
-
-func TestWallOfARightClock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		if at := clock.Wall(clock.System()); !at.Equal(time.Now()) {
-			t.Errorf("%v, want %v", at, time.Now())
-		}
-	})
-}

@@ -14,16 +14,14 @@ const Name = "etcd"
 type Options struct {
 	// TTL is the lease time, in whole seconds, as etcd counts it. A cluster with the usual
 	// election timeout grants 2 s at least.
-	TTL time.Duration
-	// Guard lets leases keep the resource's value in etcd, where a write is a transaction
-	// that compares the lock. It matters to who writes through them: fenced-write.
-	Guard bool
+	TTL   time.Duration
+	Guard bool // leases keep the resource's value in etcd, where a write compares the lock
 }
 
 // DefaultOptions are a lease of 3 s.
 func DefaultOptions() Options { return Options{TTL: 3 * time.Second} }
 
-// ParseOptions reads the options of a spec: ttl, guard.
+// ParseOptions reads the options of a spec.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	d := DefaultOptions()
 	r := spec.Reader()

@@ -24,21 +24,18 @@
 //
 // Lamport: every peer keeps a queue of the requests of all, ordered by timestamp, and by
 // rank where timestamps are equal. A request is acknowledged at once, whatever the phase.
-// A peer that is first in its own queue, and has heard something later than its request from
-// every other one, holds. Only an Ack that names the very request counts as heard, or a
-// Release of a clock that is not behind it: with peers that restart, the original's other
-// signs (a later Request, an Ack of a request that was given up) can come from a holder.
+// A peer that is first in its own queue, and has heard from every other one since, holds.
+// Only an Ack that names the very request counts as heard, or a Release of a clock that is not
+// behind it: where peers restart, the original's other signs can come from a holder.
 //
-// Ricart and Agrawala ([Options].Defer): a request is answered at once, with a Reply,
-// unless the peer that is asked holds the lock, or wants it and asked earlier: then it
-// defers the answer until it has left, or has given up. A Reply names the request that it
-// answers. A new Request of a peer takes the place of a deferred one.
+// Ricart and Agrawala ([Options].Defer): a request is answered at once, with a Reply that
+// names it, unless the peer that is asked holds the lock, or wants it and asked earlier: then
+// it defers the answer until it has left, or has given up.
 //
 // # Lost connections
 //
 // With the connection goes all that was known of the peer: its request, and that it
 // was heard. A new connection starts with the request that is outstanding, if any.
-// So a peer that has restarted and forgotten everything fits in, with one exception: its
-// clock starts at zero, and its request may be earlier than that of a peer that already
-// holds. The holder leaves such a request unanswered; what it sends on leaving answers it.
+// The clock of a peer that has restarted starts at zero, so its request may be earlier than
+// that of a holder, which leaves it unanswered until its own leaving answers it.
 package lamport

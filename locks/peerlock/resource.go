@@ -20,16 +20,16 @@ type resource[S, M any, P peercore.Machine[S, M]] struct {
 	name   string
 	state  S
 	claims []*claim[S, M, P]
-	held   bool // by the first
-	late   bool // it is in Locker.late
+	held   bool              // by the first
+	late   bool              // it is in Locker.late
 	timers [pause + 1]*timer // nil while it does not run
-	asked  time.Time // the last Start of Renew: from then on the lease counts
-	until  time.Time // when the lease ends, or has ended
-	token  uint64    // of the algorithm, while held
-	served int       // claims that the acquisition served that holds now
-	since  time.Time // from when on it does
-	stored uint64    // the batch of the journal with what was stored last
-	untold uint64    // the batch for which a hold waits that the first was not told of yet; 0: there is none
+	asked  time.Time         // the last Start of Renew: from then on the lease counts
+	until  time.Time         // when the lease ends, or has ended
+	token  uint64            // of the algorithm, while held
+	served int               // claims that the acquisition served that holds now
+	since  time.Time         // from when on it does
+	stored uint64            // the batch of the journal with what was stored last
+	untold uint64            // the batch for which a hold waits that the first was not told of yet; 0: there is none
 }
 
 // timer is one of a resource. It is over at the moment of a clock that may change its rate.

@@ -20,11 +20,10 @@
 // same database; their users have rights on its tables public.locklab_locks and public.locklab_fence, which
 // the first client makes. No pooler is in between.
 //
-// Outcomes of pgx's errors. Surely not: an error of the server (pgconn.PgError: 55P03
-// lock_not_available, 57014 query_canceled ...), which ends the transaction (advisory: once the
-// session has confirmed that it holds nothing), what pgconn.SafeToRetry says, a connection that
-// could not be had, and every error of what only leads to asking: preparing the statement, making
-// the row or the tables (too, unless the server said it: ErrUnavailable).
+// Outcomes of pgx's errors. Surely not: an error of the server (pgconn.PgError), which ends the
+// transaction (advisory: once the session has confirmed that it holds nothing), what
+// pgconn.SafeToRetry says, and every error of what only leads to asking: a connection, preparing
+// the statement, making the row or the tables.
 // Unknown: every other error, because the session, or the UPDATE, may live on at the server.
 //
 // A statement that ended without an answer costs its connection, which counts as one of

@@ -19,18 +19,12 @@ const (
 
 // Options are what a lock spec can say of this lock.
 type Options struct {
-	Variant string
-	// Conns is how many connections a client may have.
-	Conns int
-	// Timeout is how long a free connection is waited for, and how long the server may take
-	// to answer whether it is there.
-	Timeout time.Duration
-	// LockTimeout is the server's lock_timeout: a wait that takes longer is begun anew. Not
-	// of lease.
-	LockTimeout time.Duration
-	// TTL is how long a lease lives after its last renewal, and Delay about how long a waiter
-	// sleeps between two tries. Of lease only.
-	TTL, Delay time.Duration
+	Variant     string
+	Conns       int           // that a client may have
+	Timeout     time.Duration // for a free connection, and for the server to answer whether it is there
+	LockTimeout time.Duration // the server's lock_timeout: a wait that takes longer is begun anew; not of lease
+	TTL         time.Duration // of a lease after its last renewal
+	Delay       time.Duration // of waiters for a lease, on average
 }
 
 // DefaultOptions are those of a spec without options.
@@ -41,8 +35,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// ParseOptions reads a spec such as postgres:lease,ttl=2s. Its options are conns, timeout, and
-// lock_timeout or, of lease, ttl and delay.
+// ParseOptions reads a spec such as postgres:lease,ttl=2s.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	o := DefaultOptions()
 	r := spec.Reader()

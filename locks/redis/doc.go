@@ -26,11 +26,9 @@
 //     for the loser's time; there is no extension, and a key nobody wants stays for ever.
 //   - watch: every retry costs round trips and a connection, and all but one abort.
 //   - replica: what the primary had not copied when it died is granted again by the replica
-//     that takes its place. With wait=1 no lock counts as held before a replica has it in its
-//     memory. That is all: with more than one replica another one may be promoted, a replica that
-//     forgets is promoted like any other, replicas end keys by their own clock, releases are not
-//     waited for, and without a replica no client gets anything. An old primary that Sentinels
-//     cannot reach goes on granting without wait=1.
+//     that takes its place, and an old primary that Sentinels cannot reach goes on granting.
+//     With wait=1 no lock counts as held before a replica has it in its memory; but that may
+//     forget, or another one be promoted, and without a replica no client gets anything.
 //   - pubsub: a release wakes everybody for one grant, in every process that ever waited. A
 //     user who may not publish or subscribe releases and polls all the same.
 //   - A server with a memory limit (maxmemory) whose maxmemory-policy is not noeviction may

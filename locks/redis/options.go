@@ -43,10 +43,7 @@ const ReplicaTTL = 4 * time.Second
 // DefaultOptions are those of a spec without options.
 func DefaultOptions() Options { return Options{Options: redlock.DefaultOptions()} }
 
-// ParseOptions reads a spec such as redis:pubsub,ttl=2s. Its variants are setnx-getset,
-// watch, pubsub and replica; its options release=compare|naive and those of
-// redlock.ReadOptions, of replica wait and down_after too.
-// The error wraps locks.ErrInvalid.
+// ParseOptions reads a spec such as redis:pubsub,ttl=2s. The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	variant := r.Variant(

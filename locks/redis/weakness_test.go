@@ -42,18 +42,6 @@ func TestAServerThatForgetsLetsTwoHold(t *testing.T) {
 	}
 }
 
-// TestAServerThatForgetsEndsAnExtendedLease: an extension does not set the key again.
-func TestAServerThatForgetsEndsAnExtendedLease(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t, 1)[0]
-	lease := locktest.Acquire(t, client(t, server, "redis", nil), "r")
-	server.Do("flushall")
-	locktest.AwaitLost(t, lease)
-	if n := server.Do("exists", "lock:r"); n != int64(0) {
-		t.Error("the key was set again")
-	}
-}
-
 // TestAStoppedHolder outlives its lease on a clock that stands still, as a process that
 // does, and then releases. What becomes of the next holder is the difference that
 // comparing makes.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -230,4 +232,35 @@ func TestExtension(t *testing.T) {
 		t.Errorf("release of a lost lease: want ErrNotHeld, got %v", err)
 	}
 	locktest.Eventually(t, "only the other client's key is left", func() bool { return carriers(servers, "extended") == 1 })
+}
+
+// TestTheDefaultIsTheTextbook watches waiters of the holder's process and of another
+// one: all of them ask the instances again and again, and nobody queues or subscribes.
+func TestTheDefaultIsTheTextbook(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Start(t, 3)
+	options := locktest.Options(t, redlock.ParseOptions, "redlock")
+	change := func(o *redlock.Options) { *o = options }
+	clients := []*redlock.Locker{newClient(t, servers, change), newClient(t, servers, change)}
+	lease := locktest.Acquire(t, clients[0], "textbook")
+	before := []uint64{clients[0].MessagesSent(), clients[1].MessagesSent()}
+	var wg sync.WaitGroup
+	for _, l := range clients {
+		wg.Go(func() {
+			locktest.Release(t, locktest.Acquire(t, l, "textbook"))
+		})
+	}
+	for i, l := range clients {
+		locktest.Eventually(t, "every waiter asks all three several times", func() bool { return l.MessagesSent() > before[i]+2*3*4 })
+	}
+	locktest.Release(t, lease)
+	wg.Wait()
+	for _, s := range servers {
+		stats := s.Do("info", "commandstats").(string)
+		for _, command := range []string{"subscribe", "publish", "zadd"} {
+			if strings.Contains(stats, "cmdstat_"+command+":") {
+				t.Errorf("%s was sent %s, which the documents know nothing of", s.Name, command)
+			}
+		}
+	}
 }

@@ -10,20 +10,16 @@ import (
 
 // Options is how the lock works. Take DefaultOptions and change what is needed.
 type Options struct {
-	// TTL is the lease time at the instances: how long a dead holder blocks.
-	TTL time.Duration
-	// Timeout is how long one instance may take to answer. It is far below TTL: an
-	// instance that is late counts as one that said nothing.
-	Timeout time.Duration
+	TTL     time.Duration // the lease time at the instances: how long a dead holder blocks
+	Timeout time.Duration // for one instance's answer: one that is late counts as one that said nothing
 	// Sequential asks one instance after the other, as the first description of the
-	// algorithm does: an acquisition takes a round trip to each. Otherwise all are asked at once.
+	// algorithm does, and not all at once.
 	Sequential bool
 	// Delay is the pause between two attempts. It is drawn from half of it to one and a half
 	// times, so that clients that split the vote do not meet again; with FixedDelay it is not.
 	Delay      time.Duration
 	FixedDelay bool
-	// Extend renews leases in the background every third of TTL.
-	Extend bool
+	Extend     bool // renews leases in the background every third of TTL
 
 	// Persistence (none, everysec or always, as Redis names them) and RestartDelay do not
 	// concern the client: they say how the Redis servers are to be run, so that one spec
@@ -41,14 +37,12 @@ func DefaultOptions() Options {
 	}
 }
 
-// timeoutOf is the default timeout for a lease time: a tenth of it, within
-// bounds that suit a network and a busy machine.
+// timeoutOf is the default timeout for a lease time.
 func timeoutOf(ttl time.Duration) time.Duration {
 	return min(max(ttl/10, 5*time.Millisecond), 500*time.Millisecond)
 }
 
-// ParseOptions reads a spec such as redlock:order=sequential,retry=fixed. Its options are order
-// and retry, and those of ReadOptions. The error wraps locks.ErrInvalid.
+// ParseOptions reads a spec such as redlock:order=sequential,retry=fixed. The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()

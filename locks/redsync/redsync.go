@@ -21,8 +21,7 @@ import (
 // is the library's own.
 type Options struct{ redlock.Options }
 
-// ParseOptions reads a spec such as redsync:ttl=2s. Its options are ttl, persistence and
-// restart_delay. The error wraps locks.ErrInvalid.
+// ParseOptions reads a spec such as redsync:ttl=2s. The error wraps locks.ErrInvalid.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()

@@ -29,8 +29,7 @@
 //	               ▲   (else: No)            │                    │
 //	               └────── Abort ────────────┴───── Release ──────┘
 //
-// The peer that wants the lock prepares a reservation at every participant, itself
-// included. A participant votes Yes only where nothing was reserved, so its undo log is one
+// A participant votes Yes only where nothing was reserved, so its undo log is one
 // fact, "was free", and a reservation that is committed is kept just as one in doubt.
 //
 // A coordinator that gets a No aborts, once all have voted, and tries again after a
@@ -45,13 +44,10 @@
 //
 // # Lost connections
 //
-// A participant that has voted Yes and loses its coordinator cannot know what was
-// decided: it keeps the reservation and votes No to all others until the
-// coordinator is back. Then it asks (Inquire). The coordinator answers Commit if that
-// round still holds and otherwise Abort, also if it has restarted and knows nothing
-// of it any more: what is not known to be committed is aborted. A coordinator that
-// loses a participant while it prepares aborts, and waits for all to be connected. One
-// that holds goes on holding; its own participant protects it against a peer that
-// comes back without its memory. So waiting for a lost coordinator buys nothing where every
-// peer is needed. It is kept, for it is what two-phase commit does.
+// A participant that has voted Yes and loses its coordinator keeps the reservation and
+// votes No to all others until the coordinator is back. Then it asks (Inquire). The
+// coordinator answers Commit if that round still holds and otherwise Abort, also if it has
+// restarted and knows nothing of it. A coordinator that loses a participant while it
+// prepares aborts, and waits for all to be connected. One that holds goes on holding; its
+// own participant protects it against a peer that comes back without its memory.
 package twophase

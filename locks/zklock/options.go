@@ -12,10 +12,8 @@ const Name = "zookeeper"
 
 // Options are what a lock spec can say of this lock.
 type Options struct {
-	// Session is for how long the servers keep what a silent client holds.
-	Session time.Duration
-	// WatchAll has waiters watch all claims, not only the one before theirs.
-	WatchAll bool
+	Session  time.Duration // for how long the servers keep what a silent client holds
+	WatchAll bool          // waiters watch all claims, not only the one before theirs
 	// WatchLate has them not look whether the claim before theirs is still there when they begin to
 	// watch it: the control of lost wake-ups.
 	WatchLate bool
@@ -24,7 +22,7 @@ type Options struct {
 // DefaultOptions are a session of 3 s, and no herd.
 func DefaultOptions() Options { return Options{Session: 3 * time.Second} }
 
-// ParseOptions reads the options of a spec: session, watch.
+// ParseOptions reads the options of a spec.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	d := DefaultOptions()
 	r := spec.Reader()

@@ -14,7 +14,7 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		},
 		Opens: func(m Message) bool { return m.Kind == MyLock },
 		Append: func(b []byte, m Message) []byte {
-			return peerlock.Fields{Kind: uint8(m.Kind), Flag: m.Lurks, Numbers: [2]uint64{m.Round, m.View.Low()}}.Append(b)
+			return peerlock.Fields{Kind: uint8(m.Kind), Flag: m.Lurks, Numbers: [2]uint64{m.Round, m.View.Bits()}}.Append(b)
 		},
 		Decode: func(b []byte) (Message, []byte, error) {
 			f, rest, err := peerlock.Cut(b, uint8(LockReset))

@@ -16,21 +16,19 @@
 // for it, and asks for it back (Recall) when a higher-ranking one comes. A peer that still
 // solicits returns it (Return), one that has acquired does not. A majority of all configured
 // peers is needed to acquire, so two can't hold at once, however the network is divided,
-// and a minority waits. It does not even ask: votes that can't win are in the way of
-// others.
+// and a minority waits. It does not even ask: votes that can't win are in the way of others.
 //
 // A hold ends in three ways, and the client knows of each: it releases, it is told Lose
-// when its lease is over, or its process ends. In particular a peer may acquire by the
-// votes of others while its own is lent to one that ranks higher; that this vote comes
-// back changes nothing about the hold.
+// when its lease is over, or its process ends. That an own vote which was lent comes back
+// changes nothing about a hold by the votes of others.
 //
 // # Tokens
 //
 // Every round has a [Token]: one above the highest counter that its peer has heard of,
 // and the peer's rank. It tells the answers to different rounds apart, and is the fencing
 // token of the grant. A voter remembers the highest token that may have been used by its
-// vote, and refuses all that are not above (Stale). Since two majorities have a voter in
-// common, the tokens of grants grow.
+// vote, and refuses all that are not above (Stale). Two majorities have a voter in
+// common, so the tokens of grants grow.
 //
 // # Lost connections, and leases
 //
@@ -38,23 +36,15 @@
 // LockReset, by a request with another token, by Return), or time: a peer solicits or holds
 // for no longer than its Lease, counted from when it asked, and a voter keeps its
 // vote for longer than that, counted from when it was asked ([peercore.Vote]). A holder
-// asks again in time ([peercore.Renew]). The lease is then counted from when that was
-// sent, once a majority has answered that very renewal: a late answer to the renewal
-// before tells nothing of how long its sender will still keep its vote. The next renewal
-// is not sent before.
-//
-// A round that is not through when its lease ends is tried again with a new token. The
-// LockReset in between gives lower-ranking peers a turn at voters that a higher-ranking
-// one asks in vain, because it sees too few of them.
+// asks again in time ([peercore.Renew]). The lease then counts from when that was sent,
+// once a majority has answered that very renewal; the next one is not sent before.
+// A round that is not through when its lease ends is tried again with a new token.
 //
 // If lease timing is violated (a peer was suspended without noticing, a clock ran too
 // fast), two peers can hold at once, and one that was granted the lock later can have the
 // lower token. But no two grants have the same: what the lock protects must refuse
-// tokens below one that it has seen.
-//
-// Lose, and the LockReset that gives the votes back, are one step. So where the voters are
-// reached again just then, the holder has as long to notice as a message and a vote take,
-// and not the margin by which the voters would have waited longer.
+// tokens below one that it has seen. Lose and the LockReset that frees the votes are one
+// step, so a holder has as long to notice as a message and a vote take.
 //
 // # Crashes, with a disk
 //
@@ -62,8 +52,7 @@
 // follows from it leaves the peer ([peercore.Store]), with the highest token that may have
 // been used by the vote and the highest that was seen. A peer that crashed goes on with
 // them: a vote for another runs for a whole Vote timer from the restart, its own hold is
-// over, and tokens grow, also when all peers crash at once. Nothing has to be recovered, so
-// any majority of peers that come back is enough.
+// over, and tokens grow, also when all peers crash at once.
 //
 // # Loss of memory
 //
@@ -73,22 +62,17 @@
 // given. Only then it asks the others which tokens were used (Ask, Floor): before, a grant by
 // such a vote may still come about. It waits for the answers of N - majority + 1 peers
 // that are not recovering, which have a member in common with every majority that its
-// vote completed. If all other peers have answered it goes on though fewer of them are
-// steady: then no peer is left that could know more. That is how a cluster starts whose
-// peers all recover.
+// vote completed, or of all other peers: then none is left that could know more.
 //
 // So exclusion outlives any loss of memory. That tokens grow does while less than a
-// majority loses its memory within one recovery. Beyond that they grow as far as any
-// peer that is left had heard of the last ones; if none is left they start again. Where more
-// peers are gone for good than a recovery can do without, it never ends.
+// majority loses its memory within one recovery; beyond that, as far as any peer that is
+// left had heard. Where more peers are gone for good than a recovery can do without, it
+// never ends.
 //
 // # Fairness
 //
-// The highest-ranking request goes first, so others are passed. A peer that solicits is passed
-// only by those that rank higher, and each of these lurks in turn while a request waits for
-// its vote. But a lurker can be passed again and again by any two others, whatever its
-// rank, as long as the request of one reaches it before the LockReset of the other. And a
-// round loses its place and begins again if its token is refused, because a higher one
-// was granted meanwhile, or if it outlives its lease. So nothing here rules out
-// starvation.
+// The highest-ranking request goes first. A peer that solicits is passed only by those that
+// rank higher, but a lurker can be passed again and again by any two others. And a round
+// begins again if a higher token was granted meanwhile, or if it outlives its lease. So
+// nothing here rules out starvation.
 package quorum

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	json "github.com/go-json-experiment/json/v1"
@@ -41,8 +42,9 @@ func (m *Mesh) hello(attempt uint64, refused string) hello {
 	}
 }
 
-// check finds the peer that says h, or says what is wrong with it.
-func (m *Mesh) check(h hello) (*peer, string) {
+// check finds the peer that says h, which must be the one that was dialed, or one that dials. Or it says
+// what is wrong.
+func (m *Mesh) check(h hello, dialed *peer) (*peer, string) {
 	switch {
 	case h.Refused != "":
 		return nil, fmt.Sprintf("by the other side: %.512q", h.Refused)
@@ -53,12 +55,16 @@ func (m *Mesh) check(h hello) (*peer, string) {
 	case h.Protocol != m.cfg.Protocol:
 		return nil, fmt.Sprintf("protocol %q is not %q", h.Protocol, m.cfg.Protocol)
 	}
-	for _, p := range m.peers {
-		if p.ID == h.ID && p.Rank == h.Rank {
-			return p, ""
-		}
+	at := slices.IndexFunc(m.peers, func(p *peer) bool { return p.ID == h.ID && p.Rank == h.Rank })
+	switch {
+	case at < 0:
+		return nil, fmt.Sprintf("%q of rank %d is not configured as a peer of %q", h.ID, h.Rank, m.cfg.Self.ID)
+	case dialed != nil && m.peers[at] != dialed:
+		return nil, fmt.Sprintf("%q of rank %d answers, not %q", h.ID, h.Rank, dialed.ID)
+	case dialed == nil && h.Rank > m.cfg.Self.Rank:
+		return nil, fmt.Sprintf("%q should be dialed by %q, whose rank is lower", h.ID, m.cfg.Self.ID)
 	}
-	return nil, fmt.Sprintf("%q of rank %d is not configured as a peer of %q", h.ID, h.Rank, m.cfg.Self.ID)
+	return m.peers[at], ""
 }
 
 // dial keeps one peer of a higher rank number connected.
@@ -89,29 +95,7 @@ func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, er
 	if err != nil {
 		return nil, err
 	}
-	l := newLink(m, conn)
-	l.peer, l.attempt = p, attempt
-	return l, m.within(ctx, conn, func() error {
-		if err := l.say(m.hello(attempt, "")); err != nil {
-			return err
-		}
-		h, err := l.hear()
-		if err != nil {
-			return err
-		}
-		l.incarnation = h.Incarnation
-		got, why := m.check(h)
-		if why == "" && got != p {
-			why = fmt.Sprintf("%q of rank %d answers, not %q", h.ID, h.Rank, p.ID)
-		}
-		if why != "" {
-			return fmt.Errorf("%s: %w", why, ErrRefused)
-		}
-		// The first heartbeat tells the other side that this end is alive and took
-		// its hello: a connection that was held up on its way and given up here
-		// must not count there.
-		return l.writeFrame(nil)
-	})
+	return m.meet(ctx, conn, p, attempt)
 }
 
 // accept takes connections from peers of lower rank numbers.
@@ -127,8 +111,7 @@ func (m *Mesh) accept(ctx context.Context) {
 			continue
 		}
 		m.wg.Go(func() {
-			l := newLink(m, conn)
-			switch err := m.within(ctx, conn, l.answer); {
+			switch l, err := m.meet(ctx, conn, nil, 0); {
 			case err == nil:
 				m.run(l)
 			case !m.closed() && !errors.Is(err, io.EOF):
@@ -138,38 +121,15 @@ func (m *Mesh) accept(ctx context.Context) {
 	}
 }
 
-// answer takes the hello of a peer that has dialed.
-func (l *Link) answer() error {
-	m := l.mesh
-	h, err := l.hear()
-	if err != nil {
-		return err
-	}
-	p, why := m.check(h)
-	if why == "" && p.Rank > m.cfg.Self.Rank {
-		why = fmt.Sprintf("%q should be dialed by %q, whose rank is lower", p.ID, m.cfg.Self.ID)
-	}
-	if err := l.say(m.hello(h.Attempt, why)); err != nil {
-		return err
-	}
-	if why != "" {
-		return fmt.Errorf("%s: %w", why, ErrRefused)
-	}
-	l.peer, l.incarnation, l.attempt = p, h.Incarnation, h.Attempt
-	if first, err := l.readFrame(); err != nil || len(first) > 0 {
-		return fmt.Errorf("no heartbeat after hello: %w", errors.Join(err, errMalformed))
-	}
-	return nil
-}
-
-// within runs the handshake talk, and closes conn if that fails, takes too long or the mesh is
-// closed.
-func (m *Mesh) within(ctx context.Context, conn net.Conn, talk func() error) error {
+// meet makes a link of a connection to a peer that was dialed, or has dialed. It closes the connection if
+// the handshake fails, takes too long or the mesh is closed.
+func (m *Mesh) meet(ctx context.Context, conn net.Conn, dialed *peer, attempt uint64) (*Link, error) {
+	l := newLink(m, conn)
 	end := func() { _ = conn.Close() }
 	open := context.AfterFunc(ctx, end)
 	err := conn.SetDeadline(clock.System().Now().Add(handshake))
 	if err == nil {
-		err = talk()
+		err = l.greet(dialed, attempt)
 	}
 	switch {
 	case !open():
@@ -182,7 +142,40 @@ func (m *Mesh) within(ctx context.Context, conn net.Conn, talk func() error) err
 	if err != nil {
 		end()
 	}
-	return err
+	return l, err
+}
+
+// greet says hello and hears it: who has dialed begins.
+func (l *Link) greet(dialed *peer, attempt uint64) error {
+	m := l.mesh
+	if dialed != nil {
+		if err := l.say(m.hello(attempt, "")); err != nil {
+			return err
+		}
+	}
+	h, err := l.hear()
+	if err != nil {
+		return err
+	}
+	p, why := m.check(h, dialed)
+	if dialed == nil {
+		if err := l.say(m.hello(h.Attempt, why)); err != nil {
+			return err
+		}
+	}
+	if why != "" {
+		return fmt.Errorf("%s: %w", why, ErrRefused)
+	}
+	l.peer, l.incarnation, l.attempt = p, h.Incarnation, h.Attempt
+	// The first heartbeat tells the other side that this end is alive and took its hello: a
+	// connection that was held up on its way and given up here must not count there.
+	if dialed != nil {
+		return l.writeFrame(nil)
+	}
+	if first, err := l.readFrame(); err != nil || len(first) > 0 {
+		return fmt.Errorf("no heartbeat after hello: %w", errors.Join(err, errMalformed))
+	}
+	return nil
 }
 
 func (l *Link) say(h hello) error {

@@ -278,23 +278,6 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestChunks cuts frames anywhere, as TCP may.
-func TestChunks(t *testing.T) {
-	conn, _, events := byHand(t)
-	long := strings.Repeat("x", 40_000)
-	stream := append([]byte{1, 'a', 0, 2, 'b', 'b'}, binary.AppendUvarint(nil, uint64(len(long)))...)
-	stream = append(append(append(stream, long...), 0, 0, 1), 'c')
-	for size := 1; len(stream) > 0; size *= 2 {
-		n := min(size, len(stream))
-		_, err := conn.Write(stream[:n])
-		must.Do(t, err)
-		stream = stream[n:]
-	}
-	for _, want := range []string{"a", "bb", long, "c"} {
-		events.want(want)
-	}
-}
-
 func TestBrokenProtocolEndsTheLink(t *testing.T) {
 	for name, bytes := range map[string][]byte{
 		"a frame too large":   binary.AppendUvarint(nil, 1<<30),

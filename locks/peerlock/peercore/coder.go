@@ -73,13 +73,8 @@ func (c *Coder) Rank(v *int) {
 	*v = int(n) //nolint:gosec // what was written
 }
 
-// Set is a set without ranks above 63; the mesh has none, nor has an exploration.
-func (c *Coder) Set(s *Set) {
-	if s.high != "" {
-		panic("peercore: a set with ranks above 63 has no encoding")
-	}
-	c.Number(&s.low)
-}
+// Set is a set.
+func (c *Coder) Set(s *Set) { c.Number(&s.bits) }
 
 // List is a list whose items are coded by code. Reading reuses its memory.
 func List[T any](c *Coder, list *[]T, code func(item *T)) {

@@ -27,7 +27,7 @@ type Core[S, M any] interface {
 	// Waits says that the lock is wanted and not held, Holds that it is held.
 	Waits() bool
 	Holds() bool
-	// Code goes through all that the peer knows, for up to 64 peers: two states of one peer behave
+	// Code goes through all that the peer knows: two states of one peer behave
 	// alike if what is written of them is equal. Reading keeps the configuration and reuses memory.
 	Code(c *Coder)
 }
