@@ -35,9 +35,6 @@ type Hand struct {
 type byHand struct {
 	Open
 	healed chan struct{} // closed when its end is asked for
-	asked  string        // the dynamic target, such as holder, that it was asked for; else ""
-	nodes  []string      // that it hits
-	pairs  []fault.Pair
 }
 
 // Open is a fault that somebody began and that is not over.
@@ -67,17 +64,19 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	}
 	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
 	b := &byHand{Open: Open{ID: id, Kind: f.Kind, Target: f.Target}, healed: make(chan struct{})}
+	things := []string{"the " + f.Target} // one that moves may well be found again
 	if !f.Dynamic {
 		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", err, ErrRefused)
 		}
-		b.nodes, b.pairs = plan.Nodes(), plan.Pairs
-	} else {
-		b.asked = f.Target
+		things = plan.Alone()
+		for _, p := range plan.Pairs {
+			things = append(things, "the traffic from "+p.From+" to "+p.To)
+		}
 	}
-	if err := h.clash(b); err != nil {
-		return "", err
+	if err := h.taken.take(things, id); err != nil {
+		return "", fmt.Errorf("%w: %w", err, ErrRefused)
 	}
 	h.count++
 	h.open = append(h.open, b)
@@ -112,35 +111,9 @@ type watched struct {
 func (w watched) Record(e history.Event) {
 	w.hand.mu.Lock()
 	w.fault.Target = e.Target
-	w.fault.nodes = e.Nodes
 	w.fault.Proven = w.fault.Proven && e.State != stateUnproven || e.State == stateBegan
 	w.hand.mu.Unlock()
 	w.hand.config.Recorder.Record(e)
-}
-
-// clash says which open fault has broken what another one is to hit.
-func (h *Hand) clash(b *byHand) error {
-	for _, other := range h.open {
-		what := ""
-		if b.asked != "" && other.asked == b.asked { // it may well find the same again
-			what = b.asked
-		}
-		for _, node := range b.nodes {
-			if slices.Contains(other.nodes, node) {
-				what = "node " + node
-			}
-		}
-		for _, pair := range b.pairs {
-			if slices.Contains(other.pairs, pair) {
-				what = fmt.Sprintf("the traffic from %s to %s", pair.From, pair.To)
-			}
-		}
-		if what != "" {
-			return fmt.Errorf("%s is broken already, by the %v: heal that first: %w", what,
-				history.FaultText(other.Kind, other.Target), ErrRefused)
-		}
-	}
-	return nil
 }
 
 // Heal asks for the end of a fault, or of all if id is empty, and returns at once.

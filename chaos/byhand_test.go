@@ -57,9 +57,9 @@ func TestByHand(t *testing.T) {
 		if got := s.states(restart); got != "asked began heal-asked ended" {
 			t.Errorf("the restart was recorded as %s", got)
 		}
-		refused("the traffic from c1 to a2 is broken already, by the partition between zone:a and others: heal that first", "{fault: latency, between: [zones], delay: 50ms}")
-		refused("holder is broken already, by the kill of holder (master-c): heal that first", "{fault: pause, target: holder}")
-		refused("node master-c is broken already, by the kill of holder (master-c)", "{fault: pause, target: node:master-c}")
+		refused("is broken already, by partition-1", "{fault: latency, between: [zones], delay: 50ms}")
+		refused("the holder is broken already, by kill-2", "{fault: pause, target: holder}")
+		refused("node master-c is broken already, by kill-2", "{fault: pause, target: node:master-c}")
 		refused("no node", "{fault: pause, target: node:nobody}")
 		refused("cannot be begun by hand", "{fault: clock-step, target: node:redis-a, by: 5s}")
 		if err := h.Heal("partition-7"); !errors.Is(err, chaos.ErrRefused) {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// claims say which fault has the clock, the disk or the process of a node in its hands. There
-// is one of each: a second fault that sets it would undo the first, and its end the other's.
-// The zero value is ready.
+// claims say which fault has the clock, the disk or the process of a node in its hands, or by hand the
+// traffic between hosts. There is one of each: a second fault that sets it would undo the first, and its
+// end the other's. The zero value is ready.
 type claims struct {
 	mu sync.Mutex
 	by map[string]string // what it is of, the fault's name in the ledger
@@ -21,7 +21,7 @@ func (c *claims) take(things []string, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, thing := range things {
-		if other, taken := c.by[thing]; taken {
+		if other, taken := c.by[thing]; taken && other != id {
 			return fmt.Errorf("%s is broken already, by %s: %w", thing, other, errClaimed)
 		}
 	}

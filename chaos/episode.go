@@ -61,6 +61,7 @@ type episode struct {
 	plan     fault.Plan
 	planned  bool          // the plan is made, and what it hits does not move
 	before   fault.Reports // what the probes saw before the fault
+	meant    time.Duration // to last, in the measured part
 	killedAt int64
 	back     []string // killed nodes that were started again
 	gone     []string // those that could be back only after the run
@@ -88,20 +89,24 @@ func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	}
 	e.entry.Asked = clock.Mono()
 	e.record(stateAsked, e.entry.Asked)
-	late := e.entry.Asked - e.from
-	e.from, e.until = e.from+late, min(e.until+late, e.end) // who was waited for is hit for as long
+	e.startsAt(e.entry.Asked)
+	e.meant = time.Duration(e.until - e.from)
 	e.entry.Proven = true
 	if err := e.begin(ctx); err != nil {
 		e.unproven(err)
 	} else {
 		e.proveBegin(ctx)
 	}
-	// it counts from when they were seen dead
-	if seen := e.entry.Began - e.entry.Asked; len(e.plan.Kill) > 0 && e.entry.Began != 0 {
-		e.from, e.until = e.from+seen, min(e.until+seen, e.end)
+	if e.entry.Began != 0 {
+		e.startsAt(e.entry.Began)
 	}
 	e.lasts(ctx)
 	return true, e.over(ctx)
+}
+
+// startsAt has the fault last for as long as it was meant to, from a later moment on.
+func (e *episode) startsAt(at int64) {
+	e.from, e.until = at, min(e.until+at-e.from, e.end)
 }
 
 // lasts waits for as long as the fault is to be in force.
@@ -181,7 +186,9 @@ func (e *episode) begin(ctx context.Context) error {
 			return e.eachImpairment("impair", func(links LinkControl, i link.Impairment) error { return links.Apply(ctx, i) })
 		},
 		func() error {
-			return each(e.plan.Pause, func(node string) error { return wrap("pause", node, e.pause(ctx, node)) })
+			return each(e.plan.Pause, func(node string) error {
+				return wrap("pause", node, nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime))
+			})
 		},
 		func() error { return each(e.plan.Clocks, func(node string) error { return e.setClock(ctx, node) }) },
 		func() error {
@@ -192,19 +199,7 @@ func (e *episode) begin(ctx context.Context) error {
 		func() error { return e.startExternal(ctx) },
 	))
 	e.killedAt = clock.Mono()
-	if e.plan.Point != "" { // who was waited for is hit for as long
-		late := e.killedAt - e.from
-		e.from, e.until = e.killedAt, min(e.until+late, e.end)
-	}
 	return err
-}
-
-// pause stops a node, at the point that the plan names if it names one.
-func (e *episode) pause(ctx context.Context, node string) error {
-	if e.plan.Point == "" {
-		return e.config.Nodes.Pause(ctx, node)
-	}
-	return e.config.Nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime)
 }
 
 func wrap(verb, node string, err error) error {
@@ -215,17 +210,12 @@ func wrap(verb, node string, err error) error {
 }
 
 func (e *episode) startExternal(ctx context.Context) error {
-	switch {
-	case len(e.plan.External) == 0:
+	if len(e.plan.External) == 0 {
 		return nil
-	case e.config.External == nil:
-		return errNoExternal
 	}
 	e.external = true // also if it fails to begin
 	return e.config.External.Start(ctx, e.plan.External, e.plan.Gone)
 }
-
-var errNoExternal = errors.New("no external programs are allowed")
 
 // over heals the fault. When the run is over, only what would stay broken is
 // healed; otherwise the return of everything is waited for.
@@ -235,8 +225,10 @@ func (e *episode) over(ctx context.Context) error {
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
 	var stood error // who was paused or killed has to be, up to the heal
 	if ctx.Err() == nil && e.entry.Began != 0 {
-		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.stayedAway(ctx), e.clocksAreWrong(ctx),
-			e.disksWereHit(ctx))
+		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksWereHit(ctx))
+		if !e.fault.Instant {
+			stood = errors.Join(stood, e.inState(ctx, NodeEnded, e.plan.Kill))
+		}
 	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
 	passed, err := e.heal(healCtx)
@@ -265,14 +257,6 @@ func (e *episode) over(ctx context.Context) error {
 		e.record(stateEnded, e.entry.Ended)
 	}
 	return err
-}
-
-// stayedAway says which killed process somebody has started again.
-func (e *episode) stayedAway(ctx context.Context) error {
-	if e.fault.Instant {
-		return nil
-	}
-	return e.inState(ctx, NodeEnded, e.plan.Kill)
 }
 
 // heal takes impairments off and lets stopped processes run. It tries again,

@@ -95,15 +95,14 @@ func (e *episode) proveLength() {
 	if !e.entry.Proven || e.healed != nil {
 		return
 	}
-	meant := time.Duration(e.until - e.from)
 	lasted := time.Duration(min(e.entry.HealAsked, e.end) - e.entry.Began)
-	missing := meant - lasted
-	if len(e.plan.External) > 0 || meant == 0 {
+	missing := e.meant - lasted
+	if len(e.plan.External) > 0 || e.meant == 0 {
 		missing = 0
 	}
-	if e.entry.Began >= e.end || missing > max(meant/4, min(lengthMargin, meant/2)) {
+	if e.entry.Began >= e.end || missing > max(e.meant/4, min(lengthMargin, e.meant/2)) {
 		e.unproven(fmt.Errorf("it was in force for %v of the measured part, and meant to be for %v",
-			sentence.Lasting(max(lasted, 0)), sentence.Lasting(meant)))
+			sentence.Lasting(max(lasted, 0)), sentence.Lasting(e.meant)))
 	}
 }
 

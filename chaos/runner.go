@@ -39,9 +39,8 @@ const (
 // NodeControl controls the processes, on whatever host they are.
 type NodeControl interface {
 	Kill(ctx context.Context, node string) error
-	Pause(ctx context.Context, node string) error
-	// PauseAt pauses a node when it next comes to a point of its work, and returns once it
-	// stands still there; one that did not come to it in the time runs on.
+	// PauseAt pauses a node, at once or when it next comes to a point of its work, if that is not "", and
+	// returns once it stands still; one that did not come to the point in the time runs on.
 	PauseAt(ctx context.Context, node, point string, within time.Duration) error
 	Resume(ctx context.Context, node string) error
 	// Restart starts a killed node after the delay, with an empty data directory if
@@ -82,7 +81,7 @@ type Config struct {
 	Links     map[string]LinkControl // by host; all hosts of the inventory
 	Nodes     NodeControl
 	Resolver  fault.Resolver
-	External  External // nil: scenarios with external faults cannot be run
+	External  External
 	Recorder  history.Recorder
 	Log       *slog.Logger
 
@@ -104,8 +103,9 @@ func DefaultConfig() Config {
 }
 
 func (c Config) validate() error {
-	if c.Nodes == nil || c.Resolver == nil || c.Recorder == nil || c.Log == nil || c.ProofTime <= 0 {
-		return errors.New("chaos: Nodes, Resolver, Recorder, Log and ProofTime must be set")
+	if c.Nodes == nil || c.Resolver == nil || c.External == nil || c.Recorder == nil ||
+		c.Log == nil || c.ProofTime <= 0 {
+		return errors.New("chaos: Nodes, Resolver, External, Recorder, Log and ProofTime must be set")
 	}
 	for _, h := range c.Inventory.Hosts {
 		if c.Links[h.Name] == nil {

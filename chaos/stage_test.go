@@ -206,12 +206,11 @@ func (s *stage) Kill(ctx context.Context, node string) error {
 	return s.order(ctx, "kill", "", node, chaos.NodeEnded)
 }
 
-func (s *stage) Pause(ctx context.Context, node string) error {
-	return s.order(ctx, "pause", "", node, chaos.NodePaused)
-}
-
 // PauseAt finds every node at a point 200 ms after it is asked for.
 func (s *stage) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+	if point == "" {
+		return s.order(ctx, "pause", "", node, chaos.NodePaused)
+	}
 	if err := clock.Sleep(ctx, min(200*time.Millisecond, within)); err != nil {
 		return err
 	}

@@ -58,11 +58,11 @@ func (p Plan) Alone() (things []string) {
 	for _, node := range p.Disks {
 		things = append(things, "the disk of node "+node)
 	}
-	starts := p.Kill // when the fault is over
-	if p.Disk.Full {
-		starts = slices.Concat(starts, p.Disks)
+	processes := slices.Concat(p.Kill, p.Pause)
+	if p.Disk.Full { // they are started again when the fault is over
+		processes = slices.Concat(processes, p.Disks)
 	}
-	for _, node := range starts {
+	for _, node := range processes {
 		things = append(things, "the process of node "+node)
 	}
 	return things

@@ -65,11 +65,10 @@ func (n nodeControl) Kill(ctx context.Context, node string) error {
 	return n.agent(node).Kill(ctx, node)
 }
 
-func (n nodeControl) Pause(ctx context.Context, node string) error {
-	return n.agent(node).Pause(ctx, node)
-}
-
 func (n nodeControl) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+	if point == "" {
+		return n.agent(node).Pause(ctx, node)
+	}
 	return n.agent(node).PauseAt(ctx, node, point, within)
 }
 
