@@ -7,9 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/pflag"
-
-	"locklab/cmd/locklab/internal/suite"
 	"locklab/reports/lang"
 	"locklab/reports/table"
 	"locklab/reports/view"
@@ -32,43 +29,9 @@ func writeClaims(say *lang.Lang, dir, page string) error {
 	if len(f.Run.Claims) == 0 {
 		return fmt.Errorf("%s decides no claims: want the directory of a suite that has some, such as seeds", dir)
 	}
-	if err := ofItsSuite(f); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
-	}
 	return between(page, claimsBegin, claimsEnd, func(w io.Writer) error {
 		return table.Markdown(w, view.Of(say, f, view.Options{}).Claims())
 	})
-}
-
-// ofItsSuite sees that a result has decided what its suite claims now, by the rows that it
-// names now.
-func ofItsSuite(f result.File) error {
-	flags := runFlags{}
-	flags.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
-	if err := flags.set.Parse(f.Run.Args); err != nil {
-		return fmt.Errorf("the flags of then: %w", err)
-	}
-	s, err := suite.Load(flags.suite)
-	if err != nil {
-		return fmt.Errorf("its suite: %w", err)
-	}
-	then, now := claimed(f.Run.Claims), claimed(suite.Decide(s.Claims, f))
-	if then != now {
-		return fmt.Errorf("it has decided other claims, or by other rows, than the suite %s has now: want a run of the "+
-			"suite as it is", flags.suite)
-	}
-	return nil
-}
-
-// claimed is what claims ask, without what decided them.
-func claimed(claims []result.Claim) (text string) {
-	for _, c := range claims {
-		text += fmt.Sprintln(c.Claim, c.Source)
-		for _, e := range c.Evidence {
-			text += fmt.Sprintln(e.Lock, e.Scenario, e.Workload, e.Wanted)
-		}
-	}
-	return text
 }
 
 // between replaces the text between two lines of a page.

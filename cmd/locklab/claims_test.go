@@ -46,50 +46,12 @@ func TestReadmesHaveTheTable(t *testing.T) {
 	}
 }
 
-// decidedSeeds is a result of the suite seeds in which nothing was run.
-func decidedSeeds(t *testing.T) result.File {
-	t.Helper()
-	s, err := suite.Load("seeds")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := result.File{Schema: result.Schema, Run: result.Run{Args: []string{"run", "--suite", "seeds"}}}
-	f.Run.Claims = suite.Decide(s.Claims, f)
-	return f
-}
-
-// TestClaimsAreOfTheSuite: no table is written of a run that has decided other claims than the
-// suite has now, or by other rows.
-func TestClaimsAreOfTheSuite(t *testing.T) {
-	if err := ofItsSuite(decidedSeeds(t)); err != nil {
-		t.Error(err)
-	}
-	for name, tt := range map[string]struct {
-		change func(f *result.File)
-		want   string
-	}{
-		"a claim less":   {func(f *result.File) { f.Run.Claims = f.Run.Claims[1:] }, "other claims, or by other rows"},
-		"another row":    {func(f *result.File) { f.Run.Claims[0].Evidence[0].Lock = "none" }, "other claims, or by other rows"},
-		"another word":   {func(f *result.File) { f.Run.Claims[0].Evidence[0].Wanted = []string{"safe"} }, "other claims, or by other rows"},
-		"another text":   {func(f *result.File) { f.Run.Claims[0].Claim = "Locks lock." }, "other claims, or by other rows"},
-		"no such suite":  {func(f *result.File) { f.Run.Args = []string{"--suite", "gone.yaml"} }, "its suite: "},
-		"not of a suite": {func(f *result.File) { f.Run.Args = []string{"--speed", "3"} }, "the flags of then: "},
-	} {
-		other := decidedSeeds(t)
-		tt.change(&other)
-		if err := ofItsSuite(other); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", name, err, tt.want)
-		}
-	}
-}
-
 func TestClaimsNeedAPlace(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
 	testfile.Write(t, page, "# A page\n"+claimsBegin)
-	file := decidedSeeds(t)
-	for want, claims := range map[string][]result.Claim{"want a line \"<!-- claims:": file.Run.Claims, "decides no claims": nil} {
-		file.Run.Claims = claims
+	for want, claims := range map[string][]result.Claim{"want a line \"<!-- claims:": {{Claim: "Locks lock."}}, "decides no claims": nil} {
+		file := result.File{Schema: result.Schema, Run: result.Run{Claims: claims}}
 		if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ input; 130 interrupted.`,
 			}
 			return f.run(cmd.Context(), lock, cmd.OutOrStdout())
 		},
-		ValidArgsFunction: specs(catalog.PeerNames),
+		ValidArgsFunction: words(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
 	count := func(value *int, name, usage string) {
@@ -97,7 +97,7 @@ input; 130 interrupted.`,
 		"end the search when so many states were seen, which take about 200 bytes each")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
+		"faults": list(exploreFaults), "rounds": words(nothing), "stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
 }

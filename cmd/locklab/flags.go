@@ -1,15 +1,11 @@
 package main
 
 import (
-	_ "embed"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"locklab/cmd/locklab/internal/catalog"
 )
 
 // completions registers what the shell offers for each flag of the command, by name.
@@ -53,44 +49,6 @@ func files(names func() []string) cobra.CompletionFunc {
 			offers = append(offers, typed[:at]+path)
 		}
 		return offers, directive
-	}
-}
-
-// specs offers locks behind each comma, and their variants and options behind the colon.
-func specs(names func() []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		offers := catalog.Complete(typed, names())
-		return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
-}
-
-//go:embed completion.bash
-var completionOfBash string
-
-// addCompletion adds the scripts of all shells, of which that of bash is our own: the usual one
-// wants a package beside bash, and writes over what stands before the = or : of a value.
-func addCompletion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	bash, _, err := root.Find([]string{"completion", "bash"})
-	if err != nil {
-		return
-	}
-	bash.ResetFlags()
-	bash.Long = `Generate the autocompletion script for bash, which needs nothing else.
-
-In the shell that you are in:
-
-	source <(locklab completion bash)
-
-In every new one of yours:
-
-	locklab completion bash > ~/.local/share/bash-completion/completions/locklab
-
-where the package bash-completion is installed, or else the first line in
-~/.bashrc.`
-	bash.RunE = func(cmd *cobra.Command, _ []string) error {
-		_, err := io.WriteString(cmd.OutOrStdout(), completionOfBash)
-		return err
 	}
 }
 

@@ -26,7 +26,6 @@ import (
 // listed is one entry of a list.
 type listed struct {
 	name, summary string
-	group         [2]string   // a title and a text before the first of a group
 	details       [][2]string // a label and a text, below the summary
 	value         any         // for --json
 	more          func() (string, error)
@@ -37,53 +36,53 @@ type listing struct {
 	name string
 	list func() ([]listed, error)
 	load func(file string) (listed, error) // one that a user wrote; nil if there are built-in ones only
-	hint string                            // what `locklab list KIND NAME` tells
 }
 
 func listings() []listing {
 	return []listing{
-		{"locks", listLocks, nil, "what each option of a lock does"},
+		{"locks", func() ([]listed, error) { return listLocks(), nil }, nil},
 		{"scenarios", func() ([]listed, error) {
-			return listAll(scenario.List, func(s scenario.Scenario) listed { return listScenario(s.Name, s) })
+			all, err := scenario.List()
+			return each(all, func(s scenario.Scenario) listed { return listScenario(s.Name, s) }), err
 		}, func(file string) (listed, error) {
 			s, err := scenario.Load(file, "")
 			return listScenario(file, s), err
-		}, "what breaks when, what is expected of each lock, and by which rule"},
+		}},
 		{"workloads", func() ([]listed, error) {
-			return listAll(func() ([]catalog.Workload, error) { return catalog.Workloads(), nil },
-				func(w catalog.Workload) listed { return plainly(w.Name, w.Summary) })
-		}, nil, ""},
+			return each(catalog.Workloads(), func(w catalog.Workload) listed { return plainly(w.Name, w.Summary) }), nil
+		}, nil},
 		{"topologies", func() ([]listed, error) {
-			return listAll(topology.List, listTopology)
+			all, err := topology.List()
+			return each(all, listTopology), err
 		}, func(file string) (listed, error) {
 			t, err := topology.Load(file, lab.RoleNames()...)
 			if err != nil {
 				return listed{}, err
 			}
 			return listTopology(t), nil
-		}, "which nodes are where, and how far zones are from each other"},
+		}},
 		{"suites", func() ([]listed, error) {
-			return listAll(suite.List, func(s suite.Suite) listed { return plainly(s.Name, s.Summary) })
+			all, err := suite.List()
+			return each(all, func(s suite.Suite) listed { return plainly(s.Name, s.Summary) }), err
 		}, func(file string) (listed, error) {
 			s, err := suite.Load(file)
 			return plainly(s.Name, s.Summary), err
-		}, ""},
+		}},
 		{"faults", func() ([]listed, error) {
-			return listAll(func() ([]fault.Kind, error) { return fault.Kinds(), nil }, func(k fault.Kind) listed {
+			return each(fault.Kinds(), func(k fault.Kind) listed {
 				one := plainly(k.Name, k.Summary)
 				one.more = func() (string, error) { return stepOf(k), nil }
 				return one
-			})
-		}, nil, "what a step of a scenario with it looks like"},
+			}), nil
+		}, nil},
 	}
 }
 
-func listAll[T any](read func() ([]T, error), of func(T) listed) (out []listed, err error) {
-	all, err := read()
+func each[T any](all []T, of func(T) listed) (out []listed) {
 	for _, one := range all {
 		out = append(out, of(one))
 	}
-	return out, err
+	return out
 }
 
 // plainly lists something of which there is no more to say.
@@ -125,8 +124,8 @@ func newList() *cobra.Command {
 				return err
 			}
 			more := ""
-			if kind.hint != "" {
-				more = fmt.Sprintf("\nlocklab list %s NAME says %s.\n", kind.name, kind.hint)
+			if entries[0].more != nil {
+				more = fmt.Sprintf("\nlocklab list %s NAME says more of one.\n", kind.name)
 			}
 			if len(args) == 2 {
 				if entries, more, err = kind.one(entries, args[1]); err != nil {
@@ -135,10 +134,7 @@ func newList() *cobra.Command {
 			}
 			var lines [][]string
 			var values []any
-			for i, e := range entries {
-				if e.group[0] != "" && (i == 0 || entries[i-1].group != e.group) {
-					lines = append(lines, e.group[:])
-				}
+			for _, e := range entries {
 				lines = append(lines, []string{e.name, e.summary})
 				for _, d := range e.details {
 					lines = append(lines, []string{"", "  " + d[0] + ": " + d[1]})
@@ -310,67 +306,34 @@ func because(r scenario.Rule) string {
 	return fmt.Sprintf("%s%s [%s:%d]", r.Why, source, path.Base(r.File), r.Line)
 }
 
-func listLocks() ([]listed, error) {
-	var out []listed
+func listLocks() (out []listed) {
 	for _, e := range catalog.Entries() {
-		facts := struct {
-			catalog.Entry
-			Unavailable string `json:"unavailable,omitempty"` // which of its servers must be installed, and how
-		}{Entry: e}
-		if err := e.Missing(); err != nil {
-			facts.Unavailable = err.Error()
-		}
-		var variants, keys []string
-		options, all := e.Describe("")
-		for _, v := range all {
-			variants = append(variants, v.Name)
-			own, _ := e.Describe(v.Name)
-			options = append(options, own...)
-		}
-		for _, o := range options {
-			if !slices.Contains(keys, o.Key) {
-				keys = append(keys, o.Key)
-			}
-		}
-		one := listed{name: e.Name, summary: e.Summary, value: facts}
+		one := listLock(e, e.Missing(), [2]string{"traits", traitsText(e)}, [2]string{"options", e.Options})
 		one.more = func() (string, error) { return optionsOf(e), nil }
-		for _, d := range [][2]string{
-			{"source", e.Source},
-			{"traits", traitsText(e)},
-			{"variants", strings.Join(variants, ", ")},
-			{"options", strings.Join(keys, ", ")},
-			{"unavailable", facts.Unavailable},
-		} {
-			if d[1] != "" {
-				one.details = append(one.details, d)
-			}
-		}
 		out = append(out, one)
 	}
 	for _, a := range adapters.All() {
-		out = append(out, listAdapter(a))
+		e := catalog.Entry{Name: a.Name, Summary: a.Summary, Source: a.Source, Needs: []string{}, Traits: a.Traits}
+		out = append(out, listLock(e, a.Installed(), [2]string{"library", "unmodified, run by a lock program of locks/adapters"}))
 	}
-	return out, nil
+	return out
 }
 
-// listAdapter lists a library.
-func listAdapter(a adapters.Adapter) listed {
+// listLock lists a lock or a library.
+func listLock(e catalog.Entry, missing error, details ...[2]string) listed {
 	facts := struct {
-		Name        string `json:"name"`
-		Summary     string `json:"summary"`
-		Source      string `json:"source"`
-		Library     bool   `json:"library"`
-		Unavailable string `json:"unavailable,omitempty"`
-	}{a.Name, a.Summary, a.Source, true, ""}
-	one := listed{
-		name: a.Name, summary: a.Summary, details: [][2]string{{"source", a.Source}},
-		group: [2]string{"LIBRARIES", "unmodified, each run by a lock program of locks/adapters"},
+		catalog.Entry
+		Unavailable string `json:"unavailable,omitempty"` // what must be installed, and how
+	}{Entry: e}
+	if missing != nil {
+		facts.Unavailable = missing.Error()
 	}
-	if err := a.Installed(); err != nil {
-		facts.Unavailable = err.Error()
-		one.details = append(one.details, [2]string{"unavailable", facts.Unavailable})
+	one := listed{name: e.Name, summary: e.Summary, value: facts}
+	for _, d := range append(details, [2]string{"source", e.Source}, [2]string{"unavailable", facts.Unavailable}) {
+		if d[1] != "" {
+			one.details = append(one.details, d)
+		}
 	}
-	one.value = facts
 	return one
 }
 
@@ -391,31 +354,17 @@ func traitsText(e catalog.Entry) string {
 
 // optionsOf tells what can be set of a lock and of each of its variants, option by option.
 func optionsOf(e catalog.Entry) string {
-	var out strings.Builder
 	options, variants := e.Describe("")
-	switch {
-	case len(options) > 0:
+	if len(options)+len(variants) == 0 {
+		return fmt.Sprintf("\n%s has no options.\n", e.Name)
+	}
+	var out strings.Builder
+	if len(options) > 0 {
 		fmt.Fprintf(&out, "\noptions of %s, behind a colon and with commas between them:\n%s", e.Name, optionLines(options))
-	case len(variants) == 0:
-		fmt.Fprintf(&out, "\n%s has no options.\n", e.Name)
 	}
 	for _, v := range variants {
 		own, _ := e.Describe(v.Name)
-		has := func(all []locks.Option, o locks.Option) bool {
-			same := func(p locks.Option) bool { return o.Key == p.Key && o.Default == p.Default && o.Does == p.Does }
-			return slices.ContainsFunc(all, same)
-		}
-		other := slices.DeleteFunc(slices.Clone(own), func(o locks.Option) bool { return has(options, o) })
-		text := "those of " + e.Name
-		for _, o := range options {
-			if !has(own, o) {
-				text += ", without its " + o.Key
-			}
-		}
-		if len(other) == len(own) {
-			text = "its own"
-		}
-		fmt.Fprintf(&out, "\n%s:%s  %s\n  options: %s\n%s", e.Name, v.Name, v.Does, text, optionLines(other))
+		fmt.Fprintf(&out, "\n%s:%s  %s\n%s", e.Name, v.Name, v.Does, optionLines(own))
 	}
 	return out.String()
 }

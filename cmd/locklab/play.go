@@ -69,34 +69,11 @@ began to be measured, or 143 by SIGTERM.`,
 	f.set.BoolVar(&f.anywhere, "ui-anywhere", false, "let --ui listen on an address that is not of the loopback: whoever "+
 		"opens the page there can break the lab")
 	f.set.DurationVar(&f.limit, "limit", time.Hour, "the session ends by itself after that, as by Ctrl-C")
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		unknown, ok := errors.AsType[*pflag.NotExistError](err)
-		if ok && all.Lookup(unknown.GetSpecifiedName()) != nil {
-			return notOfPlay(unknown.GetSpecifiedName())
-		}
-		return cmd.Root().FlagErrorFunc()(cmd, err)
-	})
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"locks": specs(catalog.Names), "topology": files(topology.Names),
+		"locks": list(catalog.Names), "topology": files(topology.Names),
 		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing),
 	})
 	return cmd
-}
-
-// notOfPlay says why play does not have a flag of run.
-func notOfPlay(name string) error {
-	why := "nothing is judged"
-	switch name {
-	case "scenarios", "external", "suite":
-		why = "what is broken is broken by hand"
-	case "duration", "warmup", "repeat", "quick", "resume", "redo":
-		why = "a session lasts until Ctrl-C, or for --limit"
-	case "workload", "clients", "hold", "resources", "fencing":
-		why = "its workload is matchmaking"
-	case "toxiproxy-api", "toxiproxy-api-anywhere":
-		why = "links are broken on the page"
-	}
-	return fmt.Errorf("--%s: it is of locklab run; here %s (see locklab play --help)", name, why)
 }
 
 func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed error) {

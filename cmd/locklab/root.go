@@ -42,7 +42,6 @@ without a grant. It ends with a report to decide from.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(),
 		newConform(), newLevels(), newAgent(), newNode(), newVersion())
-	addCompletion(root)
 	for _, cmd := range root.Commands() {
 		completions(cmd, map[string]cobra.CompletionFunc{"lang": words(lang.Tags)}) // of those that have it
 		if check := cmd.Args; check != nil && cmd.Example != "" {

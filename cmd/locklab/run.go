@@ -97,7 +97,7 @@ interrupted, or 143 by SIGTERM.`,
 	f.register(cmd.Flags())
 	cmd.SetUsageFunc(usage)
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"locks": specs(catalog.Comparable), "scenarios": files(scenario.Names), "topology": files(topology.Names),
+		"locks": list(catalog.Comparable), "scenarios": files(scenario.Names), "topology": files(topology.Names),
 		"workload": words(catalog.WorkloadNames), "fail-on": words(threshold.Figures), "external": files(nothing),
 		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing),
 		"junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff), "suite": files(suite.Names),

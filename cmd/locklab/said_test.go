@@ -104,9 +104,7 @@ func TestListsForPrograms(t *testing.T) {
 func TestListFile(t *testing.T) {
 	dir := t.TempDir()
 	for kind, c := range map[string]struct{ text, want string }{
-		"topologies": {`%YAML 1.2
----
-name: two
+		"topologies": {`name: two
 zones: [{name: seoul, short: seoul-1}, {name: tokyo, short: tokyo}]
 latency: {inside: {rtt: 0.2ms}, between: {rtt: 34ms, jitter: 1ms}}
 hosts:
@@ -147,7 +145,7 @@ func TestListTellsOptions(t *testing.T) {
 			"ttl=TIME how long a lease lasts", "(default 3s)", "order=parallel|sequential whether the servers",
 			"if not given delay=TIME",
 		},
-		"locks redis":      {"redis:setnx-getset SETNX", "options: those of redis, without its ttl ttl=TIME", "(default 4s)"},
+		"locks redis":      {"redis:setnx-getset SETNX", "ttl=TIME", "(default 4s)"},
 		"locks multiphase": {"multiphase:quorum a majority", "(1 to 1048576; default 16)"},
 		"locks none":       {"none has no options."},
 		"faults partition": {"- {at: 30%, for: 35%, fault: partition, between: [zone:a, others], mode: hold}", "from: leader in place of between"},

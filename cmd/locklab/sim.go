@@ -72,7 +72,7 @@ before a verdict; 1 bad input; 130 interrupted.`,
 			}
 			return f.runCampaign(cmd.Context(), lock, plan, cmd.OutOrStdout())
 		},
-		ValidArgsFunction: specs(catalog.PeerNames),
+		ValidArgsFunction: words(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.Peers, "peers", 3, "peers, 1 to 64; rank 0 is the highest")

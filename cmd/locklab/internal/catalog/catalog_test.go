@@ -49,8 +49,6 @@ func TestParseListExplainsWhatIsWrong(t *testing.T) {
 		"Raft":                  "a name is lower-case letters",
 		"redlock:":              "nothing is behind the colon: want redlock alone, or options",
 		"redlock:ttl":           `option "ttl" has no value: want ttl=VALUE`,
-		"redlock,ttl":           "an option has a value: redlock:ttl=VALUE",
-		"multiphase,quorum":     "a variant stands behind a colon: multiphase:quorum",
 		"redis:replica:wait=1":  "want commas behind the first, as in redis:VARIANT,KEY=VALUE",
 	} {
 		if _, err := catalog.ParseList("--locks", []string{value}); err == nil || !strings.Contains(err.Error(), want) {
@@ -91,32 +89,6 @@ func TestWhatIsReadIsListed(t *testing.T) {
 	for _, e := range catalog.Entries() {
 		if text, known := want[e.Name]; known && e.Options != text {
 			t.Errorf("%s: %s, want %s", e.Name, e.Options, text)
-		}
-	}
-}
-
-func TestCompletion(t *testing.T) {
-	for typed, want := range map[string][]string{
-		"":                               {"none", "raft"},
-		"no":                             {"none"}, // the shell chooses
-		"none,":                          {"none,local", "none,raft"},
-		"none,raft:":                     {"none,raft:lease="},
-		"none,redlock:order=":            {"none,redlock:order=sequential"},
-		"raft:lease=1s,":                 {"raft:lease=1s,none"},
-		"multiphase:":                    {"multiphase:quorum", "multiphase:rule=literal"},
-		"multiphase:quorum,ttl=1s,":      {"multiphase:quorum,ttl=1s,store=disk", "multiphase:quorum,ttl=1s,none"},
-		"redlock:order=parallel,ttl=1s,": {"redlock:order=parallel,ttl=1s,retry=random"},
-	} {
-		got := catalog.Complete(typed, catalog.Names())
-		for _, offer := range want {
-			if !slices.Contains(got, offer) {
-				t.Errorf("%q: %q is not offered: %q", typed, offer, got)
-			}
-		}
-	}
-	for typed, never := range map[string]string{"none,": "none,none", "raft:lease=1s,": "raft:lease=1s,lease=", "multiphase:quorum,": "multiphase:quorum,rule=flow"} {
-		if got := catalog.Complete(typed, catalog.Names()); slices.Contains(got, never) {
-			t.Errorf("%q: %q is offered", typed, never)
 		}
 	}
 }
