@@ -21,9 +21,8 @@ import (
 func Rows() []string {
 	return []string{
 		"none", "multiphase", "multiphase:quorum", "redlock:ttl=1s", "redlock:persistence=always,ttl=1s", "redsync:ttl=1s",
-		"redis:ttl=1s", "redis:persistence=always,ttl=1s", "redis:persistence=everysec,ttl=1s",
-		"redis:setnx-getset,ttl=1s", "redis:release=naive,ttl=1s", "redis:pubsub,ttl=1s", "redis:replica",
-		"redis:replica,wait=1", "raft:lease=1s", "etcd", "zookeeper", "zookeeper:watch=all", "zookeeper:watch=late",
+		"redis:ttl=1s", "redis:persistence=always,ttl=1s", "redis:setnx-getset,ttl=1s", "redis:pubsub,ttl=1s",
+		"redis:replica", "redis:replica,wait=1", "raft:lease=1s", "etcd", "zookeeper",
 		"postgres", "postgres:advisory", "postgres:lease,ttl=1s",
 		"redis-py", "redis-py-timeout", "redislock", "rueidislock", "tooz-redis", "symfony-redis-ttl",
 		"symfony-combined", "kazoo", "kazoo-listener", "tooz-zookeeper", "curator", "curator-listener",
@@ -41,7 +40,7 @@ type Run struct {
 	Fault    float64
 	Beyond   time.Duration
 	Episodes int    // in one run; 1 also where the scenario has several faults of its own
-	Tries    int    // that one run makes
+	Tries    int    // that one run makes, with those of the column's other runs
 	Also     string // flags of locklab run besides; %v is the time of an episode
 }
 
@@ -50,21 +49,21 @@ func Runs() []Run {
 	const s, ms = time.Second, time.Millisecond
 	return []Run{
 		{"crowd", "herd", "handoff", 2 * s, 0, 0, 1, 1, "--patience 1s"},
-		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 3, 3, "--hold 20ms"},
-		{"reset", "zone-partition-reset", "mutex", 4 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 2, 3, "--hold 20ms"},
+		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 3, "--hold 20ms"},
 		{"stop", "granted-pause", "fenced-write", 3 * s, 0.6, 700 * ms, 3, 3, ""},
 		{"crash", "restart-majority", "mutex", 9 * s, 0, 0, 1, 3, ""},
 		{"failover", "failover", "mutex", 10 * s, 0, 0, 1, 1, ""},
-		{"leader-dies", "leader-kill", "mutex", 12 * s, 0, 0, 3, 3, "--hold 20ms"},
-		{"leader-stops", "leader-pause", "mutex", 12 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"leader-dies", "leader-kill", "mutex", 11 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"leader-stops", "leader-pause", "mutex", 9500 * ms, 0, 0, 1, 3, "--hold 20ms"},
 		{"server-clock", "redis-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
 		{"client-clock", "client-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
 		{"late", "late-release", "mutex", 3 * s, 0.6, s, 3, 3, ""},
 		{"alone", "session-expired", "mutex", 4 * s, 0.7, 1500 * ms, 3, 3, "--hold %v"},
-		{"dies", "holder-kill", "mutex", 5 * s, 0.7, 2500 * ms, 3, 3, "--resources 12"},
+		{"dies", "holder-kill", "mutex", 5 * s, 0.7, 2 * s, 3, 3, "--resources 12"},
 		{"lost", "wakeup-lost", "mutex", 6 * s, 0, 0, 1, 4, "--hold 20ms"},
-		{"news", "slow-news", "mutex", 5 * s, 0, 0, 3, 3, "--rate 3 --hold 50ms"},
-		{"server-dies", "server-gone", "mutex", 11 * s, 0, 0, 2, 4, "--hold 20ms"},
+		{"news", "slow-news", "mutex", 4 * s, 0, 0, 3, 3, "--rate 3 --hold 50ms"},
+		{"server-dies", "server-gone", "mutex", 9500 * ms, 0, 0, 2, 4, "--hold 20ms"},
 	}
 }
 
