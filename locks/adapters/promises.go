@@ -2,7 +2,9 @@ package adapters
 
 import (
 	"debug/buildinfo"
+	"errors"
 	"os/exec"
+	"strings"
 
 	_ "embed" // the promises
 
@@ -15,15 +17,17 @@ var promises []byte
 // Promise is what the documentation of a library says that it prevents.
 type Promise struct {
 	page string
-	of   map[string]string // by the letters of anomalies
+	says map[string]string // by the letters of the anomalies that a sentence rules out
 	pack string            // Debian's package, or the Go module
 	name string            // of the adapter
 }
 
 // Of is what the documentation says about an anomaly, with its address; "" if it promises nothing.
 func (p Promise) Of(letter string) string {
-	if says := p.of[letter]; says != "" {
-		return says + " (" + p.page + ")"
+	for letters, says := range p.says {
+		if strings.Contains(letters, letter) {
+			return says + " (" + p.page + ")"
+		}
 	}
 	return ""
 }
@@ -56,18 +60,18 @@ func Promises() map[string]Promise {
 	doc, err := strictyaml.Parse("promises.yaml", promises, ErrNotInstalled)
 	for _, n := range doc.Root.List() {
 		f := n.Fields("rows", "package", "page", "promises")
-		p := Promise{page: f.Get("page").Text(), pack: f.Get("package").Text(), of: map[string]string{}}
+		p := Promise{page: f.Get("page").Text(), pack: f.Get("package").Text(), says: map[string]string{}}
 		letters := f.Get("promises").Fields()
 		for _, name := range letters.Names() {
-			p.of[name] = letters.Get(name).Text()
+			p.says[name] = letters.Get(name).Text()
 		}
 		for _, row := range f.Get("rows").List() {
 			p.name = row.Text()
 			all[p.name] = p
 		}
 	}
-	if err != nil || doc.Err() != nil {
-		panic("promises.yaml is wrong") // a test reads it
+	if err := errors.Join(err, doc.Err()); err != nil {
+		panic(err) // a test reads it
 	}
 	return all
 }
