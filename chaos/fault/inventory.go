@@ -144,25 +144,19 @@ func (inv Inventory) hosts(s selector) ([]string, error) {
 }
 
 // named are the nodes that a selector names, in the order of the inventory.
-func (inv Inventory) named(s selector) (nodes []Node) {
-	part := inv.part(s)
-	for _, n := range inv.Nodes {
-		if s.kind == "node" && n.Name == s.name || s.kind == "role" && n.Role == s.name ||
-			s.kind == "host" && n.Host == s.name || s.kind == "zone" && inv.zone(n.Host) == s.name ||
-			slices.Contains(part, n.Name) {
-			nodes = append(nodes, n)
+func (inv Inventory) named(s selector) []Node {
+	nodes := slices.DeleteFunc(slices.Clone(inv.Nodes), func(n Node) bool {
+		switch s.kind {
+		case "zone":
+			return inv.zone(n.Host) != s.name
+		case "host":
+			return n.Host != s.name
+		case "node":
+			return n.Name != s.name
+		default:
+			return n.Role != s.name && (s.name != AnyServer || !slices.Contains(inv.Servers, n.Role))
 		}
-	}
-	return nodes
-}
-
-// part are the nodes that One, Majority and Minority mean.
-func (inv Inventory) part(s selector) (nodes []string) {
-	for _, n := range inv.Nodes {
-		if n.Role == s.name || s.name == AnyServer && slices.Contains(inv.Servers, n.Role) {
-			nodes = append(nodes, n.Name)
-		}
-	}
+	})
 	majority := min(len(nodes)/2+1, len(nodes))
 	switch s.kind {
 	case One:
@@ -172,22 +166,18 @@ func (inv Inventory) part(s selector) (nodes []string) {
 	case Minority:
 		return nodes[majority:]
 	default:
-		return nil
+		return nodes
 	}
 }
 
 // others are the hosts that are not among the given ones.
-func (inv Inventory) others(hosts []string) ([]string, error) {
-	var found []string
+func (inv Inventory) others(hosts []string) (found []string) {
 	for _, h := range inv.Hosts {
 		if !slices.Contains(hosts, h.Name) {
 			found = append(found, h.Name)
 		}
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("no host but %s: %w", strings.Join(hosts, ", "), ErrNoTarget)
-	}
-	return found, nil
+	return found
 }
 
 func (inv Inventory) zone(host string) string {
@@ -199,10 +189,8 @@ func (inv Inventory) zone(host string) string {
 
 // resolve names the node that a dynamic selector means now.
 func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
-	var (
-		only string
-		err  error
-	)
+	var only string
+	var err error
 	switch s.kind {
 	case Holder, HolderOf:
 		only, err = sc.resolver.Holder(ctx, s.name)

@@ -125,20 +125,17 @@ func (sc scene) pairs(s sides) (p Plan, err error) {
 	return p, nil
 }
 
+// twoSides are the hosts of both; where one is others and there are none, none is left.
 func (sc scene) twoSides(one, other selector) (from, to []string, err error) {
 	if one.kind == Others {
 		to, from, err = sc.twoSides(other, one)
 		return from, to, err
 	}
-	if from, err = sc.hosts(one); err != nil {
-		return nil, nil, err
-	}
-	if other.kind == Others {
-		to, err = sc.others(from)
-	} else {
+	if from, err = sc.hosts(one); err == nil && other.kind != Others {
 		to, err = sc.hosts(other)
+		return from, to, err
 	}
-	return from, to, err
+	return from, sc.others(from), err
 }
 
 // impairments lay an effect on traffic on the links that carry it.

@@ -90,35 +90,30 @@ func (h *Host) EchoAddr() string { return cmp.Or(h.config.EchoAdvertise, h.echo.
 // Open opens a link and returns the address that the host's programs dial. To
 // open the same link again returns the same address.
 func (h *Host) Open(spec Spec) (addr string, err error) {
-	if err := spec.validate(); err != nil {
-		return "", err
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l, err := h.open(spec)
-	if err != nil {
-		return "", err
-	}
-	return l.gate.addr, nil
+	return h.open(spec)
 }
 
 // open opens a link under the lock.
-func (h *Host) open(spec Spec) (*link, error) {
+func (h *Host) open(spec Spec) (addr string, err error) {
+	if err := spec.validate(); err != nil {
+		return "", err
+	}
 	if h.closed {
-		return nil, errClosed
+		return "", errClosed
 	}
-	if l, ok := h.links[spec.Name]; ok {
-		if l.spec != spec {
-			return nil, fmt.Errorf("link %q is open with other settings: close it first: %w", spec.Name, ErrInvalid)
+	l := h.links[spec.Name]
+	switch {
+	case l == nil:
+		if l, err = openLink(h, spec, h.on(spec)); err != nil {
+			return "", err
 		}
-		return l, nil
+		h.links[spec.Name] = l
+	case l.spec != spec:
+		return "", fmt.Errorf("link %q is open with other settings: close it first: %w", spec.Name, ErrInvalid)
 	}
-	l, err := openLink(h, spec, h.on(spec))
-	if err != nil {
-		return nil, err
-	}
-	h.links[spec.Name] = l
-	return l, nil
+	return l.gate.addr, nil
 }
 
 // on are the impairments in force that hit a link. The caller holds mu.

@@ -3,7 +3,6 @@ package link
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -38,13 +37,6 @@ var ErrInvalid = errors.New("link: invalid")
 type Delay struct {
 	Base   time.Duration `json:"base_ns,format:nano"`
 	Jitter time.Duration `json:"jitter_ns,omitzero,format:nano"`
-}
-
-func (d Delay) validate(name string) error {
-	if d.Base < 0 || d.Jitter < 0 || d.Base > time.Minute || d.Jitter > time.Minute {
-		return fmt.Errorf("%s: delay %v, jitter %v: want 0 to 1m each: %w", name, d.Base, d.Jitter, ErrInvalid)
-	}
-	return nil
 }
 
 // Impairment is one fault on the links of a host.
@@ -173,32 +165,8 @@ func (s Spec) base(way Direction) Delay {
 }
 
 func (s Spec) validate() error {
-	if s.Name == "" || s.ToHost == "" || len(s.Name) > 200 || len(s.ToHost) > 200 {
-		return fmt.Errorf("link %q to host %q: both names need 1 to 200 bytes: %w", s.Name, s.ToHost, ErrInvalid)
-	}
-	if !strings.Contains(s.Upstream, ":") {
-		return fmt.Errorf("link %q: upstream %q: want host:port: %w", s.Name, s.Upstream, ErrInvalid)
-	}
-	if err := s.validateListen(); err != nil {
-		return err
-	}
-	if err := s.Up.validate("link " + s.Name + ": up"); err != nil {
-		return err
-	}
-	return s.Down.validate("link " + s.Name + ": down")
-}
-
-func (s Spec) validateListen() error {
-	if s.Listen == "" && s.Source == "" {
-		return nil
-	}
-	at, err := netip.ParseAddrPort(s.Listen)
-	if err != nil || !at.Addr().IsLoopback() || at.Port() == 0 {
-		return fmt.Errorf("link %q: listen %q: want an IP address of the loopback network and a port: %w",
-			s.Name, s.Listen, ErrInvalid)
-	}
-	if from, err := netip.ParseAddr(s.Source); err != nil || !from.IsLoopback() {
-		return fmt.Errorf("link %q: source %q: want an IP address of the loopback network: %w", s.Name, s.Source, ErrInvalid)
+	if s.Name == "" || s.ToHost == "" || !strings.Contains(s.Upstream, ":") || s.Up.Base < 0 || s.Down.Base < 0 {
+		return fmt.Errorf("link %+v: want a name, a host, an upstream of host:port and delays: %w", s, ErrInvalid)
 	}
 	return nil
 }

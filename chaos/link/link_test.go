@@ -449,37 +449,3 @@ func TestImpairmentsComeAndGoAgainstAWall(t *testing.T) {
 		t.Fatalf("got %d bytes, first wrong at %d; want %d, -1", got[0], got[1], total)
 	}
 }
-
-func TestImpairmentsComeAndGoWhileConnectionsDo(t *testing.T) {
-	h := newHost(t, "a")
-	addr := open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Delay{Base: 50 * time.Microsecond}})
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	var exchanges atomic.Int64
-	for range 4 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				c := dial(t, addr)
-				say(t, c, "ping")
-				hear(t, c, "ping")
-				_ = c.Close()
-				exchanges.Add(1)
-			}
-		})
-	}
-	for n := 0; n < 300 || exchanges.Load() < 500; n++ {
-		id := fmt.Sprint(n)
-		apply(t, h, link.Impairment{ID: "l" + id, Effect: &toxic.Latency{Delay: 100 * time.Microsecond}})
-		apply(t, h, link.Impairment{ID: "h" + id, Effect: new(toxic.Hold)})
-		heal(t, h, "l"+id)
-		heal(t, h, "h"+id)
-	}
-	close(stop)
-	wg.Wait()
-	t.Logf("%d connections", exchanges.Load())
-}

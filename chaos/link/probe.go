@@ -95,17 +95,14 @@ func (h *Host) Probe(peer Peer) error {
 		Name: "probe " + peer.Host, ToHost: peer.Host,
 		Upstream: peer.Echo, Up: peer.Up, Down: peer.Down,
 	}
-	if err := spec.validate(); err != nil {
-		return err
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l, err := h.open(spec)
+	addr, err := h.open(spec)
 	if err != nil {
 		return err
 	}
 	if h.probes[peer.Host] == nil {
-		h.probes[peer.Host] = newProber(h.config.Host, peer.Host, l.gate.addr)
+		h.probes[peer.Host] = newProber(h.config.Host, peer.Host, addr)
 		h.probes[peer.Host].pad(h.padding(peer.Host))
 	}
 	return nil

@@ -178,8 +178,7 @@ func sameJSON(t *testing.T, got []byte, want string) bool {
 }
 
 // TestToxicsOfToxiproxyComeAndGo: whatever they do to connections that live and to those that
-// begin, the link goes on. It is for the race detector; what they do is compared with toxiproxy
-// in package reference.
+// begin, the link goes on.
 func TestToxicsOfToxiproxyComeAndGo(t *testing.T) {
 	h := newHost(t, "a")
 	addr := open(t, h, link.Spec{Name: "x", Upstream: serve(t, echo)})

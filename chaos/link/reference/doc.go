@@ -1,2 +1,0 @@
-// Package reference compares links with toxiproxy itself, in tests alone.
-package reference
