@@ -270,12 +270,9 @@ func TestConfigIsChecked(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no token":  {func(c *Config) { c.Token = "" }, "token: missing"},
-		"no port":   {func(c *Config) { c.Listen = "127.0.0.1" }, "want HOST:PORT"},
-		"host":      {func(c *Config) { c.Host = "" }, `host: "" is not a name`},
-		"token":     {func(c *Config) { c.Token = "a b" }, "no header can carry"},
-		"advertise": {func(c *Config) { c.Advertise = "10.0.0.1:80" }, `"10.0.0.1:80" is not`},
-		"bind":      {func(c *Config) { c.Advertise = "redis.example" }, "bind:"},
+		"no token": {func(c *Config) { c.Token = "" }, "token: missing"},
+		"host":     {func(c *Config) { c.Host = "" }, `host: "" is not a name`},
+		"bind":     {func(c *Config) { c.Advertise = "redis.example" }, "bind:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := testConfig(t.TempDir())

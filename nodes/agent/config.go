@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -87,23 +85,15 @@ func DefaultConfig() Config {
 // complete fills Bind in, and says what is wrong with the rest.
 func (c *Config) complete() error {
 	c.Bind = cmp.Or(c.Bind, c.Advertise)
-	_, _, listen := net.SplitHostPort(c.Listen)
 	bind, noIP := netip.ParseAddr(c.Bind)
-	_, noAddress := netip.ParseAddr(c.Advertise)
 	var wrong string
 	switch {
 	case !validName(c.Host):
 		wrong = fmt.Sprintf("host: %q is not a name: want %s", c.Host, nameWanted)
-	case listen != nil:
-		wrong = fmt.Sprintf("listen: %q is not an address: want HOST:PORT such as 127.0.0.1:7500", c.Listen)
 	case noIP != nil || bind.Zone() != "":
 		wrong = fmt.Sprintf("bind: %q is not an IP address without a zone: want the one that nodes listen on", c.Bind)
-	case noAddress != nil && strings.ContainsAny(c.Advertise, "/ :"):
-		wrong = fmt.Sprintf("advertise: %q is not a host: want an IP address or a name, without a port", c.Advertise)
 	case c.Token == "":
 		wrong = "token: missing: want one that only the controller has"
-	case strings.ContainsFunc(c.Token+c.ScrapeToken, func(r rune) bool { return r <= ' ' || r > '~' }):
-		wrong = "token: it has characters that no header can carry: want letters, digits and signs"
 	case c.ScrapeToken == c.Token:
 		wrong = "scrape token: it is the token, which controls the agent: want another one"
 	default:

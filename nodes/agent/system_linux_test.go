@@ -3,14 +3,12 @@ package agent
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,31 +20,6 @@ import (
 	"locklab/locks/locktest"
 	"locklab/nodes/diskfault"
 )
-
-func TestParallelAgentsReserveDifferentPorts(t *testing.T) {
-	var mu sync.Mutex
-	seen := map[string]bool{}
-	var wg sync.WaitGroup
-	for range 8 {
-		_, c := newAgent(t, nil)
-		wg.Go(func() {
-			for i := range 20 {
-				addrs, err := c.Reserve(t.Context(), fmt.Sprintf("own-%d", i), "own")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				if seen[addrs["http"]] {
-					t.Errorf("%s was given out twice", addrs["http"])
-				}
-				seen[addrs["http"]] = true
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-}
 
 func TestAddressOfADeadNodeIsKept(t *testing.T) {
 	_, c := newAgent(t, nil)

@@ -2,10 +2,7 @@ package hostload
 
 import (
 	"bufio"
-	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"testing"
 
 	"locklab/internal/must"
@@ -38,29 +35,5 @@ func TestUsageCountsDescendants(t *testing.T) {
 	_ = cmd.Wait()
 	if u, ok := UsageOf(pid); ok {
 		t.Errorf("a process that was waited for uses %+v", u)
-	}
-}
-
-// TestUsageFitsTheKernelsFiles compares with what the kernel says elsewhere.
-func TestUsageFitsTheKernelsFiles(t *testing.T) {
-	u, ok := usageOf(os.Getpid())
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil || !ok {
-		t.Fatal(err, ok)
-	}
-	_, after, _ := strings.Cut(string(data), "VmRSS:")
-	kib, err := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
-	if err != nil || u.MemoryBytes < kib<<10/2 || u.MemoryBytes > kib<<10*2 {
-		t.Errorf("%d bytes, status says %d KiB (%v)", u.MemoryBytes, kib, err)
-	}
-	if shared := sharedOf(os.Getpid()); shared <= 0 || shared > 2*u.MemoryBytes {
-		t.Errorf("%d bytes are shared of %d", shared, u.MemoryBytes)
-	}
-}
-
-// BenchmarkUsage is what one look at one node costs; there is one a second.
-func BenchmarkUsage(b *testing.B) {
-	for b.Loop() {
-		UsageOf(os.Getpid())
 	}
 }

@@ -86,26 +86,6 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-func TestServeFailsClearly(t *testing.T) {
-	l := newLab(t, 1, nil)
-	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.Do(t, err)
-	defer func() { _ = taken.Close() }()
-	if err := l.master("a", sharedLock(t), nil).Serve(t.Context(), taken.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "listen for master a") {
-		t.Errorf("taken address: %v", err)
-	}
-	s := master.DefaultSettings()
-	s.Name, s.Workers = "a", l.addrs
-	m := master.New(t.Context(), s, l.deps(notReady{}))
-	if err := m.Serve(t.Context(), "127.0.0.1:0", nil); err == nil || !strings.Contains(err.Error(), "wait for the lock") {
-		t.Errorf("a lock that does not get ready: %v", err)
-	}
-}
-
-type notReady struct{ locks.Locker }
-
-func (notReady) Ready(context.Context) error { return locks.ErrUnavailable }
-
 // TestWhoHasLeftIsNotServed: players gave up while nobody accepted their connections, as that
 // of a master that stood still. Nobody asks for the lock, or makes a room, for them; who waits
 // is served.

@@ -218,17 +218,6 @@ func TestRefusedOrderGoesElsewhere(t *testing.T) {
 	}
 }
 
-func TestNoSpaceAnywhere(t *testing.T) {
-	l := newLab(t, 2, func(s *worker.Settings) { s.MaxRooms = 1 })
-	m := l.master("a", sharedLock(t), nil)
-	l.seats("g1", 1, m)
-	l.seats("g2", 1, m)
-	_, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p", Group: "g3"})
-	if err == nil || outcome != locks.OutcomeFailed {
-		t.Errorf("outcome %s, error %v", outcome, err)
-	}
-}
-
 // TestLostLeaseStopsOrdering: the lease is lost, or runs out, during the look. Nothing
 // is ordered under it; the match begins again with the next lease.
 func TestLostLeaseStopsOrdering(t *testing.T) {

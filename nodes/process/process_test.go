@@ -230,17 +230,3 @@ func TestRecorderReportsAFailedWrite(t *testing.T) {
 	}
 	_ = w.Close()
 }
-
-func BenchmarkRecord(b *testing.B) {
-	r, w, err := os.Pipe()
-	must.Do(b, err)
-	drained := make(chan struct{})
-	go func() { _, _ = io.Copy(io.Discard, r); close(drained) }()
-	rec := NewRecorder(w, "host-a-1", "worker-a-1")
-	for b.Loop() {
-		rec.Record(history.Event{Kind: history.KindRoom, State: "open", Resource: "group-17", Room: "room-a-1-000017", Order: "o-12"})
-	}
-	_ = rec.Close()
-	_ = w.Close()
-	<-drained
-}

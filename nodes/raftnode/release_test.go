@@ -3,7 +3,6 @@ package raftnode_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
@@ -61,64 +60,4 @@ func TestAReleaseThatWasDoneWasNotTooLate(t *testing.T) {
 	if err := <-result; !errors.Is(err, locks.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown: the release was sent while the lease lasted", err)
 	}
-}
-
-// TestWaitsThatNeverLeftLeaveNothing: acquisitions that time out while no server is reached take no
-// memory afterwards, also behind a request that was sent and is not answered.
-func TestWaitsThatNeverLeftLeaveNothing(t *testing.T) {
-	for name, sent := range map[string]bool{"nothing was sent": false, "a request is not answered": true} {
-		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, 1, raftnode.Config{})
-			client := c.locker(time.Second)
-			locktest.Release(t, locktest.Acquire(t, client, "before"))
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			waits := func() { _, _ = client.Acquire(ctx, "r") }
-			asked := make(chan struct{})
-			if sent {
-				c.clientLinks["raft-1"].Hold(true)
-				before := client.MessagesSent()
-				go func() { defer close(asked); waits() }()
-				locktest.Eventually(t, "the request to leave", func() bool { return client.MessagesSent() > before })
-			} else {
-				close(asked)
-			}
-			c.clientLinks["raft-1"].Cut(true)
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			last := make(chan struct{})
-			go func() { defer close(last); waits() }() // one that waits throughout
-
-			timeOut := func(n int) {
-				for range n {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
-					_, _ = client.Acquire(ctx, "r")
-					cancel()
-				}
-			}
-			timeOut(1000)
-			before := heap()
-			const n = 20_000
-			timeOut(n)
-			if grown := (heap() - before) / n; grown > 40 {
-				t.Errorf("each acquisition that timed out keeps %d bytes", grown)
-			}
-			cancel()
-			stop()
-			<-asked
-			<-last
-			c.clientLinks["raft-1"].Hold(false)
-			c.clientLinks["raft-1"].Cut(false)
-			locktest.Release(t, locktest.Acquire(t, client, "after"))
-		})
-	}
-}
-
-// heap is how many bytes are in use.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // what finalizers have freed
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc) //nolint:gosec // far below
 }

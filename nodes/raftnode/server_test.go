@@ -108,24 +108,6 @@ func TestMinorityAnswersNobody(t *testing.T) {
 	locktest.Release(t, after)
 }
 
-func TestEverybodyRestartsAndTheHolderHolds(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, raftnode.Config{})
-	holder, other := c.locker(long), c.locker(long)
-	held := locktest.Acquire(t, holder, "r")
-	c.restart()
-	free := locktest.Acquire(t, other, "free")
-	mustHold(t, held)
-	if err := locktest.Refused(t, other, "r", 300*time.Millisecond); !errors.Is(err, locks.ErrNotAcquired) {
-		t.Fatalf("got %v, want ErrNotAcquired: the log says who holds", err)
-	}
-	locktest.Release(t, held)
-	next := locktest.Acquire(t, other, "r")
-	if token(t, next) <= token(t, free) {
-		t.Errorf("token %d after %d", token(t, next), token(t, free))
-	}
-}
-
 // TestAServiceIsFoundedOnce: a server that has lost its data may have voted, and does not start.
 func TestAServiceIsFoundedOnce(t *testing.T) {
 	t.Parallel()

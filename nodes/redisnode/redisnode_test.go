@@ -36,23 +36,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestServerConfig(t *testing.T) {
-	text, err := serverConfig(Settings{Persistence: PersistAlways}, `/a "b"/c\d`, "10.0.1.5:7000")
-	must.Do(t, err)
-	for _, line := range []string{`port 7000`, `bind 10.0.1.5`, `dir "/a \"b\"/c\\d"`, `appendonly yes`, `appendfsync always`, `save ""`, `protected-mode no`} {
-		if !strings.Contains("\n"+text, "\n"+line+"\n") {
-			t.Errorf("no line %s in\n%s", line, text)
-		}
-	}
-	text, err = serverConfig(Settings{Replication: Replication{Announce: "127.1.0.1:2", Primary: "127.1.0.2:2"}}, "/a", "127.0.0.1:7")
-	must.Do(t, err)
-	for _, line := range []string{"bind-source-addr 127.1.0.1", "replica-announce-ip 127.1.0.1", "replica-announce-port 2", "replicaof 127.1.0.2 2"} {
-		if !strings.Contains(text, "\n"+line+"\n") {
-			t.Errorf("no line %s in\n%s", line, text)
-		}
-	}
-}
-
 // TestVersionKeepsTheServersName: Valkey and Redis are compared, not confused.
 func TestVersionKeepsTheServersName(t *testing.T) {
 	for printed, want := range map[string]string{

@@ -53,15 +53,11 @@ type Latency struct {
 	Pairs []Pair
 }
 
-// RTT is a round trip: the median, and how far single ones lie around it. One way
-// is half of each, see OneWay.
+// RTT is a round trip: the median, and how far single ones lie around it. One way is half of each.
 type RTT struct {
 	RTT    time.Duration
 	Jitter time.Duration
 }
-
-// OneWay is the delay of one direction and its jitter.
-func (r RTT) OneWay() (delay, jitter time.Duration) { return r.RTT / 2, r.Jitter / 2 }
 
 // Pair is the latency between two zones, in both directions.
 type Pair struct {
@@ -93,29 +89,21 @@ func (t *Topology) NodesOf(roles ...string) []Placed {
 
 // Node finds a node by name.
 func (t *Topology) Node(name string) (found Placed, ok bool) {
-	for _, p := range t.Nodes() {
-		if p.Name == name {
-			return p, true
-		}
+	all := t.Nodes()
+	i := slices.IndexFunc(all, func(p Placed) bool { return p.Name == name })
+	if i < 0 {
+		return found, false
 	}
-	return Placed{}, false
+	return all[i], true
 }
 
 // Host finds a host by name.
 func (t *Topology) Host(name string) (found Host, ok bool) {
-	for _, h := range t.Hosts {
-		if h.Name == name {
-			return h, true
-		}
+	i := slices.IndexFunc(t.Hosts, func(h Host) bool { return h.Name == name })
+	if i < 0 {
+		return found, false
 	}
-	return Host{}, false
-}
-
-// HostsOf lists the hosts that carry a node of one of the roles.
-func (t *Topology) HostsOf(roles ...string) []Host {
-	return slices.DeleteFunc(slices.Clone(t.Hosts), func(h Host) bool {
-		return !slices.ContainsFunc(h.Nodes, func(n Node) bool { return slices.Contains(roles, n.Role) })
-	})
+	return t.Hosts[i], true
 }
 
 // Rank is the place of a master among the masters, in order of appearance: 0 is

@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/goleak"
 
 	"locklab/internal/httpapi"
@@ -163,29 +161,6 @@ func open(t *testing.T, url string) io.Reader {
 	must.Do(t, err)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	return resp.Body
-}
-
-// FuzzRequests: no body orders or takes anything unless it is right.
-func FuzzRequests(f *testing.F) {
-	w, _ := start(f, nil)
-	f.Add("", []byte(`{"group":"g","order":"o","by":"m"}`))
-	f.Add("", []byte(`{"group":"g","order":"o","by":"m","token":-1}`))
-	f.Add("room/seats", []byte(`{"player":"p"}`))
-	f.Fuzz(func(t *testing.T, path string, body []byte) {
-		req := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
-		if req.URL.Path = "/v1/rooms"; path != "" {
-			req.URL.Path += "/" + path
-		}
-		rec := httptest.NewRecorder()
-		w.ServeHTTP(rec, req)
-		done := rec.Code < 300
-		if done && (path != "" || !jsontext.Value(body).IsValid()) || rec.Code >= 500 && rec.Code != http.StatusInsufficientStorage {
-			t.Errorf("status %d for %q, body %q", rec.Code, path, body)
-		}
-		if !done && rec.Code/100 != 3 && !jsontext.Value(rec.Body.Bytes()).IsValid() {
-			t.Errorf("answer %q is not JSON", rec.Body)
-		}
-	})
 }
 
 // TestOnlyTheRunOrders: who has not the run's token orders no room and takes no seat.

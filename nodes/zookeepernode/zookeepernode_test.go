@@ -106,8 +106,7 @@ func (e *ensemble) leader(t *testing.T, among ...int) int {
 }
 
 // all are the numbers of the servers, others those of two of them.
-func all() []int         { return []int{0, 1, 2} }
-func others(i int) []int { return []int{(i + 1) % 3, (i + 2) % 3} }
+func all() []int { return []int{0, 1, 2} }
 
 // connections are how many the servers have accepted from each other, over links or not.
 func (e *ensemble) connections(t *testing.T) (count int) {
@@ -170,41 +169,6 @@ func TestServersTalkOverTheirLinks(t *testing.T) {
 		}
 		locktest.Eventually(t, "a leader after the links were healed", func() bool { return e.leader(t, all()...) >= 0 })
 	}
-}
-
-// TestServersComeBack: a leader that is killed or stands still is replaced; who comes back,
-// with its data or without it, is told what it missed.
-func TestServersComeBack(t *testing.T) {
-	e := startEnsemble(t)
-	var old int
-	find := func() {
-		locktest.Eventually(t, "a leader", func() bool { old = e.leader(t, all()...); return old >= 0 })
-	}
-	for _, wipe := range []bool{false, true} {
-		find()
-		must.Do(t, e.agent.Kill(t.Context(), name(old)))
-		locktest.Eventually(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
-		path := fmt.Sprint("/while-one-was-away-", wipe)
-		c := e.connect(t, (old+1)%3)
-		locktest.Eventually(t, "a write is taken", func() bool {
-			_, err := c.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
-			return err == nil || errors.Is(err, zk.ErrNodeExists)
-		})
-		must.Do(t, e.agent.Restart(t.Context(), name(old), agent.RestartOptions{Wipe: wipe}))
-		back := e.connect(t, old)
-		locktest.Eventually(t, "the server that came back knows what it missed", func() bool {
-			found, _, err := back.Exists(path)
-			return err == nil && found
-		})
-	}
-	find()
-	must.Do(t, e.agent.Pause(t.Context(), name(old)))
-	locktest.Eventually(t, "another leader", func() bool { return e.leader(t, others(old)...) >= 0 })
-	must.Do(t, e.agent.Resume(t.Context(), name(old)))
-	locktest.Eventually(t, "the server that stood still does not lead", func() bool {
-		leads, err := zookeepernode.Role().Leads(t.Context(), e.addrs[old][zookeepernode.PortClient])
-		return err == nil && !leads
-	})
 }
 
 func TestVersion(t *testing.T) {

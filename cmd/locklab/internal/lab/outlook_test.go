@@ -16,7 +16,6 @@ import (
 	"locklab/internal/testfile"
 	"locklab/locks/program"
 	"locklab/nodes/fakeclock"
-	"locklab/workloads/result"
 )
 
 // TestScenariosAreCheckedBeforeTheStart: what cannot happen is refused, with the place.
@@ -190,19 +189,6 @@ func otherZones(t *testing.T) string {
 	return path
 }
 
-// TestFirstZone is another one on each topology, and has that name in histories.
-func TestFirstZone(t *testing.T) {
-	for topology, want := range map[string]string{"seoul-2az": "zone:a <-> others", otherZones(t): "zone:seoul-1 <-> others"} {
-		config := configFor(t, nil, "redlock")
-		if err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{"zone-partition"})); err != nil {
-			t.Fatal(err)
-		}
-		if have := config.Scenarios[0].Timeline[0].Fault.Target; have != want {
-			t.Errorf("the fault hits %q, want %q", have, want)
-		}
-	}
-}
-
 // TestTooShortForAScenario: what needs longer runs is refused alone, and left out with its
 // reason beside others.
 func TestTooShortForAScenario(t *testing.T) {
@@ -234,22 +220,6 @@ func TestTooShortForAScenario(t *testing.T) {
 		}
 		if len(config.Unfit) != c.unfit || c.unfit > 0 && !strings.Contains(config.Unfit[0].Why, why) {
 			t.Errorf("%v: left out: %+v", c, config.Unfit)
-		}
-	}
-}
-
-// TestOnlyWhatRunsIsWarnedOf: that failover asks for something else is told where a lock runs under it.
-func TestOnlyWhatRunsIsWarnedOf(t *testing.T) {
-	for duration, want := range map[time.Duration]bool{10 * time.Second: true, 2 * time.Second: false} {
-		config := configFor(t, nil, "redis:replica")
-		config.Duration = duration
-		if err := cmp.Or(config.UseTopology("seoul-2az", ""), config.UseScenarios([]string{"failover", "baseline"})); err != nil {
-			t.Fatal(err)
-		}
-		var run result.Run
-		config.warnOfLoads(&run)
-		if got := strings.Contains(fmt.Sprint(run.Warnings), "the scenario failover has"); got != want {
-			t.Errorf("%v: %q", duration, run.Warnings)
 		}
 	}
 }
