@@ -19,7 +19,6 @@ import (
 	"locklab/internal/seed"
 	"locklab/internal/sentence"
 	"locklab/locks/peerlock/peercore"
-	"locklab/reports/table"
 	"locklab/verify/sim"
 )
 
@@ -251,21 +250,12 @@ func (r *simReport) text(duration time.Duration) string {
 		sentence.Plural(r.Peers, "peer"), sentence.Plural(r.Zones, "zone"), kinds, r.Seed, r.Seed+uint64(t.Runs)-1,
 		sentence.Lasting(duration)))
 	tellFact(w, "seen", fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
-		sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, float64(t.Messages)/max(float64(t.Grants), 1)))
+		sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, float64(t.Messages)/max(float64(t.Grants), 1)),
+		fmt.Sprintf("waits of %v (p50), %v (p99), %v at most", t.Wait.At(50), t.Wait.At(99), t.Wait.At(100)))
 	tellFact(w, "verdict", verdict...)
 	if len(found) > 1 {
 		fmt.Fprint(w, aligned(found))
 	}
-	ranks := table.Table{Columns: table.Heads("=rank", "grants>", "gave up>", "wait p50 ms>", "p99>", "max>")}
-	for i, k := range t.Ranks {
-		const shown = 4 // of the highest and of the lowest
-		if i < shown || i >= len(t.Ranks)-shown {
-			ms := func(q float64) string { return fmt.Sprintf("%.2f", float64(k.Wait.At(q))/1e6) }
-			ranks.Rows = append(ranks.Rows, table.Row(fmt.Sprintf("p%d", i), fmt.Sprint(k.Grants), fmt.Sprint(k.GiveUps),
-				ms(50), ms(99), ms(100)))
-		}
-	}
-	fmt.Fprintf(w, "\n%s", columns(ranks, w))
 	if m := r.Minimal; m != nil {
 		fmt.Fprintf(w, "\nThe smallest case: seed %d, %s, faults %v\n  %v\n\n%s\n", m.Seed, sentence.Plural(m.Peers, "peer"),
 			m.Faults, m.Finding, strings.Join(m.Trace, "\n"))

@@ -131,9 +131,8 @@ func (r *run[S, M, P]) granted(i int, token uint64) {
 
 // serve hands what is held to the first claim.
 func (r *run[S, M, P]) serve(i int) {
-	c, k := r.peers[i].claims[0], &r.res.Ranks[i]
-	k.Grants++
-	k.Wait.add(time.Duration(r.now - c.since))
+	c := r.peers[i].claims[0]
+	r.res.Wait.add(time.Duration(r.now - c.since))
 	r.inLife(r.now+r.draw(r.cfg.Load.Hold), i, func() { r.release(i, c.number) })
 }
 
@@ -181,7 +180,7 @@ func (r *run[S, M, P]) giveUp(i int, number int32) {
 		return
 	}
 	p.claims = slices.Delete(p.claims, at, at+1)
-	r.res.Ranks[i].GiveUps++
+	r.res.GiveUps++
 	r.think(i)
 	if at > 0 {
 		return
@@ -198,7 +197,7 @@ func (r *run[S, M, P]) lose(i int) {
 	p := &r.peers[i]
 	r.trace("p%-3d has lost the lease", i)
 	p.claims = slices.Delete(p.claims, 0, 1)
-	r.res.Ranks[i].Lost++
+	r.res.Lost++
 	r.endHold(i)
 	r.think(i)
 	if len(p.claims) > 0 {

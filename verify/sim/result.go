@@ -34,14 +34,6 @@ func (h Hist) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]time.Duration{"p50": h.At(50), "p99": h.At(99), "max": h.At(100)})
 }
 
-// Rank is what happened to the clients of one peer.
-type Rank struct {
-	Grants  uint64 `json:"grants"`
-	GiveUps uint64 `json:"gave_up"`
-	Lost    uint64 `json:"lost"`    // holds whose lease ended
-	Wait    Hist   `json:"wait_ns"` // of clients, from asking to holding
-}
-
 // Result is what a run came to.
 type Result struct {
 	Totals                  // of one run
@@ -66,8 +58,10 @@ type Totals struct {
 	Events    uint64        `json:"events"`
 	Messages  uint64        `json:"messages"` // sent
 	Grants    uint64        `json:"grants"`
+	GiveUps   uint64        `json:"gave_up"`
+	Lost      uint64        `json:"lost"`      // holds whose lease ended
+	Wait      Hist          `json:"wait_ns"`   // of clients, from asking to holding
 	Truncated int           `json:"truncated"` // runs that MaxEvents ended
-	Ranks     []Rank        `json:"ranks"`
 }
 
 func (t *Totals) merge(o *Totals) {
@@ -76,17 +70,10 @@ func (t *Totals) merge(o *Totals) {
 	t.Events += o.Events
 	t.Messages += o.Messages
 	t.Grants += o.Grants
+	t.GiveUps += o.GiveUps
+	t.Lost += o.Lost
 	t.Truncated += o.Truncated
-	if t.Ranks == nil {
-		t.Ranks = make([]Rank, len(o.Ranks))
-	}
-	for i, more := range o.Ranks {
-		r := &t.Ranks[i]
-		r.Grants += more.Grants
-		r.GiveUps += more.GiveUps
-		r.Lost += more.Lost
-		if more.Wait.h != nil {
-			r.Wait.of().Merge(more.Wait.h)
-		}
+	if o.Wait.h != nil {
+		t.Wait.of().Merge(o.Wait.h)
 	}
 }

@@ -134,7 +134,7 @@ func (r *run[S, M, P]) trace(format string, args ...any) {
 func (r *run[S, M, P]) begin() {
 	n := r.cfg.Peers
 	r.network, r.load = r.cfg.Seed.Child("network").Rand(), r.cfg.Seed.Child("load").Rand()
-	r.res = Result{Totals: Totals{Runs: 1, Ranks: make([]Rank, n)}, Counts: map[string]int{}}
+	r.res = Result{Totals: Totals{Runs: 1}, Counts: map[string]int{}}
 	r.peers, r.links = make([]peer[S, M], n), make([]link, n*n)
 	for i := range r.peers {
 		r.peers[i].asksLeft = -1

@@ -52,7 +52,7 @@ func Shrink(sim Simulator, cfg Config, kind FindingKind) Minimal {
 		for _, simplify := range []func(c *Config, n int) bool{withoutFault, withoutPeer, simplerFault, fewerOps, sooner} {
 			for n := 0; spent < shrinkEvents; n++ {
 				c := best.Config
-				c.Faults, c.Load.Ops = slices.Clone(c.Faults), slices.Clone(c.Load.Ops)
+				c.Faults = slices.Clone(c.Faults)
 				if !simplify(&c, n) {
 					break
 				}
@@ -93,9 +93,6 @@ func withoutPeer(c *Config, n int) bool {
 	}
 	c.Peers--
 	c.Zones = min(c.Zones, c.Peers)
-	if gone < len(c.Load.Ops) {
-		c.Load.Ops = slices.Delete(c.Load.Ops, gone, gone+1)
-	}
 	without := func(ranks []int) (rest []int) {
 		for _, r := range ranks {
 			switch {
@@ -133,19 +130,14 @@ func simplerFault(c *Config, n int) bool {
 	return true
 }
 
-// fewerOps lets all peers ask less often, or one.
+// fewerOps lets all peers ask so few times.
 func fewerOps(c *Config, n int) bool {
-	few := []int{0, 1, 2, 3, 5, 8, 13, 21}
-	for len(c.Load.Ops) < c.Peers {
-		c.Load.Ops = append(c.Load.Ops, -1)
+	few := []int{1, 2, 3, 5, 8, 13, 21}
+	if n >= len(few) {
+		return false
 	}
-	ops, one := few[n%len(few)], n/len(few)-1 // -1: all
-	for r, old := range c.Load.Ops {
-		if (one < 0 || r == one) && (old < 0 || ops < old) {
-			c.Load.Ops[r] = ops
-		}
-	}
-	return one < c.Peers
+	c.Load.Ops = slices.Repeat([]int{few[n]}, c.Peers)
+	return true
 }
 
 // sooner lets the clients stop earlier.

@@ -227,7 +227,7 @@ func TestMessages(t *testing.T) {
 	for lock, messages := range map[string]float64{"multiphase": 3, "lamport": 3, "ricart-agrawala": 2, "multiphase:quorum": 3, "2pc": 4} {
 		for _, peers := range []int{2, 3, 10, 64} {
 			r := simulator(t, lock)(sim.Config{Peers: peers, Load: sim.Load{Think: 5 * time.Minute, Hold: time.Millisecond}, Duration: 5 * time.Hour})
-			got, want, wait := float64(r.Messages)/float64(r.Grants), messages*float64(peers-1), r.Ranks[0].Wait.At(50)
+			got, want, wait := float64(r.Messages)/float64(r.Grants), messages*float64(peers-1), r.Wait.At(50)
 			if math.Abs(got-want) > want/20 || wait < time.Millisecond*9/10 || wait > 3*time.Millisecond {
 				t.Errorf("%s, %d peers: %.1f messages and %v for each of %d grants, want %.0f and 1 ms", lock, peers, got, wait, r.Grants, want)
 			}
@@ -300,7 +300,7 @@ func TestLeases(t *testing.T) {
 		Faults: []sim.Fault{{Kind: sim.Pause, From: time.Second, Until: 8 * time.Second, A: []int{0, 1}}},
 	}
 	r := simulator(t, "multiphase:quorum")(cfg)
-	if r.Ranks[0].Lost+r.Ranks[1].Lost == 0 || !strings.Contains(b.String(), "has lost the lease") {
+	if r.Lost == 0 || !strings.Contains(b.String(), "has lost the lease") {
 		t.Errorf("nobody lost a lease:\n%s", b.String())
 	}
 }
