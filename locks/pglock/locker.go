@@ -258,10 +258,11 @@ func (l *Locker) Close() error {
 
 // grant is what a lease of either kind has. A goroutine keeps it until it is released or lost.
 type grant struct {
+	*locks.Term // lost when the lease is over or another client's, or its session does not answer, and by Close
+
 	locker   *Locker
 	resource string
 	token    int64
-	lost     chan struct{}
 	freed    chan struct{} // closed by Release
 	ended    chan struct{} // closed when there is a result
 	result   error         // of Release
@@ -269,16 +270,11 @@ type grant struct {
 }
 
 func (l *Locker) newGrant(resource string) grant {
-	return grant{
-		locker: l, resource: resource, lost: make(chan struct{}), freed: make(chan struct{}), ended: make(chan struct{}),
-	}
+	return grant{locker: l, resource: resource, freed: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // Token is a sequence's value that was drawn when the lock was held, or the row's counter.
 func (g *grant) Token() (locks.Token, bool) { return locks.Token(g.token), true } //nolint:gosec // it counts up from 0
-
-// Lost is closed when the lease is over or somebody else's, or its session does not answer any more, and by Close.
-func (g *grant) Lost() <-chan struct{} { return g.lost }
 
 // Release waits for the answer for Options.Timeout, or twice that while the server is asked for something else,
 // also when ctx is done.

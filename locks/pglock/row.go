@@ -5,22 +5,18 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 )
 
-// row is a lease that lives in the resource's row: it holds no connection.
+// row is a lease that lives in the resource's row: it holds no connection. Its term counts from when it was asked
+// for.
 type row struct {
 	grant
 	owner string
-
-	mu    sync.Mutex
-	until time.Time // counted from when it was asked for, less the margin
 }
 
 var _ locks.Lease = (*row)(nil)
@@ -48,10 +44,11 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 	case err != nil:
 		return nil, err
 	}
-	r.until = asked.Add(l.options.validity())
-	if ctx.Err() == nil && l.clock.Now().Before(r.until) && l.calls.Go(r.keep) {
+	r.Term = locks.NewTerm(l.clock, asked.Add(l.options.validity()))
+	if ctx.Err() == nil && !r.IsLost() && l.calls.Go(r.keep) {
 		return r, nil
 	}
+	r.End()
 	if err := r.free(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
 		return nil, fmt.Errorf("granted too late: %w", err)
 	}
@@ -101,28 +98,22 @@ func (r *row) free(ctx context.Context) error {
 // keep renews the lease until it is released, or over.
 func (r *row) keep() {
 	defer close(r.ended)
+	r.result = locks.ErrNotHeld
 	l := r.locker
-	end := sync.OnceFunc(func() { close(r.lost) })
-	over := l.clock.AfterFunc(r.left(), end) // the library may wait for longer than a context
-	defer over.Stop()
 	renew := l.clock.NewTimer(l.options.TTL / 3)
 	defer renew.Stop()
 	for {
 		select {
 		case <-r.freed:
-			if over.Stop(); signals.Closed(r.lost) {
-				r.result = locks.ErrNotHeld
-			} else {
+			if r.End() {
 				r.result = r.free(context.Background())
 			}
 			return
 		case <-l.calls.Open().Done():
-			end()
-			r.result = locks.ErrNotHeld
+			r.Lose()
 			_ = r.free(context.Background()) // nobody waits for what became of it
 			return
-		case <-r.lost:
-			r.result = locks.ErrNotHeld
+		case <-r.Lost():
 			return
 		case <-renew.C():
 		}
@@ -132,15 +123,12 @@ func (r *row) keep() {
 		err := r.change(ctx, renewRow, l.options.TTL)
 		cancel()
 		switch {
-		case errors.Is(err, locks.ErrNotHeld), r.left() <= 0:
-			end()
+		case errors.Is(err, locks.ErrNotHeld):
+			r.Lose()
 		case err != nil:
 			next = min(l.options.Timeout/10, r.left())
 		default:
-			r.mu.Lock()
-			r.until = asked.Add(l.options.validity())
-			r.mu.Unlock()
-			over.Reset(r.left())
+			r.Extend(asked.Add(l.options.validity()))
 		}
 		renew.Reset(next)
 	}
@@ -150,11 +138,4 @@ func (r *row) keep() {
 func (r *row) left() time.Duration {
 	until, _ := r.Expires()
 	return until.Sub(r.locker.clock.Now())
-}
-
-// Expires is when the lease is over by the time of asking, unless it is renewed before.
-func (r *row) Expires() (time.Time, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.until, true
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -117,7 +116,8 @@ func drop(ctx context.Context, c *pgxpool.Conn, unclean error) {
 	c.Release()
 }
 
-// held is a lock that is held by a session, whose connection it owns.
+// held is a lock that is held by a session, whose connection it owns. It has no lease time: it lives as long
+// as the session.
 type held struct {
 	grant
 	conn    *pgxpool.Conn
@@ -138,7 +138,7 @@ func (l *Locker) hold(
 		}
 	}
 	h := &held{grant: l.newGrant(resource), conn: c, session: s}
-	h.token = token
+	h.Term, h.token = locks.NewTerm(l.clock, time.Time{}), token
 	if l.calls.Go(h.keep) {
 		return h, nil
 	}
@@ -164,15 +164,15 @@ func (h *held) keep() {
 			alive = false
 		case <-l.calls.Open().Done():
 			alive = false
-			close(h.lost)
+			h.Lose()
 		case <-watch.C():
 			if alive = l.quietly(ctx, h.conn.Ping) == nil; !alive {
-				close(h.lost)
+				h.Lose()
 			}
 			watch.Reset(l.options.Timeout / watches)
 		}
 	}
-	if h.result = h.end(); signals.Closed(h.lost) {
+	if h.result = h.end(); h.IsLost() {
 		h.result = locks.ErrNotHeld
 	}
 }
@@ -193,6 +193,3 @@ func (h *held) end() error {
 	}
 	return nil
 }
-
-// Expires says that there is no lease: the lock lives as long as the session.
-func (h *held) Expires() (time.Time, bool) { return time.Time{}, false }

@@ -247,7 +247,7 @@ func (t *trial) mustWait(ctx context.Context, p *process, resource string, holde
 	s := t.answer(ctx, p, "acquire of what another one holds", c.acquired, brief)
 	took := time.Duration(clock.Mono() - began)
 	if s.Outcome == locks.OutcomeOK {
-		if !holder.lease.isOver() {
+		if !holder.lease.IsLost() {
 			t.fail("acquire of what another one holds: granted")
 		}
 		t.back(ctx, p, c) // this took longer than the lease: nothing can be said
@@ -265,8 +265,8 @@ func (t *trial) giveBack(ctx context.Context, p *process, c *call) Said {
 
 // back releases what may have ended by now.
 func (t *trial) back(ctx context.Context, p *process, c *call) {
-	over := c.lease.isOver()
-	if s := t.giveBack(ctx, p, c); s.Outcome != locks.OutcomeOK && !over && !c.lease.isOver() {
+	over := c.lease.IsLost()
+	if s := t.giveBack(ctx, p, c); s.Outcome != locks.OutcomeOK && !over && !c.lease.IsLost() {
 		t.fail("release of what is held: %s: %s", s.Outcome, s.Error)
 	}
 }

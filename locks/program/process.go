@@ -242,9 +242,9 @@ func (p *process) hear(line []byte) error {
 		delete(p.calls, s.ID)
 		c.released <- s
 	case OpLost:
-		c.lease.lose()
+		c.lease.Lose()
 	case OpExtended:
-		c.lease.extend(s.UntilMS)
+		c.lease.Extend(c.until(s))
 	case OpHello:
 	}
 	return nil
@@ -290,7 +290,7 @@ func (p *process) fail(why error) {
 	_ = p.cmd.Process.Kill() // it may have ended by now
 	for _, c := range p.calls {
 		if c.lease != nil {
-			c.lease.lose()
+			c.lease.Lose()
 		}
 	}
 }
@@ -363,7 +363,7 @@ func (p *process) quit() {
 			left = append(left, c)
 		}
 		if c.lease != nil {
-			c.lease.lose()
+			c.lease.Lose()
 		}
 	}
 	p.mu.Unlock()

@@ -200,7 +200,7 @@ func (l *Locker) ask(ctx context.Context, resource string) (*lease, error) {
 		return nil, p.giveUp(context.WithoutCancel(ctx), c, err)
 	case s.Outcome != locks.OutcomeOK:
 		return nil, s.err("the program says", locks.ErrNotAcquired)
-	case c.lease.expired(): // as after a pause of this process
+	case c.lease.IsLost(): // as after a pause of this process
 		_ = p.release(c, releaseTime) // its answer is not waited for
 		return nil, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
 	}
@@ -232,94 +232,38 @@ func (l *Locker) Close() error {
 	return nil
 }
 
-// lease is one grant of a program.
+// lease is one grant of a program. Its end is what the program last said, counted from when it was
+// asked; it is lost when the program says so, and when the program is dead, too.
 type lease struct {
 	*call
-	token uint64
-	lost  chan struct{}
-
-	mu    sync.Mutex
-	until time.Time // zero if it has no end
-	timer clock.Timer
-	over  bool // lost or released
-
+	*locks.Term
+	token   uint64
 	release locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*lease)(nil)
 
-// newLease is what the program has granted: until so long after it was asked.
+// newLease is what the program has granted.
 func newLease(p *process, c *call, s Said) *lease {
-	l := &lease{call: c, token: s.Token, lost: make(chan struct{})}
+	var until time.Time
 	if s.UntilMS > 0 {
-		l.mu.Lock() // the timer may fire at once
-		defer l.mu.Unlock()
-		l.until = c.askedAt.Add(time.Duration(s.UntilMS) * time.Millisecond)
-		l.timer = p.clock.AfterFunc(l.until.Sub(p.clock.Now()), func() { l.isOver() })
+		until = c.until(s)
 	}
-	return l
+	return &lease{call: c, Term: locks.NewTerm(p.clock, until), token: s.Token}
 }
 
-// extend moves the end, if it has not come yet.
-func (l *lease) extend(untilMS int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over || !l.process.clock.Now().Before(l.until) {
-		return
-	}
-	l.until = l.askedAt.Add(time.Duration(untilMS) * time.Millisecond)
-	l.timer.Reset(l.until.Sub(l.process.clock.Now()))
-}
-
-// expired says that the time of the lease is over.
-func (l *lease) expired() bool {
-	until, ends := l.Expires()
-	return ends && !l.process.clock.Now().Before(until)
-}
-
-// isOver says that the lease has ended, and ends it if its time is over.
-func (l *lease) isOver() bool {
-	if l.expired() {
-		l.lose()
-	}
-	return signals.Closed(l.lost)
-}
-
-// lose ends the lease.
-func (l *lease) lose() {
-	if l.finish() {
-		close(l.lost)
-	}
-}
-
-// finish says whether nothing had ended the lease before.
-func (l *lease) finish() (first bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first, l.over = !l.over, true
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	return first
+// until is the end of a lease.
+func (c *call) until(s Said) time.Time {
+	return c.askedAt.Add(time.Duration(s.UntilMS) * time.Millisecond)
 }
 
 // Token is the program's, if its lock has them.
 func (l *lease) Token() (locks.Token, bool) { return locks.Token(l.token), l.token > 0 }
 
-// Expires is what the program last said, counted from when it was asked.
-func (l *lease) Expires() (time.Time, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.until, !l.until.IsZero()
-}
-
-// Lost is closed when the program says so, when it is dead, and when the lease is over.
-func (l *lease) Lost() <-chan struct{} { return l.lost }
-
 // Release asks the program to give it back, also what was lost: there may be something left.
 func (l *lease) Release(ctx context.Context) error {
 	return l.release.Do(l.resource, func() error {
-		held := l.finish()
+		held := l.End()
 		err := l.process.giveBack(ctx, l.call)
 		if !held && !signals.Closed(l.process.dead) {
 			return fmt.Errorf("it was lost before: %w", locks.ErrNotHeld)

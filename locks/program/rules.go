@@ -66,7 +66,7 @@ func keepGrants(ctx context.Context, t *trial) {
 	t.again(func() error {
 		held := t.take(ctx, p, t.resource())
 		pause(ctx, p.moment())
-		lost, had := held.lease.isOver(), clock.System().Now().Sub(held.askedAt)
+		lost, had := held.lease.IsLost(), clock.System().Now().Sub(held.askedAt)
 		t.back(ctx, p, held)
 		if !lost || p.hello.Lease > 0 && had >= p.hello.Lease/2 { // the machine took its time
 			return nil
@@ -158,7 +158,7 @@ func giveUpWaiting(ctx context.Context, t *trial) {
 	refused := t.take(ctx, a, r)
 	other := t.ask(b, r, brief)
 	if s := t.answer(ctx, b, "acquire of what another one holds", other.acquired, brief); s.Outcome != locks.OutcomeOK {
-		if s := t.giveBack(ctx, b, other); s.Outcome == locks.OutcomeOK && !refused.lease.isOver() {
+		if s := t.giveBack(ctx, b, other); s.Outcome == locks.OutcomeOK && !refused.lease.IsLost() {
 			t.fail("release of what was not granted: ok: want failed or unknown")
 		}
 	} else {
@@ -209,7 +209,7 @@ func (t *trial) queue(ctx context.Context, programs []*process, resource string)
 	patience := clock.Mono() + int64(ample+late)
 	answered := func(c *call) bool { return len(c.acquired) > 0 || signals.Closed(c.process.dead) }
 	for kept = true; ; {
-		kept = kept && !holder.lease.isOver()
+		kept = kept && !holder.lease.IsLost()
 		tokens = append(tokens, holder.lease.token)
 		t.back(ctx, holder.process, holder)
 		if len(waiting) == 0 {
@@ -241,7 +241,7 @@ func endLeases(ctx context.Context, t *trial) {
 	deadline := a.hello.Lease + a.hello.Lease/2
 	waiter := t.ask(b, r, deadline)
 	s := t.answer(ctx, b, "acquire of what another one holds", waiter.acquired, deadline)
-	over := held.lease.isOver()
+	over := held.lease.IsLost()
 	if s.Outcome == locks.OutcomeOK && !over {
 		until, _ := held.lease.Expires()
 		early := until.Sub(clock.System().Now()).Round(time.Millisecond)

@@ -11,7 +11,6 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/redlock"
@@ -72,11 +71,9 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 			err := m.LockContext(ctx)
 			switch {
 			case err == nil:
-				le := &lease{calls: l.calls, resource: resource, mutex: m, lost: make(chan struct{}), released: make(chan struct{})}
-				if !l.calls.Go(le.watch) {
-					close(le.lost)
-				}
-				return le, nil
+				term := locks.NewTerm(clock.System(), m.Until())
+				open := context.AfterFunc(l.calls.Open(), term.Lose) //nolint:contextcheck // it is the client's
+				return &lease{Term: term, open: open, calls: l.calls, resource: resource, mutex: m}, nil
 			case ctx.Err() != nil:
 				return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, err)
 			}
@@ -97,45 +94,26 @@ func (l *Locker) Close() error {
 	return errors.Join(errs...)
 }
 
-// lease is one hold of the library's Mutex.
+// lease is one hold of the library's Mutex, for the library's validity. Close ends it, too.
 type lease struct {
+	*locks.Term
+	open     func() bool // forgets Close
 	calls    *locks.Calls
 	resource string
 	mutex    *redsync.Mutex
-	lost     chan struct{}
-	released chan struct{}
 	release  locks.ReleaseOnce
 }
 
 var _ locks.Lease = (*lease)(nil)
 
-// watch closes Lost when the library's validity is over, or with Close.
-func (le *lease) watch() {
-	timer := clock.System().NewTimer(le.mutex.Until().Sub(clock.System().Now()))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-le.calls.Open().Done():
-	case <-le.released:
-		return
-	}
-	close(le.lost)
-}
-
 // Token says that there is none.
 func (le *lease) Token() (locks.Token, bool) { return 0, false }
-
-// Expires is the library's validity.
-func (le *lease) Expires() (time.Time, bool) { return le.mutex.Until(), true }
-
-// Lost is closed when the validity is over, and by Close.
-func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the keys. It goes on in the background when ctx is done: go-redis does not look at that.
 func (le *lease) Release(ctx context.Context) error {
 	return le.release.Do(le.resource, func() error {
-		close(le.released)
-		if signals.Closed(le.lost) {
+		le.open()
+		if !le.End() {
 			return fmt.Errorf("the lease had ended: %w", locks.ErrNotHeld)
 		}
 		return le.calls.Release(ctx, func() error {
