@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -16,7 +18,6 @@ import (
 
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
-	"locklab/reports/compare"
 	"locklab/reports/lang"
 	"locklab/reports/page"
 	"locklab/reports/table"
@@ -124,9 +125,8 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 			if !r.Run.Started.IsZero() { // its page may have been rebuilt since
 				f.at = r.Run.Started
 			}
-		} else if c, is := compare.Read(of); is {
-			f.title = say.Sprintf("%s against %s", strings.Join(c.Runs[1:], ", "), c.Runs[0])
-			f.lab = strings.Join(c.Said[say.Tag], " ")
+		} else if errors.Is(err, fs.ErrNotExist) {
+			f.title = say.Text("runs against each other")
 		}
 		found = append(found, f)
 	}

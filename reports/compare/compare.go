@@ -14,11 +14,9 @@ import (
 
 // Sample is a figure of one cell: the median of its repeats, and the interval of that.
 type Sample struct {
-	Median float64 `json:"median"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
-	N      int     `json:"n"`
-	values []float64
+	Median, Low, High float64
+	N                 int
+	values            []float64
 }
 
 // sampleOf leaves out repeats that are not sound; false if nothing is left.
@@ -116,26 +114,16 @@ func correct(all []Difference) []Difference {
 	return all
 }
 
-// Tests is how many tests there were, and the repeats of the sample that has the fewest.
-func Tests(all []Difference) (tests, repeats int) {
-	for i := range all {
-		if d := &all[i]; d.Tested {
-			if n := min(d.Before.N, d.After.N); tests == 0 || n < repeats {
-				repeats = n
-			}
-			tests++
-		}
-	}
-	return tests, repeats
-}
-
 // Apart are the further files that share no cell with the first one.
 func Apart(files []result.File) (indices []int) {
-	first := files[0].Cells()
-	for i := 1; i < len(files); i++ {
-		if !slices.ContainsFunc(files[i].Cells(), func(c result.Cell) bool {
-			return slices.ContainsFunc(first, func(f result.Cell) bool { return f.Key == c.Key })
-		}) {
+	keys := map[result.Key]bool{}
+	for i := range files {
+		shared := i == 0
+		for _, c := range files[i].Cells() {
+			shared = shared || keys[c.Key]
+			keys[c.Key] = keys[c.Key] || i == 0
+		}
+		if !shared {
 			indices = append(indices, i)
 		}
 	}

@@ -4,16 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"locklab/internal/atomicfile"
-	"locklab/internal/strictjson"
 	"locklab/reports/compare/stats"
 	"locklab/reports/lang"
 	"locklab/reports/page"
@@ -77,13 +72,16 @@ func change(say *lang.Lang, d *Difference) string {
 
 // Said is the outcome of a comparison, in lines.
 func Said(say *lang.Lang, files []result.File, names []string, ds []Difference) (lines []string) {
-	differ := 0
+	differ, tests, repeats := 0, 0, math.MaxInt // of the sample that has the fewest
 	for i := range ds {
 		if ds[i].Outcome() != SideBySide {
 			differ++
 		}
+		if ds[i].Tested {
+			tests, repeats = tests+1, min(repeats, ds[i].Before.N, ds[i].After.N)
+		}
 	}
-	switch tests, repeats := Tests(ds); {
+	switch {
 	case tests == 0:
 		lines = append(lines, say.Text("No difference is claimed without repeats of both (--repeat)."))
 	case differ == 0 && repeats < stats.Fewest(tests):
@@ -104,78 +102,33 @@ func Said(say *lang.Lang, files []result.File, names []string, ds []Difference) 
 	return lines
 }
 
-// The files of a comparison, in English; of other languages the tag comes before the ending.
-const (
-	PageFile     = "index.html"
-	MarkdownFile = "report.md"
-	CSVFile      = "results.csv"
-	JSONFile     = "comparison.json"
-)
-
-// Schema is that of [JSONFile].
-const Schema = "locklab/comparison/v2"
-
-// File is the outcome of a comparison, for lists of reports and for scripts.
-type File struct {
-	Schema      string              `json:"schema"`
-	Runs        []string            `json:"runs"` // the others are compared with the first
-	Outcome     Outcome             `json:"outcome"`
-	Said        map[string][]string `json:"said"`        // by language
-	Differences []Claimed           `json:"differences"` // those that are claimed
-}
-
-// Claimed is a difference that is claimed.
-type Claimed struct {
-	Run string `json:"run"`
-	result.Key
-	Figure  string  `json:"figure"`
-	Before  Sample  `json:"before"`
-	After   Sample  `json:"after"`
-	Chance  float64 `json:"chance"`
-	Outcome Outcome `json:"outcome"`
-}
-
-// Write writes the page, the Markdown, the CSV and the JSON of a comparison of runs into a
-// directory.
+// Write writes the pages, the Markdown and the CSV of a comparison of runs into a directory.
 func Write(dir string, files []result.File, names []string) error {
 	ds := Runs(files)
-	f := File{Schema: Schema, Runs: names, Said: map[string][]string{}, Differences: []Claimed{}}
-	for i := range ds {
-		if o := ds[i].Outcome(); o != SideBySide {
-			d := &ds[i]
-			f.Differences = append(f.Differences,
-				Claimed{names[d.Run], d.Key, d.Figure.Name, d.Before, d.After, d.Chance, o})
-			if f.Outcome == SideBySide || o == Worse || o == Better && f.Outcome == Other {
-				f.Outcome = o
-			}
-		}
-	}
 	for _, say := range lang.All() {
 		said := Said(say, files, names, ds)
-		f.Said[say.Tag] = said
 		shown, all := Table(say, names, ds, false), Table(say, names, ds, true)
-		title := say.Sprintf("%s against %s", strings.Join(names[1:], ", "), names[0])
 		sheet := page.Sheet{
-			Title: title, Lede: strings.Join(said, " "),
+			Title:    say.Sprintf("%s against %s", strings.Join(names[1:], ", "), names[0]),
+			Lede:     strings.Join(said, " "),
 			Sections: []page.Section{{Title: say.Text("side by side"), Table: all}},
 		}
 		if len(shown.Rows) > 0 {
 			sheet.Sections = slices.Insert(sheet.Sections, 0, page.Section{Title: say.Text("differences"), Table: shown})
 		}
-		html, err := sheet.HTML(say, PageFile)
+		html, err := sheet.HTML(say, page.File)
 		if err != nil {
 			return err
 		}
 		var md bytes.Buffer
-		fmt.Fprintf(&md, "# %s\n\n- %s\n\n", table.Escape(title), strings.Join(said, "\n- "))
+		fmt.Fprintf(&md, "# %s\n\n- %s\n", table.Escape(sheet.Title), strings.Join(said, "\n- "))
 		for _, s := range sheet.Sections {
-			fmt.Fprintf(&md, "## %s\n\n", s.Title)
+			fmt.Fprintf(&md, "\n## %s\n\n", s.Title)
 			if err := table.Markdown(&md, s.Table); err != nil {
 				return err
 			}
-			md.WriteString("\n")
 		}
-		for name, data := range map[string][]byte{PageFile: html, MarkdownFile: md.Bytes()} {
+		for name, data := range map[string][]byte{page.File: html, "report.md": md.Bytes()} {
 			if err := atomicfile.Write(filepath.Join(dir, page.FileIn(say, name)), data); err != nil {
 				return err
 			}
@@ -185,27 +138,7 @@ func Write(dir string, files []result.File, names []string) error {
 	if err := table.CSV(&csv, Table(lang.English(), names, ds, true)); err != nil {
 		return err
 	}
-	data, err := json.Marshal(f, jsontext.WithIndent("  "), json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(filepath.Join(dir, JSONFile), append(data, '\n')); err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(dir, CSVFile), csv.Bytes())
-}
-
-// Read reads the outcome of a comparison from its directory; false if there is none of this version.
-func Read(dir string) (f File, is bool) {
-	path := filepath.Join(dir, JSONFile)
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > 4<<20 {
-		return File{}, false
-	}
-	data, err := os.ReadFile(path)
-	if err != nil || strictjson.DecodeOpen(data, &f) != nil || f.Schema != Schema || len(f.Runs) < 2 {
-		return File{}, false
-	}
-	return f, true
+	return atomicfile.Write(filepath.Join(dir, "results.csv"), csv.Bytes())
 }
 
 // Names tells runs apart: by their ids, or by their directories if two are alike.
