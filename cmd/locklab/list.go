@@ -20,7 +20,6 @@ import (
 	"locklab/locks"
 	"locklab/locks/adapters"
 	"locklab/nodes/topology"
-	"locklab/workloads/history"
 )
 
 // listed is one entry of a list.
@@ -211,7 +210,7 @@ func timeline(s scenario.Scenario) string {
 	var faults [][]string
 	for _, one := range s.Schedule(lab.DefaultDuration) {
 		when := fmt.Sprintf("  %s to %s", sentence.Lasting(one.Window.From), sentence.Lasting(one.Window.Until))
-		faults = append(faults, []string{when, one.Step.Fault.Kind, history.TargetText(one.Step.Fault.Target).String()})
+		faults = append(faults, []string{when, one.Step.Fault.Kind, one.Step.Fault.Target})
 	}
 	if len(s.Timeline) == 0 {
 		faults = [][]string{{"  nothing is broken"}}

@@ -30,8 +30,7 @@ func twoRuns(t *testing.T) []string {
 	return dirs
 }
 
-// TestComparisonsAreListed by what was compared and what it came to, on the console and on the
-// page; each has a directory of its own, however fast one follows the other.
+// TestComparisonsAreListed on the console and on the page; each has a directory of its own, however fast one follows the other.
 func TestComparisonsAreListed(t *testing.T) {
 	dirs := twoRuns(t)
 	const times = 3
@@ -49,7 +48,7 @@ func TestComparisonsAreListed(t *testing.T) {
 	if err != nil || len(found) != times {
 		t.Fatalf("want %d comparisons: %v %v", times, found, err)
 	}
-	for tag, want := range map[string]string{"en": "after against before", "ko": "before 대비 after"} {
+	for tag, want := range map[string]string{"en": "runs against each other", "ko": "실행끼리 비교"} {
 		_, console := call(t, "report", runs, "--lang", tag)
 		page, err := listPage(tag, runs)
 		if err != nil {

@@ -17,9 +17,4 @@ func TestFaultText(t *testing.T) {
 			t.Errorf("the fault %s of %q is told as %q, want %q", c.kind, c.target, have, c.want)
 		}
 	}
-	for target, want := range map[string]string{TargetZones: "between zones", "zone:a <-> others": "zone:a <-> others", "others -> zone:c": "others -> zone:c", "node:m-a": "node:m-a"} {
-		if have := TargetText(target).String(); have != want {
-			t.Errorf("the target %q is told as %q, want %q", target, have, want)
-		}
-	}
 }

@@ -15,35 +15,27 @@ const (
 	maxCount = 1 << 40
 )
 
-// figure is a field, by its name in the file, and what it has.
-type figure[T int64 | uint64] struct {
-	field string
-	have  T
-}
-
-// within refuses figures out of a range. The error names the field.
-func within[T int64 | uint64](low, high T, figures ...figure[T]) error {
-	for _, f := range figures {
-		if f.have < low || f.have > high {
-			return fmt.Errorf("%s: have %d, want %d to %d", f.field, f.have, low, high)
-		}
+// within refuses a figure out of a range. The error names the field, as in the file.
+func within[T int64 | uint64](field string, have, low, high T) error {
+	if have < low || have > high {
+		return fmt.Errorf("%s: have %d, want %d to %d", field, have, low, high)
 	}
 	return nil
 }
 
 // validate refuses figures that cannot be counted with, and files of another version.
 func (e *Event) validate() error {
-	type time = figure[int64]
-	type count = figure[uint64]
-	err := within(-maxTimeNS, maxTimeNS, time{"at_ns", e.AtNS}, time{"from_ns", e.FromNS}, time{"sent_ns", e.SentNS})
-	if err == nil {
-		err = within(0, maxTimeNS, time{"err_ns", e.ErrNS})
+	for i, ns := range [...]int64{e.AtNS, e.FromNS, e.SentNS} {
+		if err := within([]string{"at_ns", "from_ns", "sent_ns"}[i], ns, -maxTimeNS, maxTimeNS); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = within(0, maxCount, count{"count", e.Count}, count{"messages", e.Messages}, count{"wakeups", e.Wakeups},
-			count{"version", e.Version}, count{"base", e.Base})
+	for i, n := range [...]uint64{e.Count, e.Messages, e.Wakeups, e.Version, e.Base} {
+		if err := within([]string{"count", "messages", "wakeups", "version", "base"}[i], n, 0, maxCount); err != nil {
+			return err
+		}
 	}
-	if err != nil || e.Run == nil {
+	if err := within("err_ns", e.ErrNS, 0, maxTimeNS); err != nil || e.Run == nil {
 		return err
 	}
 	return e.Run.validate()
@@ -56,16 +48,17 @@ func (r *Run) validate() error {
 	if !(r.OfferedPS >= 0) {
 		return fmt.Errorf("run.offered_per_s: have %v, want 0 or more", r.OfferedPS)
 	}
-	spans := []figure[int64]{
-		{"run.warmup_ns", r.WarmupNS},
-		{"run.duration_ns", r.DurationNS},
-		{"run.lease_ns", r.LeaseNS},
-		{"run.rtt_ns", r.RTTNS},
-		{"run.second_ns", r.SecondNS},
+	spans := map[string]int64{
+		"run.warmup_ns": r.WarmupNS, "run.duration_ns": r.DurationNS, "run.lease_ns": r.LeaseNS, "run.rtt_ns": r.RTTNS,
+		"run.second_ns": r.SecondNS,
 	}
 	for i, p := range r.Planned {
-		at := fmt.Sprintf("run.planned[%d].", i)
-		spans = append(spans, figure[int64]{at + "at_ns", p.AtNS}, figure[int64]{at + "for_ns", p.ForNS})
+		spans[fmt.Sprintf("run.planned[%d].at_ns", i)], spans[fmt.Sprintf("run.planned[%d].for_ns", i)] = p.AtNS, p.ForNS
 	}
-	return within(0, maxSpanNS, spans...)
+	for field, ns := range spans {
+		if err := within(field, ns, 0, maxSpanNS); err != nil {
+			return err
+		}
+	}
+	return nil
 }
