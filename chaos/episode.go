@@ -45,6 +45,7 @@ const (
 	stateEnded     = "ended"
 	stateAway      = "away"      // what it killed is, to the end of the run
 	stateKept      = "kept-away" // servers without their data are, for DelayNS
+	stateLost      = "lost"      // what the power cut took
 )
 
 // episode is one fault from its beginning to its end.
@@ -180,7 +181,12 @@ func (e *episode) prepare(ctx context.Context) error {
 // live for a moment behind cut links would act as in a partition.
 func (e *episode) begin(ctx context.Context) error {
 	nodes := e.config.Nodes
-	err := each(e.plan.Kill, func(node string) error { return wrap("kill", node, nodes.Kill(ctx, node)) })
+	err := each(e.plan.Kill, func(node string) error {
+		if slices.Contains(e.plan.Cut, node) {
+			return e.cutPower(ctx, node)
+		}
+		return wrap("kill", node, nodes.Kill(ctx, node))
+	})
 	err = errors.Join(err, atOnce(
 		func() error {
 			return e.eachImpairment("impair", func(links LinkControl, i link.Impairment) error { return links.Apply(ctx, i) })
@@ -200,6 +206,17 @@ func (e *episode) begin(ctx context.Context) error {
 	))
 	e.killedAt = clock.Mono()
 	return err
+}
+
+func (e *episode) cutPower(ctx context.Context, node string) error {
+	lost, err := e.config.Nodes.CutPower(ctx, node, e.plan.Power)
+	if err != nil {
+		return wrap("cut the power of", node, err)
+	}
+	event := e.event(stateLost, clock.Mono())
+	event.Lost = &lost
+	e.config.Recorder.Record(event)
+	return nil
 }
 
 func wrap(verb, node string, err error) error {

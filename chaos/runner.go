@@ -39,6 +39,8 @@ const (
 // NodeControl controls the processes, on whatever host they are.
 type NodeControl interface {
 	Kill(ctx context.Context, node string) error
+	// CutPower kills a node and takes what it had not synced from its disk. What cannot be followed is an error.
+	CutPower(ctx context.Context, node string, how fault.Power) (history.Lost, error)
 	// PauseAt pauses a node, at once or when it next comes to a point of its work, if that is not "", and
 	// returns once it stands still; one that did not come to the point in the time runs on.
 	PauseAt(ctx context.Context, node, point string, within time.Duration) error

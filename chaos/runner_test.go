@@ -110,9 +110,14 @@ func TestFaults(t *testing.T) {
 		"a disk that somebody empties": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetDisk(context.Background(), "redis-a", fault.Disk{}) })
 		}, "fault: full-disk, target: node:redis-a", 0, "is not as the fault left it", "", "*", ""},
-		"a point":                    {nil, "fault: pause, target: node:master-a, point: granted", 0, "", whole, "pause at granted master-a, resume master-a", ""},
-		"a point that nobody passes": {ignored("point"), "fault: pause, target: node:master-a, point: granted", 0, "did not come to granted", never, "*", ""},
-		"a short pause at a point":   {nil, "for: 300ms, fault: pause, target: node:master-a, point: releasing", 0, "", whole, "*", ""},
+		"a power cut":                 {nil, "fault: power-loss, target: node:redis-a", 0, "", "asked lost began heal-asked ended", "cut power redis-a, restart wipe=false delay=0s redis-a", ""},
+		"a torn one":                  {nil, "fault: power-loss, target: node:redis-a, torn: on", 0, "", "asked lost began heal-asked ended", "cut power torn redis-a, restart wipe=false delay=0s redis-a", ""},
+		"one that cannot be followed": {func(s *stage) { s.refuses = errors.New("it maps its file") }, "fault: power-loss, target: node:redis-a", 0, "it maps its file", "", "*", ""},
+		"one without a disk":          {nil, "fault: power-loss, target: node:master-a", 0, "", whole, "kill master-a, restart wipe=false delay=0s master-a", ""},
+		"a zone without power":        {nil, `fault: zone-failure, target: "zone:a", power: on`, 20 * time.Second, "", "asked lost began heal-asked ended", "cut power redis-a, kill master-a, restart wipe=false delay=0s master-a, restart wipe=false delay=0s redis-a", ""},
+		"a point":                     {nil, "fault: pause, target: node:master-a, point: granted", 0, "", whole, "pause at granted master-a, resume master-a", ""},
+		"a point that nobody passes":  {ignored("point"), "fault: pause, target: node:master-a, point: granted", 0, "did not come to granted", never, "*", ""},
+		"a short pause at a point":    {nil, "for: 300ms, fault: pause, target: node:master-a, point: releasing", 0, "", whole, "*", ""},
 		"a clock that somebody sets right": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0, 1) })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},

@@ -82,6 +82,7 @@ func newStage() *stage {
 			{Name: "redis-a", Role: "redis", Host: "a2"},
 			{Name: "master-c", Role: "master", Host: "c1"},
 		},
+		Diskless: []string{"master"},
 	}
 	s.config.Links = map[string]chaos.LinkControl{}
 	for _, h := range s.config.Inventory.Hosts {
@@ -120,6 +121,14 @@ func (s *stage) ClockOffset(_ context.Context, node string) (time.Duration, erro
 		return 20 * time.Millisecond, nil
 	}
 	return s.clocks[node].Wall().Sub(clock.System().Now()) + 20*time.Millisecond, nil
+}
+
+func (s *stage) CutPower(ctx context.Context, node string, power fault.Power) (history.Lost, error) {
+	how := ""
+	if power.Torn {
+		how = " torn"
+	}
+	return history.Lost{Node: node, Bytes: 7}, s.order(ctx, "cut power", how, node, chaos.NodeEnded)
 }
 
 func (s *stage) SetDisk(_ context.Context, node string, disk fault.Disk) error {

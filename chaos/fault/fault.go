@@ -20,7 +20,7 @@ type Fault struct {
 	Instant  bool     // it is over as soon as it began
 	Run      []string // of an external fault: name of the programs, arguments
 	LoseData []string // roles whose nodes come back without their data
-	Prepared bool     // it hits only what was started for it: with a clock that can be set, a disk that can get slow
+	Prepared bool     // it hits only what was started for it: with a clock that can be set, a disk that can fail
 
 	plan    planner
 	windows func(from, until time.Duration) []Window // nil: once

@@ -30,6 +30,10 @@ type Plan struct {
 	// Wipe are the killed nodes that come back without their data.
 	Wipe []string
 
+	// Cut are the killed nodes whose disks lose what was not synced, as Power says.
+	Cut   []string
+	Power Power
+
 	// Clocks are the nodes whose wall clock is set wrong by Step, and whose clock runs at Rate
 	// then; 0 is the right one.
 	Clocks []string

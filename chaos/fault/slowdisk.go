@@ -3,7 +3,6 @@ package fault
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -31,10 +30,9 @@ func (kinds) SlowDisk() Kind {
 func onDisks(target selector, disk Disk) Fault {
 	fault := onNodes(target, nil, func(ctx context.Context, _ string, sc scene) (p Plan, err error) {
 		found, err := sc.nodes(ctx, target)
-		diskless := sc.ofRoles(found, sc.Diskless)
-		p.Disks = slices.DeleteFunc(found, func(node string) bool { return slices.Contains(diskless, node) })
+		p.Disks = sc.onDisk(found)
 		if err == nil && len(p.Disks) == 0 {
-			err = fmt.Errorf("nothing is kept on a disk by %s: %w", strings.Join(diskless, ", "), ErrNoTarget)
+			err = fmt.Errorf("nothing is kept on a disk by %s: %w", strings.Join(found, ", "), ErrNoTarget)
 		}
 		p.Disk = disk
 		return p, err

@@ -223,7 +223,9 @@ func (a *Agent) remove(n *node) error {
 	}
 	defer n.op.Unlock()
 	n.removed = true
-	n.kill()
+	if n.kill(); n.disk != nil {
+		n.disk.Close()
+	}
 	err := os.RemoveAll(n.dir) // before the name is free for a new node
 	a.mu.Lock()
 	delete(a.nodes, n.name)

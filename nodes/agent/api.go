@@ -10,6 +10,7 @@ import (
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
+	"locklab/nodes/diskfault"
 )
 
 func (a *Agent) serve() {
@@ -57,6 +58,13 @@ func (a *Agent) api() *httpapi.API {
 	post(a, api, "disk", (*node).setDisk)
 	post(a, api, "pause", (*node).pause)
 	post(a, api, "resume", (*node).resume)
+	httpapi.Post(api, "POST /v1/nodes/{name}/cut-power", func(r *http.Request, how diskfault.Cut) (any, error) {
+		n, err := a.node(r.PathValue("name"))
+		if err != nil {
+			return nil, err
+		}
+		return n.cutPower(how)
+	})
 	post(a, api, "kill", func(n *node, _ context.Context, _ struct{}) error { n.kill(); return nil })
 	post(a, api, "stop", func(n *node, _ context.Context, _ struct{}) error { n.stop(); return nil })
 	httpapi.Post(api, "POST /v1/reset", func(*http.Request, struct{}) (any, error) { return nil, a.reset() })

@@ -68,6 +68,12 @@ func (c *Client) Restart(ctx context.Context, node string, options RestartOption
 	return c.Within(2*callTimeout).Call(ctx, http.MethodPost, nodePath(node, "restart"), options, nil)
 }
 
+// CutPower kills a node and takes from its disk what was not synced. It must have been started with a disk for that.
+func (c *Client) CutPower(ctx context.Context, node string, how diskfault.Cut) (lost diskfault.Lost, err error) {
+	err = c.Call(ctx, http.MethodPost, nodePath(node, "cut-power"), how, &lost)
+	return lost, err
+}
+
 // Kill ends a node with SIGKILL and returns once it is gone.
 func (c *Client) Kill(ctx context.Context, node string) error { return c.do(ctx, node, "kill") }
 

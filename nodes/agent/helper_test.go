@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -98,6 +99,14 @@ func playNode(args []string) error {
 		}
 		node.Recorder.Record(history.Event{Kind: history.KindRoom, State: "found-" + string(found)})
 		if err := os.WriteFile(filepath.Join(node.Dir, "memory"), []byte("memory"), 0o600); err != nil {
+			return err
+		}
+		lives, err := os.OpenFile(filepath.Join(node.Dir, "lives"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = lives.WriteString("x")
+			err = errors.Join(err, lives.Close())
+		}
+		if err != nil {
 			return err
 		}
 		if !s.Mute {

@@ -172,7 +172,10 @@ func (n *node) begin(ctx context.Context, wipe bool, prepare func() error) error
 	if err != nil {
 		return err
 	}
-	return n.awaitReady(ctx, c)
+	if err = n.awaitReady(ctx, c); err == nil && wipe && n.spec.Disk == diskfault.Power {
+		err = n.disk.Settle() // what it is founded on is old where servers run for long
+	}
+	return err
 }
 
 // spawn starts the next incarnation. The caller has locked the node.
@@ -199,6 +202,11 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 	config, err := n.writeConfig()
 	if err != nil {
 		return nil, err
+	}
+	if n.spec.Disk != "" {
+		if err := n.prepareDisk(wipe); err != nil {
+			return nil, err
+		}
 	}
 	c, err := n.startChild(config, env)
 	if err != nil {
@@ -422,13 +430,41 @@ func (n *node) diskSeen(context.Context) (seen diskfault.Seen, err error) {
 	return n.disk.Seen(), nil
 }
 
-// serveDisk answers the calls of an incarnation, if any are stopped, until it is gone.
-func (n *node) serveDisk(socket *os.File, gone <-chan struct{}) {
+// prepareDisk makes the disk of a node that is about to start, perhaps with nothing on it.
+func (n *node) prepareDisk(wiped bool) error {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.disk == nil {
 		n.disk = diskfault.New(n.dataDir())
 	}
-	n.mu.Unlock()
+	if !wiped || n.spec.Disk != diskfault.Power {
+		return nil
+	}
+	if err := n.disk.WatchPower(filepath.Join(n.dir, "kept")); err != nil {
+		return fmt.Errorf("watch what is on disk: %w", err)
+	}
+	return nil
+}
+
+// cutPower kills the node if it runs, and takes what it had not synced.
+func (n *node) cutPower(how diskfault.Cut) (lost diskfault.Lost, err error) {
+	if err := n.lock(); err != nil {
+		return lost, err
+	}
+	defer n.op.Unlock()
+	if n.kill(); n.disk != nil {
+		lost, err = n.disk.CutPower(how)
+	} else {
+		err = diskfault.ErrNotWatched
+	}
+	if err != nil {
+		err = fmt.Errorf("cut the power of node %s: %w: %w", n.name, err, httpapi.ErrConflict)
+	}
+	return lost, err
+}
+
+// serveDisk answers the calls of an incarnation, if any are stopped, until it is gone.
+func (n *node) serveDisk(socket *os.File, gone <-chan struct{}) {
 	n.agent.children.Go(func() {
 		if err := n.disk.Serve(socket, gone); err != nil {
 			n.agent.cfg.Log.Error("the calls of a node are not watched any more", "node", n.name, "error", err)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -129,7 +130,36 @@ func TestDisk(t *testing.T) {
 	if err := c.SetDisk(ctx, "own-2", slow); !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "was not started with a disk that can get slow") {
 		t.Errorf("one whose calls are not stopped: %v", err)
 	}
-	if err := c.Start(ctx, NodeSpec{Name: "own-4", Role: "own", Disk: "reads"}); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), `calls "reads": want syncs or writes`) {
+	if err := c.Start(ctx, NodeSpec{Name: "own-4", Role: "own", Disk: "reads"}); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), `calls "reads": want syncs, writes or power`) {
 		t.Errorf("unknown calls: %v", err)
+	}
+}
+
+// TestCutPower: a node that is founded on a disk keeps what it had by then, and of what comes later only what it synced.
+func TestCutPower(t *testing.T) {
+	a, c := newAgent(t, nil)
+	ctx := t.Context()
+	lives := func() string {
+		text, err := os.ReadFile(filepath.Join(a.cfg.DataDir, "own-1", "data", "lives"))
+		must.Do(t, err)
+		return string(text)
+	}
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Disk: diskfault.Power}))
+	for _, want := range []diskfault.Lost{{}, {Bytes: 1}, {Bytes: 1}} {
+		if lost, err := c.CutPower(ctx, "own-1", diskfault.Cut{Strict: true}); err != nil || lost != want || lives() != "x" {
+			t.Errorf("lost %+v, %v, and left %s: want %+v", lost, err, lives(), want)
+		}
+		if nodes, err := c.Nodes(ctx); err != nil || nodes[0].State != "ended" {
+			t.Errorf("it is %v, %v", nodes, err)
+		}
+		must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	}
+	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true}))
+	if lost, err := c.CutPower(ctx, "own-1", diskfault.Cut{Strict: true}); err != nil || lost != (diskfault.Lost{}) || lives() != "x" {
+		t.Errorf("lost %+v, %v, and left %s, of one with a new disk", lost, err, lives())
+	}
+	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own", Disk: diskfault.Writes}))
+	if _, err := c.CutPower(ctx, "own-2", diskfault.Cut{}); !errors.Is(err, httpapi.ErrConflict) {
+		t.Errorf("of a disk that is not watched for that: %v", err)
 	}
 }

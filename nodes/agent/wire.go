@@ -24,7 +24,7 @@ type NodeSpec struct {
 	Settings jsontext.Value `json:"settings,omitzero"` // for the role; nil for none
 	// FakeClock runs it with a wall clock that [Client.SetClock] can set, if its role has one.
 	FakeClock bool `json:"fake_clock,omitzero"`
-	// Disk are the calls that [Client.SetDisk] can hold or refuse, "" none.
+	// Disk are the calls that [Client.SetDisk] can hold or refuse, or [Client.CutPower] must know, "" none.
 	Disk diskfault.Calls `json:"disk,omitzero"`
 }
 

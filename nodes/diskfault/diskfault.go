@@ -1,4 +1,4 @@
-// Package diskfault makes the disk of a program slow, or full, without root, without a file
+// Package diskfault makes the disk of a program slow, or full, or cuts its power, without root, without a file
 // system of its own and without a change to the program: ours or any other.
 //
 //	agent ── starts ──▶ locklab node disk ── seccomp filter, then exec ──▶ the server
@@ -15,12 +15,20 @@
 // A slow disk holds fsync, fdatasync and sync_file_range. A full one refuses what writes to a
 // file in the node's directory, be it new or not, as where every write needs new blocks. What a
 // program writes to memory that is mapped from a file, or through io_uring, copy_file_range,
-// sendfile or splice, is not seen, nor is that it makes, renames or truncates a file: none of the
+// sendfile or splice, is not refused, nor is that it makes, renames or truncates a file: none of the
 // lab's servers stores what it promises that way.
+//
+// A power cut takes what was not synced: bytes of files and names in directories (package shadow). fsync, fdatasync,
+// sync, syncfs and files opened with O_SYNC or O_DSYNC sync; sync_file_range does not, as its manual says. What cannot
+// be followed is an error of the cut: a file of the directory that is mapped to be written to, io_uring and
+// libaio. Not looked for are ioctls that clone files, openat2 that truncates one, and a mapping that is made
+// writable later.
 package diskfault
 
 import (
+	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -32,11 +40,36 @@ import (
 type Calls string
 
 // Nothing is "". A disk that gets slow needs Syncs. One that gets full needs Writes, which are
-// these too, and happen on sockets.
+// these too, and happen on sockets; one whose power is cut needs Power, which are all of these and more.
 const (
 	Syncs  Calls = "syncs"
 	Writes Calls = "writes"
+	Power  Calls = "power"
 )
+
+// More are the calls of both.
+func (c Calls) More(other Calls) Calls {
+	order := []Calls{"", Syncs, Writes, Power}
+	return order[max(slices.Index(order, c), slices.Index(order, other))]
+}
+
+// Cut is how the power of a disk is cut.
+type Cut struct {
+	// Torn: the file that was written to last keeps what was written, up to the middle of the last write.
+	Torn bool `json:"torn,omitzero"`
+	// Strict: only the sync of a directory makes names in it durable, not that of a new file.
+	Strict bool `json:"strict,omitzero"`
+}
+
+// ErrNotWatched says that the calls are not known that a power cut must know of.
+var ErrNotWatched = errors.New("it was not started with a disk whose power can be cut")
+
+// Lost is what a power cut took: bytes that were written and not synced, and names that were made, changed or removed
+// in directories that were not synced.
+type Lost struct {
+	Bytes int64 `json:"bytes"`
+	Names int   `json:"names"`
+}
 
 // Command is what to run instead of a program, so that its calls are stopped: args are those of
 // `locklab node disk`, which are for [Exec]. The file that has the number fd there is socket,
@@ -65,7 +98,8 @@ type Seen struct {
 
 // Disk is what a node's disk does, through all its incarnations.
 type Disk struct {
-	dir string // what is written elsewhere goes to another disk
+	dir   string // what is written elsewhere goes to another disk
+	power power
 
 	mu      sync.Mutex
 	seen    Seen

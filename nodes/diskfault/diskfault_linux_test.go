@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 		case "disk":
 			fmt.Fprintln(os.Stderr, diskfault.Exec(os.Args[2:]))
 			os.Exit(3)
+		case "user":
+			useDisk()
+			os.Exit(0)
 		case "writer":
 			writeAsTold()
 			os.Exit(0)

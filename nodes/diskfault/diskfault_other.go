@@ -20,3 +20,17 @@ func Sockets() (given, kept *os.File, err error) { return nil, nil, Missing() }
 
 // Serve cannot be here.
 func (d *Disk) Serve(*os.File, <-chan struct{}) error { return Missing() }
+
+type power struct{}
+
+// WatchPower cannot be here.
+func (d *Disk) WatchPower(string) error { return Missing() }
+
+// Settle has nothing to do here.
+func (d *Disk) Settle() error { return nil }
+
+// CutPower cannot be here.
+func (d *Disk) CutPower(Cut) (Lost, error) { return Lost{}, Missing() }
+
+// Close has nothing to do here.
+func (d *Disk) Close() {}

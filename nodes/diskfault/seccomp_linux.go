@@ -31,6 +31,22 @@ func Missing() error {
 	return nil
 }
 
+// stop is a call that is stopped: where it has conditions, only if all of these bits of its arguments are set.
+type stop struct {
+	number uint32
+	bits   []bit
+}
+
+type bit struct{ argument, mask uint32 }
+
+// all are stops without conditions.
+func all(numbers ...uint32) (stops []stop) {
+	for _, n := range numbers {
+		stops = append(stops, stop{number: n})
+	}
+	return stops
+}
+
 // syncs are the calls that wait for a disk.
 func syncs() []uint32 { return []uint32{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE} }
 
@@ -42,29 +58,56 @@ func positioned() []uint32 {
 // writes are those that write to anything.
 func writes() []uint32 { return []uint32{unix.SYS_WRITE, unix.SYS_WRITEV} }
 
-func (c Calls) numbers() ([]uint32, error) {
+// copies are those that write to a file what is in another, and cuts those that change its size.
+func copies() []uint32 { return []uint32{unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE, unix.SYS_SPLICE} }
+func cuts() []uint32   { return []uint32{unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE} }
+
+// rings are those with which a program has others write for it.
+func rings() []uint32 { return []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP} }
+
+// open and creat are calls that only amd64 has.
+const open, creat = 2, 85
+
+func (c Calls) stops() ([]stop, error) {
+	changes := slices.Concat(syncs(), positioned(), writes())
 	switch c {
 	case Syncs:
-		return syncs(), nil
+		return all(syncs()...), nil
 	case Writes:
-		return slices.Concat(syncs(), positioned(), writes()), nil
+		return all(changes...), nil
+	case Power:
+		stops := append(all(slices.Concat(changes, copies(), cuts(), rings(), []uint32{unix.SYS_SYNC, unix.SYS_SYNCFS})...),
+			stop{unix.SYS_OPENAT, []bit{{2, unix.O_TRUNC}}},
+			stop{unix.SYS_MMAP, []bit{{2, unix.PROT_WRITE}, {3, unix.MAP_SHARED}}})
+		if runtime.GOARCH == "amd64" {
+			stops = append(stops, stop{open, []bit{{1, unix.O_TRUNC}}}, stop{number: creat})
+		}
+		return stops, nil
 	}
-	return nil, fmt.Errorf("calls %q: want %s or %s", string(c), Syncs, Writes)
+	return nil, fmt.Errorf("calls %q: want %s, %s or %s", string(c), Syncs, Writes, Power)
 }
 
-// filter stops the calls, by their numbers, and lets all others pass.
-func filter(calls []uint32) []unix.SockFilter {
-	const numberAt = 0 // in struct seccomp_data
-	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: numberAt}}
-	for i, number := range calls { // one that is equal jumps to the last answer
-		program = append(program, unix.SockFilter{
-			Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jt: uint8(len(calls) - i), //nolint:gosec // few calls
-		})
+// filter stops the calls, and lets all others pass.
+func filter(stops []stop) []unix.SockFilter {
+	const numberAt, argumentsAt, argumentSize = 0, 16, 8 // in struct seccomp_data
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 	}
-	return append(program,
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF},
-	)
+	pass := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
+	program := []unix.SockFilter{load(numberAt)}
+	for _, s := range stops {
+		var then []unix.SockFilter
+		for _, b := range s.bits {
+			has := unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: b.mask, Jt: 1}
+			then = append(then, load(argumentsAt+argumentSize*b.argument), has, pass)
+		}
+		then = append(then, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF})
+		program = append(program, unix.SockFilter{
+			Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: s.number, Jf: uint8(len(then)), //nolint:gosec // few bits
+		})
+		program = append(program, then...)
+	}
+	return append(program, pass)
 }
 
 // Exec runs a program in the place of this one, with its calls stopped; args are those that
@@ -77,7 +120,7 @@ func Exec(args []string) error {
 	if err != nil {
 		return fmt.Errorf("file descriptor: %w", err)
 	}
-	calls, err := Calls(args[1]).numbers()
+	calls, err := Calls(args[1]).stops()
 	if err != nil {
 		return err
 	}

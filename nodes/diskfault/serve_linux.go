@@ -71,6 +71,7 @@ func (d *Disk) serve(socket *os.File, gone <-chan struct{}) error {
 	for err == nil {
 		var n notice
 		if n, err = next(calls); err == nil {
+			d.note(n)
 			d.answer(calls, n)
 		}
 	}
@@ -156,7 +157,9 @@ func (d *Disk) answer(conn syscall.RawConn, n notice) {
 		})
 		return errors.Join(err, gone) == nil
 	}
-	d.meet(slices.Contains(syncs(), number), func() bool { return d.below(n, number) }, send)
+	d.meet(slices.Contains(syncs(), number), func() bool {
+		return slices.Contains(slices.Concat(positioned(), writes()), number) && d.below(n, number)
+	}, send)
 }
 
 // below says whether a call is about a file below the directory. Where another user's files

@@ -124,6 +124,13 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 			text = say.Sprintf("%s: not proven", f.Kind)
 		}
 		t.note(say.Text("fault"), text)
+		var lost []string
+		for _, l := range f.Lost {
+			lost = append(lost, say.Sprintf("%s: %d bytes, %d names", l.Node, l.Bytes, l.Names))
+		}
+		if len(lost) > 0 {
+			t.note(say.Text("lost"), strings.Join(lost, "; "))
+		}
 	}
 	const listed = 6
 	for i, one := range row.Violations[:min(len(row.Violations), listed)] {

@@ -40,6 +40,10 @@ func fullEvent(t testing.TB) history.Event {
 				f.Set(reflect.ValueOf(&history.Machine{CPUs: 2, BusyNS: &some, RunNS: &zero, LateNS: 3}))
 				continue
 			}
+			if name == "Lost" {
+				f.Set(reflect.ValueOf(&history.Lost{Node: "n-1", Bytes: 7, Names: 1}))
+				continue
+			}
 			f.Set(reflect.ValueOf(&history.Run{Schema: history.Schema, Lock: "raft", HostZones: map[string]string{"h": "a"}}))
 		default:
 			t.Fatalf("field %s: the test does not know kind %s", name, f.Kind())

@@ -93,7 +93,7 @@ const (
 	KindPoint Kind = "point"
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
 	// run, State is asked, began, heal-asked, kept-away (servers without their data are, for
-	// DelayNS), ended, away (what it killed is, to the end) or unproven. From and To are
+	// DelayNS), lost (what a power cut took), ended, away (what it killed is, to the end) or unproven. From and To are
 	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it
 	// adds one way if it only slows it down, and 0 if it stops it; Nodes the nodes that a
 	// process fault hits.
@@ -262,6 +262,7 @@ type Event struct {
 	Nodes  []string `json:"nodes,omitzero"`
 
 	DelayNS int64 `json:"delay_ns,omitzero"`
+	Lost    *Lost `json:"lost,omitzero"`
 
 	// Log is, of a node that ended unasked, the last lines that it wrote.
 	Log []string `json:"log,omitzero"`
@@ -269,6 +270,14 @@ type Event struct {
 	Run     *Run     `json:"run,omitzero"`
 	Machine *Machine `json:"machine,omitzero"`
 	Usage   []Usage  `json:"usage,omitzero"`
+}
+
+// Lost is what a power cut took from the disk of a node: bytes that were written and not synced, and names that were
+// made, changed or removed in directories that were not synced.
+type Lost struct {
+	Node  string `json:"node"`
+	Bytes int64  `json:"bytes"`
+	Names int    `json:"names"`
 }
 
 // Schema is the version of the file format.

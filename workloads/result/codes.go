@@ -19,6 +19,7 @@ const (
 	Contradiction  Code = "contradiction"
 	NothingToJudge Code = "nothing-measured"
 	LinksUnused    Code = "links-unused" // a user's lock sent nothing through what was broken
+	NothingLost    Code = "nothing-lost" // a control had nothing to forget: all was synced when the power was cut
 
 	// Safety.
 	Duplicates  Code = "duplicates"
@@ -55,6 +56,7 @@ func Titles() map[Code]string {
 		Contradiction:   "records contradict each other",
 		NothingToJudge:  "nothing was measured",
 		LinksUnused:     "the lock did not use what was broken",
+		NothingLost:     "the power cut took nothing",
 		Duplicates:      "duplicates",
 		Overlaps:        "overlapping holds",
 		TokensBack:      "tokens that went back",

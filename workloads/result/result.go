@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"locklab/workloads/history"
 )
 
 // Schema is the version of the format. Files of other versions are not read.
@@ -287,10 +289,12 @@ type Fault struct {
 	Unasked bool     `json:"unasked,omitempty"` // no scenario asked for it: a node died, a hand broke it
 	Why     string   `json:"why,omitempty"`     // it was not proven, or the node ended
 	Log     []string `json:"log,omitempty"`     // the last lines of a node that ended
-	AskedMS float64  `json:"asked_ms"`
-	BeganMS float64  `json:"began_ms"`
-	HealMS  float64  `json:"heal_ms"` // the order to heal
-	EndedMS float64  `json:"ended_ms"`
+	// Lost is what a power cut took, of each node that has a disk.
+	Lost    []history.Lost `json:"lost,omitempty"`
+	AskedMS float64        `json:"asked_ms"`
+	BeganMS float64        `json:"began_ms"`
+	HealMS  float64        `json:"heal_ms"` // the order to heal
+	EndedMS float64        `json:"ended_ms"`
 }
 
 // Never is the time of what did not come.

@@ -69,6 +69,8 @@ func compare(r *record.Run, row *result.Row) (result.Comparison, result.Statemen
 		return result.Unsound, v.Sound
 	case v.Safety.State == result.Unknown && want.Safety != "":
 		return result.Unsound, v.Safety
+	case want.Control() && v.Safety.State == result.OK && lostNothing(r):
+		return result.Unsound, result.Statement{State: result.Unknown, Code: result.NothingLost}
 	case want.Control() && v.Safety.State == result.OK:
 		return result.Silent, result.Statement{State: result.Failed, Code: result.ControlSilent}
 	case want.Safety == result.Safe && v.Safety.State == result.Failed:
@@ -88,6 +90,19 @@ func compare(r *record.Run, row *result.Row) (result.Comparison, result.Statemen
 		}
 	}
 	return result.AsExpected, result.Statement{}
+}
+
+// lostNothing says that power was cut, and no disk lost anything by it.
+func lostNothing(r *record.Run) bool {
+	cut := false
+	for i := range r.Faults {
+		for _, lost := range r.Faults[i].Lost {
+			if cut = true; lost.Bytes > 0 || lost.Names > 0 {
+				return false
+			}
+		}
+	}
+	return cut
 }
 
 // judged says that a share of the requests is compared with what was expected: that of the whole

@@ -252,6 +252,10 @@ func (s *scribe) addFault(e *history.Event) {
 	switch e.State {
 	case "away":
 		f.Away = true
+	case "lost":
+		if e.Lost != nil {
+			f.Lost = append(f.Lost, *e.Lost)
+		}
 	case "unproven":
 		f.Proven, f.Why = false, cmp.Or(f.Why, e.Error)
 	}

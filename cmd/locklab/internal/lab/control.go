@@ -14,6 +14,7 @@ import (
 	"locklab/nodes/agent"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
+	"locklab/workloads/history"
 )
 
 // chaosConfig gives the runner the run's hosts and nodes, and the means to break
@@ -63,6 +64,11 @@ func (n nodeControl) agent(node string) *agent.Client { return n.cluster.machine
 
 func (n nodeControl) Kill(ctx context.Context, node string) error {
 	return n.agent(node).Kill(ctx, node)
+}
+
+func (n nodeControl) CutPower(ctx context.Context, node string, how fault.Power) (history.Lost, error) {
+	lost, err := n.agent(node).CutPower(ctx, node, diskfault.Cut(how))
+	return history.Lost{Node: node, Bytes: lost.Bytes, Names: lost.Names}, err
 }
 
 func (n nodeControl) PauseAt(ctx context.Context, node, point string, within time.Duration) error {

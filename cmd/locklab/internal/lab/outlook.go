@@ -164,13 +164,7 @@ func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.To
 	for _, name := range p.Nodes() {
 		node, _ := topo.Node(name)
 		r, _ := roleOf(node.Role)
-		if slices.Contains(p.Disks, name) {
-			if p.Disk.Full {
-				o.calls[node.Role] = diskfault.Writes
-			} else if o.calls[node.Role] != diskfault.Writes {
-				o.calls[node.Role] = diskfault.Syncs
-			}
-		}
+		o.calls[node.Role] = o.calls[node.Role].More(callsFor(p.Plan, name))
 		o.clocks = o.clocks || !r.OwnClock && slices.Contains(p.Clocks, name)
 		host, _ := topo.Host(node.Host)
 		if err := able(s, p, name, r, lock.Program && r.Name == role.Master, host.Agent == ""); err != nil {
@@ -180,10 +174,24 @@ func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.To
 	return nil
 }
 
+// callsFor are the calls of a node that must be stopped for a plan.
+func callsFor(p fault.Plan, node string) diskfault.Calls {
+	switch {
+	case slices.Contains(p.Cut, node):
+		return diskfault.Power
+	case !slices.Contains(p.Disks, node):
+		return ""
+	case p.Disk.Full:
+		return diskfault.Writes
+	default:
+		return diskfault.Syncs
+	}
+}
+
 // able is nil if the fault can be made at the node of the role, where a program of the user's may hold the lock's
 // client, and which may be here.
 func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, program, here bool) error {
-	clock, disk := slices.Contains(p.Clocks, node), slices.Contains(p.Disks, node)
+	clock, disk := slices.Contains(p.Clocks, node), callsFor(p.Plan, node) != ""
 	var wrong string
 	switch beyond := beyondProgram(p.Plan, node); {
 	case p.Point != "" && !r.Points:
@@ -213,7 +221,7 @@ func beyondProgram(plan fault.Plan, node string) string {
 	switch {
 	case slices.Contains(plan.Clocks, node):
 		return "the machine's clock"
-	case slices.Contains(plan.Wipe, node), slices.Contains(plan.Disks, node) && plan.Disk.Full:
+	case slices.Contains(plan.Wipe, node), slices.Contains(plan.Cut, node), slices.Contains(plan.Disks, node) && plan.Disk.Full:
 		return "its files elsewhere"
 	}
 	return ""

@@ -1,0 +1,196 @@
+package diskfault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"locklab/nodes/diskfault/shadow"
+)
+
+// power is what a disk needs to know when the power may be cut.
+type power struct {
+	*shadow.Shadow
+	beyond map[string]bool // what was done that cannot be followed
+}
+
+// WatchPower has the disk know from now on what a power cut would take from the directory, which nothing else may
+// write to now. Beside it, on its file system, kept is made and used.
+func (d *Disk) WatchPower(kept string) error {
+	s, err := shadow.Of(d.dir, kept)
+	if err == nil {
+		d.power = power{s, map[string]bool{}}
+	}
+	return err
+}
+
+// Settle makes all durable that was written, as the system does within half a minute.
+func (d *Disk) Settle() error {
+	if d.power.Shadow == nil {
+		return nil
+	}
+	return d.power.SyncAll()
+}
+
+// CutPower takes from the directory what was not synced. All processes that use it have ended.
+func (d *Disk) CutPower(how Cut) (lost Lost, err error) {
+	if d.power.Shadow == nil {
+		return lost, ErrNotWatched
+	}
+	was, err := d.power.Lose(shadow.How(how))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for what := range d.power.beyond {
+		err = errors.Join(err, fmt.Errorf("what is written with %s cannot be followed", what))
+	}
+	return Lost(was), err
+}
+
+// Close forgets what is known of power cuts.
+func (d *Disk) Close() {
+	if d.power.Shadow != nil {
+		d.power.Close()
+	}
+}
+
+// note is told of a call before it happens.
+func (d *Disk) note(n notice) {
+	if d.power.Shadow == nil {
+		return
+	}
+	args, write := n.args, d.power.Write
+	until := func(from, to uint64) func(int64) (int64, int64, bool) {
+		return func(int64) (int64, int64, bool) { return int64(from), int64(to), false } //nolint:gosec // offsets
+	}
+	switch n.number {
+	case unix.SYS_FSYNC, unix.SYS_FDATASYNC:
+		d.power.Sync(n.file(args[0]))
+	case unix.SYS_SYNC, unix.SYS_SYNCFS:
+		if err := d.power.SyncAll(); err != nil {
+			d.cannotFollow("sync: " + err.Error())
+		}
+	case unix.SYS_WRITE, unix.SYS_WRITEV:
+		write(n.file(args[0]), n.span(-1, args[2]))
+	case unix.SYS_PWRITE64, unix.SYS_PWRITEV, unix.SYS_PWRITEV2:
+		write(n.file(args[0]), n.span(int64(args[3]), args[2])) //nolint:gosec // an offset
+	case unix.SYS_FALLOCATE:
+		if args[1]&^unix.FALLOC_FL_KEEP_SIZE == 0 {
+			args[2] = shadow.End // it only gets longer
+		}
+		write(n.file(args[0]), until(args[2], shadow.End))
+	case unix.SYS_FTRUNCATE:
+		write(n.file(args[0]), until(args[1], shadow.End))
+	case unix.SYS_SENDFILE:
+		write(n.file(args[0]), until(0, shadow.End))
+	case unix.SYS_COPY_FILE_RANGE, unix.SYS_SPLICE:
+		write(n.file(args[2]), until(0, shadow.End))
+	case unix.SYS_TRUNCATE:
+		d.named(n, unix.AT_FDCWD, args[0], func(path string) { write(path, until(args[1], shadow.End)) })
+	case unix.SYS_OPENAT:
+		d.named(n, int(int32(args[0])), args[1], func(path string) { write(path, until(0, shadow.End)) }) //nolint:gosec // an int
+	case unix.SYS_MMAP:
+		write(n.file(args[4]), func(int64) (int64, int64, bool) {
+			d.cannotFollow("a mapping into memory")
+			return 0, 0, false
+		})
+	case unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP:
+		d.cannotFollow("io_uring or libaio")
+	case open, creat:
+		d.named(n, unix.AT_FDCWD, args[0], func(path string) { write(path, until(0, shadow.End)) })
+	}
+}
+
+func (d *Disk) cannotFollow(what string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.power.beyond[what] = true
+}
+
+// of is a file of the caller in /proc.
+func (n notice) of(name string) string { return filepath.Join("/proc", strconv.Itoa(int(n.pid)), name) }
+
+// file stands for what the caller has open with a number.
+func (n notice) file(fd uint64) string {
+	return n.of("fd/" + strconv.Itoa(int(int32(fd)))) //nolint:gosec // a file descriptor is an int
+}
+
+// span is what a write at an offset writes, -1 for where the caller's file is.
+func (n notice) span(at int64, count uint64) func(int64) (int64, int64, bool) {
+	return func(size int64) (from, to int64, synced bool) {
+		pos, flags := n.opened()
+		if at >= 0 {
+			pos = at
+		}
+		if flags&unix.O_APPEND != 0 {
+			pos = size
+		}
+		synced = flags&unix.O_DSYNC != 0
+		switch n.number {
+		case unix.SYS_PWRITEV2:
+			synced = synced || n.args[5]&(unix.RWF_DSYNC|unix.RWF_SYNC) != 0
+			return max(at, 0), shadow.End, synced
+		case unix.SYS_WRITEV, unix.SYS_PWRITEV: // how long it is, is in the caller's memory
+			return pos, shadow.End, synced
+		}
+		return pos, pos + int64(min(count, 1<<31)), synced //nolint:gosec // no call writes more
+	}
+}
+
+// opened is where the caller's file is, and how it was opened. Where that is not known it is at the begin.
+func (n notice) opened() (pos int64, flags uint64) {
+	text, _ := os.ReadFile(n.of("fdinfo/" + strconv.Itoa(int(int32(n.args[0]))))) //nolint:gosec // an int
+	for line := range strings.Lines(string(text)) {
+		switch key, value, _ := strings.Cut(line, ":"); key {
+		case "pos":
+			pos, _ = strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		case "flags":
+			flags, _ = strconv.ParseUint(strings.TrimSpace(value), 8, 64)
+			return pos, flags
+		}
+	}
+	return pos, flags
+}
+
+// named calls do with what a path in the caller's memory means, if there is something.
+func (d *Disk) named(n notice, from int, at uint64, do func(path string)) {
+	path, err := n.text(at)
+	if err != nil {
+		d.cannotFollow("a file by a name that cannot be read: " + err.Error())
+		return
+	}
+	if !filepath.IsAbs(path) {
+		place := n.of("cwd")
+		if from != unix.AT_FDCWD {
+			place = n.file(uint64(from)) //nolint:gosec // as it came
+		}
+		path = place + "/" + path
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil { // there is none yet
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	do("/proc/self/fd/" + strconv.Itoa(fd))
+}
+
+// text is a string in the caller's memory.
+func (n notice) text(at uint64) (string, error) {
+	memory, err := os.Open(n.of("mem"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = memory.Close() }()
+	buffer := make([]byte, unix.PathMax)
+	got, err := memory.ReadAt(buffer, int64(at)) //nolint:gosec // an address of a process
+	end := bytes.IndexByte(buffer[:got], 0)
+	if end < 0 {
+		return "", fmt.Errorf("read a path: %w", err)
+	}
+	return string(buffer[:end]), nil
+}
