@@ -142,7 +142,7 @@ func (l *Locker) hold(
 	if l.calls.Go(h.keep) {
 		return h, nil
 	}
-	if err := h.end(); errors.Is(err, locks.ErrUnknown) { // the session may hold on to it
+	if err := h.end(ctx); errors.Is(err, locks.ErrUnknown) { // the session may hold on to it
 		return nil, err
 	}
 	return nil, locks.ErrClosed
@@ -172,19 +172,19 @@ func (h *held) keep() {
 			watch.Reset(l.options.Timeout / watches)
 		}
 	}
-	if h.result = h.end(); h.IsLost() {
+	if h.result = h.end(ctx); h.IsLost() {
 		h.result = locks.ErrNotHeld
 	}
 }
 
 // end unlocks and gives the connection back.
-func (h *held) end() error {
+func (h *held) end(ctx context.Context) error {
 	var was bool
-	err := h.locker.quietly(context.Background(), func(ctx context.Context) (err error) {
+	err := h.locker.quietly(ctx, func(ctx context.Context) (err error) {
 		was, err = h.session.unlock(ctx, h.conn, h.resource)
 		return err
 	})
-	drop(context.Background(), h.conn, err)
+	drop(ctx, h.conn, err)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w: %w", locks.ErrUnknown, locks.ErrUnavailable, err)
