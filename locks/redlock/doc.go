@@ -14,18 +14,13 @@
 //
 // All N are asked in every attempt, also one after the other, and whoever waits tries
 // again after a random delay. Once all are asked, a decision falls as soon as it is
-// certain: granted at the quorum's last yes, denied when no quorum can come together
-// any more. Answers that come later are dealt with in the background; above all, a
-// late yes after a denial is deleted.
+// certain. A late yes after a denial is deleted in the background.
 //
 // An extension moves the end of a key that still has the token, and sets none: that is the
-// letter of the document. Setting the key again where an instance lost it would win back
-// votes. But the command of a network that was cut arrives when it heals: after the release,
-// or when the lease is over. It would then block the instance for a TTL, for a hold that is no
-// more, and one cut delays it at every instance. Without it a hold lasts until a majority of
-// the instances lost its key: extended for long, it survives as many restarts without data as
-// a minority has. Then it is lost at the next extension, which is before the last of them
-// grants again if that stays away for a TTL (restart_delay), or keeps its data (persistence).
+// letter of the document. A command that a cut network delivers late would else block the
+// instance for a hold that is no more. So a hold that is extended for long is lost once a
+// majority of the instances lost its key, before the last of them grants again if that stays
+// away for a TTL (restart_delay), or keeps its data (persistence).
 //
 // What it is worth: a holder that stops longer than the validity, a quorum instance
 // that loses its memory within TTL, and clocks that run away at several instances

@@ -8,11 +8,10 @@
 // first. The holder before was still there when it read its own, so tokens grow.
 // Source: ZooKeeper Recipes and Solutions, Locks; the herd: the document of channel.io.
 //
-// Lost: the library's pings keep the session. When its connection ends, the holder believes in the
-// session for a sixth of it more, unless the library has the session again by then. The library
-// gives up a connection that is silent for two thirds of the session, so that Lost comes before
-// the servers end it, unless pings are lost and answers are not (a one-way cut): a sixth of the
-// session later. There is no Expires: the library does not say when it last heard of them.
+// Lost: the library gives up a connection that is silent for two thirds of the session. When it
+// ends, the holder believes in the session for a sixth more, unless the library has it again by
+// then: so Lost comes before the servers end it, unless pings are lost and answers are not (a
+// one-way cut). There is no Expires: the library does not say when it last heard of them.
 //
 // Weaknesses: a session can end while its holder believes in it (a pause): only the token protects
 // the resource. A server that has lost its leader answers pings until it notices. A server that
