@@ -216,21 +216,17 @@ func timeline(s scenario.Scenario) string {
 		faults = [][]string{{"  nothing is broken"}}
 	}
 	out.WriteString(aligned(faults))
-	if wanted := catalog.Wanted(scenario.Wants{Hold: s.Wants.Hold}); len(wanted) > 0 {
+	if wanted := catalog.Wanted(s.Wants); len(wanted) > 0 {
 		fmt.Fprintf(&out, "\nunless flags say otherwise: %s\n", strings.Join(wanted, " and "))
-	}
-	raw := scenario.Wants{Clients: s.Wants.Clients, Resources: s.Wants.Resources}
-	if wanted := catalog.Wanted(raw); len(wanted) > 0 {
-		fmt.Fprintf(&out, "\nunless flags say otherwise, in the raw workloads: %s\n", strings.Join(wanted, " and "))
 	}
 	return out.String()
 }
 
-// usual is the topology of which expectations are told in full.
+// usual is the topology of which expectations are told.
 const usual = "seoul-2az"
 
-// expectations are what the rules say of each lock under a scenario, and where topologies differ.
-// Locks of which all is the same are told of together.
+// expectations are what the rules say of each lock under a scenario. Locks of which all is the same are told
+// of together.
 func expectations(nameOrPath string) (string, error) {
 	var texts []string
 	locksOf := map[string][]string{} // by what is expected of them
@@ -240,49 +236,27 @@ func expectations(nameOrPath string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text, err := expectationsOf(nameOrPath, lock[0])
+		e, unfit, err := lab.Expected(nameOrPath, usual, lock[0])
 		if err != nil {
 			return "", err
 		}
+		lines := [][]string{{"    expected", expectation(e, unfit)}}
+		if unfit == nil {
+			lines = append(lines, []string{"      safety", because(e.SafetyBy)}, []string{"      liveness", because(e.LivenessBy)})
+		}
+		text := aligned(lines)
 		if locksOf[text] == nil {
 			texts = append(texts, text)
 		}
 		locksOf[text] = append(locksOf[text], name)
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "\nexpected in %s, and elsewhere where it differs, by the first rule that fits; of the operations, "+
+	fmt.Fprintf(&out, "\nexpected in %s, by the first rule that fits; of the operations, "+
 		"the least share that is served in the fault's time, or of all where nothing is broken:\n", usual)
 	for _, text := range texts {
 		fmt.Fprintf(&out, "\n  %s\n%s", strings.Join(locksOf[text], ", "), text)
 	}
 	return out.String(), nil
-}
-
-// expectationsOf tells what the rules expect of one lock in the usual topology, and in others where they differ.
-func expectationsOf(nameOrPath string, lock catalog.Lock) (string, error) {
-	var lines [][]string
-	elsewhere := slices.DeleteFunc(topology.Names(), func(name string) bool { return name == usual })
-	first := ""
-	for _, place := range append([]string{usual}, elsewhere...) {
-		e, unfit, err := lab.Expected(nameOrPath, place, lock)
-		if err != nil {
-			return "", err
-		}
-		told := expectation(e, unfit)
-		if told == first || first != "" && unfit != nil {
-			continue
-		}
-		where := "in " + place
-		if first == "" {
-			where, first = "expected", told
-		}
-		lines = append(lines, []string{"    " + where, told})
-		if unfit == nil {
-			safety, liveness := because(e.SafetyBy), because(e.LivenessBy)
-			lines = append(lines, []string{"      safety", safety}, []string{"      liveness", liveness})
-		}
-	}
-	return aligned(lines), nil
 }
 
 func expectation(e scenario.Expectation, unfit error) string {

@@ -74,33 +74,6 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// TestGate: with repeats a difference is crossed, without it is open; limits hold for all but the
-// baseline.
-func TestGate(t *testing.T) {
-	run := func(p99 float64, repeats int) (f result.File) {
-		for i := range repeats {
-			f.Rows = append(f.Rows, rowOf(map[string]float64{"request_p99_ms": p99 + float64(i), "duplicates": p99}))
-		}
-		return f
-	}
-	for _, tt := range []struct {
-		text  string
-		files []result.File
-		want  string
-	}{
-		{"request_p99_ms>+10%", []result.File{run(100, 4), run(200, 4)}, "crossed --fail-on request_p99_ms>+10%: raft under baseline: 202 ms, it was 102 ms"},
-		{"request_p99_ms>+10%", []result.File{run(100, 1), run(200, 1)}, "open --fail-on request_p99_ms>+10%: raft under baseline: 200 ms, it was 100 ms"},
-		{"request_p99_ms>+10%", []result.File{run(200, 4), run(100, 4)}, ""},
-		{"duplicates>150", []result.File{run(200, 1), run(100, 1)}, ""},
-		{"duplicates>150", []result.File{run(200, 1)}, "crossed --fail-on duplicates>150: raft under baseline"},
-	} {
-		told, _, _ := threshold.Gate(tt.files, nil, []threshold.Threshold{parse(t, tt.text)})
-		if have := strings.Join(told, ""); have != tt.want {
-			t.Errorf("%s: have %q, want %q", tt.text, have, tt.want)
-		}
-	}
-}
-
 func TestBadThresholdsAreExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    "FIGURE OPERATOR NUMBER",
