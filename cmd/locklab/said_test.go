@@ -60,7 +60,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"agent":                                 "--host",
 		"agent --host h --listen 0.0.0.0:0":     "token",
 
-		"run --topology one-host --locks redlock --scenarios zone-partition": "no host but host-a; on the topology one-host it has the zones a and",
+		"run --topology one-host --locks redlock --scenarios zone-partition": "nothing is between the two sides",
 	} {
 		root := newRoot()
 		root.SetArgs(strings.Fields(typed))
