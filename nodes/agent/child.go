@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/rpc"
 	"os"
@@ -372,27 +371,22 @@ func exitWord(state *os.ProcessState) string {
 	return ""
 }
 
-// readLog is the end of a node's output; nothing of a node that was never started.
-func readLog(path string, most int64) (text []byte, err error) {
+// readLog is the end of a node's output; nothing of one that was never started, or cannot be read.
+func readLog(path string, most int64) []byte {
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		defer func() { _ = f.Close() }()                // nothing was written
-		_, _ = f.Seek(-most, io.SeekEnd)                // one that is shorter is read from its begin
-		text, err = io.ReadAll(io.LimitReader(f, most)) // it may still grow
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read node log: %w", err)
+		return nil
 	}
-	return text, nil
+	defer func() { _ = f.Close() }()               // nothing was written
+	_, _ = f.Seek(-most, io.SeekEnd)               // one that is shorter is read from its begin
+	text, _ := io.ReadAll(io.LimitReader(f, most)) // it may still grow
+	return text
 }
 
 // lastLines is the end of a log: whole lines, a screen at most. One that cannot be read has none.
 func lastLines(path string) []string {
 	const maxLines, maxBytes = 20, 3000
-	data, _ := readLog(path, maxBytes)
+	data := readLog(path, maxBytes)
 	if len(data) == maxBytes { // the first is cut
 		data = data[bytes.IndexByte(data, '\n')+1:]
 	}

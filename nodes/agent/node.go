@@ -81,12 +81,13 @@ func (n *node) releasePorts() {
 func (n *node) dataDir() string { return filepath.Join(n.dir, "data") }
 func (n *node) logPath() string { return filepath.Join(n.dir, "log") }
 
+func (n *node) configPath() string { return filepath.Join(n.dataDir(), process.ConfigFile) }
+
 // maxLog is how much of a node's output is shown: the newest.
 const maxLog = 2 << 20
 
 func (n *node) log(context.Context) (string, error) {
-	text, err := readLog(n.logPath(), maxLog)
-	return strings.ToValidUTF8(string(text), "\uFFFD"), err
+	return strings.ToValidUTF8(string(readLog(n.logPath(), maxLog)), "\uFFFD"), nil
 }
 
 func (n *node) current() *child {
@@ -199,8 +200,7 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 			return nil, fmt.Errorf("role %s: %w: %w", n.role.Name, err, httpapi.ErrInvalid)
 		}
 	}
-	config, err := n.writeConfig()
-	if err != nil {
+	if err := n.writeConfig(); err != nil {
 		return nil, err
 	}
 	if n.spec.Disk != "" {
@@ -208,7 +208,7 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 			return nil, err
 		}
 	}
-	c, err := n.startChild(config, env)
+	c, err := n.startChild(env)
 	if err != nil {
 		return nil, err
 	}
@@ -222,13 +222,13 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 }
 
 // startChild starts the next incarnation. The caller has locked the node.
-func (n *node) startChild(config string, env []string) (*child, error) {
+func (n *node) startChild(env []string) (*child, error) {
 	a := n.agent
 	f, err := openFiles(n.logPath(), n.spec.Disk)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"node", n.role.Name, "--config", config}
+	args := []string{"node", n.role.Name, "--config", n.configPath()}
 	if f.disk != nil { // the executable starts itself, with its calls stopped
 		fd := 1 + len(f.given) // in the process, where standard output and error come before the others
 		args = append([]string{"node", "disk", "--"}, diskfault.Command(fd, n.spec.Disk, a.cfg.Executable, args)...)
@@ -270,21 +270,20 @@ func (n *node) startChild(config string, env []string) (*child, error) {
 }
 
 // writeConfig writes the file that process.Run reads.
-func (n *node) writeConfig() (path string, err error) {
+func (n *node) writeConfig() error {
 	cfg := n.agent.cfg
 	data, err := json.Marshal(process.Config{
 		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone, First: n.current() == nil, Dir: n.dataDir(),
 		Addrs: n.addrs(cfg.Bind), Settings: n.spec.Settings,
 		FakeClock: n.spec.FakeClock && n.role.FakeClock, Skew: n.skewNow(),
 	})
+	if err == nil {
+		err = os.WriteFile(n.configPath(), data, 0o600)
+	}
 	if err != nil {
-		return "", fmt.Errorf("settings are not JSON: %w: %w", err, httpapi.ErrInvalid)
+		return fmt.Errorf("write config: %w", err)
 	}
-	path = filepath.Join(n.dataDir(), process.ConfigFile)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return "", fmt.Errorf("write config: %w", err)
-	}
-	return path, nil
+	return nil
 }
 
 // awaitReady returns when the incarnation is ready. Otherwise it is killed, and the error shows the end of

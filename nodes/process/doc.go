@@ -9,22 +9,8 @@
 //	  file descriptor 4 ◀─────────────────────────  answers to orders
 //	  log file ◀─────────────────────────────────  stderr, slog JSON
 //
-// A main is a function of a context and a [Node]. It listens on node.Addrs, calls
-// node.Ready when it answers, and returns when the context ends:
-//
-//	func Main(ctx context.Context, node *process.Node) error {
-//		var settings Settings
-//		if err := node.Decode(&settings); err != nil {
-//			return err
-//		}
-//		listener, err := net.Listen("tcp", node.Addrs["http"])
-//		...
-//		node.Ready()
-//		<-ctx.Done()
-//		return server.Shutdown(...)
-//	}
-//
-// cmd wires it: process.Run(ctx, configPath, worker.Main).
+// A main is a function of a context and a [Node]. It reads its settings (node.Decode), listens on node.Addrs, calls
+// node.Ready when it answers, and returns when the context ends.
 //
 // node.Recorder puts events into memory and a goroutine writes them to the pipe in
 // as few writes as it can. What has reached the pipe survives the node's SIGKILL;

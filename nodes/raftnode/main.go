@@ -42,7 +42,6 @@ func Role() role.Role {
 		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPorts: []string{PortRaft},
 		Main: run, Env: process.Environment, Leads: leads, OwnClock: true,
 		KeepsData: "raft servers that forget their votes may elect two leaders, and no lock on them promises anything then",
-		Version:   version,
 	}
 }
 
@@ -85,10 +84,6 @@ func (s *Server) metrics() prometheus.Collector {
 func leads(ctx context.Context, addr string) (bool, error) {
 	status, err := wire.Ask(ctx, addr)
 	return err == nil && status.State == "leader", err
-}
-
-func version(context.Context) (string, error) {
-	return "hashicorp/raft " + role.Library("github.com/hashicorp/raft"), nil
 }
 
 // newRaftLogger lets the raft library log through slog. What it warns of, and what it calls errors,

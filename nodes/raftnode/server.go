@@ -27,11 +27,9 @@ type Config struct {
 	// ClientAddr and RaftAddr are the addresses (host:port) to listen on.
 	ClientAddr, RaftAddr string
 	Settings             Settings
-	// Founds says that the service is new, and this is the first process of this server: with
-	// an empty Dir it founds the service, together with the others. Never set it again: a
-	// server with an empty Dir that does not found has lost its data, and does not start. A new
-	// agent and Remove before Start set it again (process.Config.First): never use them for one
-	// server of a service that lives.
+	// Founds says that the service is new, and this is the first process of this server: with an empty Dir it founds
+	// the service, together with the others. Never set it again: a server with an empty Dir that does not found has
+	// lost its data, and does not start.
 	Founds bool
 	// SnapshotEntries is after how many log entries a snapshot is taken; zero is 16384.
 	SnapshotEntries uint64

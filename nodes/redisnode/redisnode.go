@@ -80,7 +80,7 @@ func runServer(ctx context.Context, node *process.Node) error {
 	}
 	p := program{addr: addr, config: text, keeps: settings.Replication != Replication{}}
 	if settings.Replication.Primary != "" {
-		p.joined = func(ctx context.Context) error { return follows(ctx, addr) }
+		p.joined = func(ctx context.Context) error { return answers(ctx, addr, true) }
 	}
 	return p.run(ctx, node)
 }
@@ -113,7 +113,7 @@ func (p program) run(ctx context.Context, node *process.Node) error {
 		}
 	}
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
-		err := ping(ctx, p.addr)
+		err := answers(ctx, p.addr, false)
 		if err == nil && p.joined != nil && !returns {
 			err = p.joined(ctx)
 		}
@@ -197,17 +197,15 @@ func clientOptions(addr string) *redis.Options {
 	}
 }
 
-// ping fails while the server loads its append-only file, too.
-func ping(ctx context.Context, addr string) error {
+// answers asks a server, and for a replica whether it has all that its primary has. The error also says that
+// the server still loads its append-only file.
+func answers(ctx context.Context, addr string, follows bool) error {
 	client := redis.NewClient(clientOptions(addr))
 	defer func() { _ = client.Close() }() // nothing was written
-	return client.Ping(ctx).Err()
-}
-
-// follows says whether a replica has all that its primary has.
-func follows(ctx context.Context, addr string) error {
-	client := redis.NewClient(clientOptions(addr))
-	defer func() { _ = client.Close() }() // nothing was written
+	err := client.Ping(ctx).Err()
+	if err != nil || !follows {
+		return err
+	}
 	info, err := client.Info(ctx, "replication").Result()
 	if err == nil && !strings.Contains(info, "master_link_status:up") {
 		err = errors.New("it does not follow its primary")
@@ -219,11 +217,7 @@ func follows(ctx context.Context, addr string) error {
 func serverTime(ctx context.Context, addr string) (time.Time, error) {
 	client := redis.NewClient(clientOptions(addr))
 	defer func() { _ = client.Close() }() // nothing was written
-	at, err := client.Time(ctx).Result()
-	if err != nil {
-		return time.Time{}, fmt.Errorf("ask redis at %s for the time: %w", addr, err)
-	}
-	return at, nil
+	return client.Time(ctx).Result()
 }
 
 // serverVersion asks the server itself: what is called redis-server may be Valkey.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -59,7 +58,7 @@ type Role struct {
 	// Missing says what must be installed to run the role on this machine, and how; nil
 	// if nothing can be missing.
 	Missing func() error
-	// Version is the server's version as the report shows it.
+	// Version is the server's version as the report shows it; nil is this program's.
 	Version func(context.Context) (string, error)
 }
 
@@ -111,19 +110,6 @@ func (f Find) Version(name, before string, args ...string) func(context.Context)
 		}
 		return name + " " + words[0], nil
 	}
-}
-
-// Library is the version of a library of this program, such as github.com/hashicorp/raft; "" if
-// that is not known.
-func Library(path string) string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, dep := range info.Deps {
-			if dep.Path == path {
-				return dep.Version
-			}
-		}
-	}
-	return ""
 }
 
 // NotInstalled says that something of a package of Debian and Ubuntu is not there.

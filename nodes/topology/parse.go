@@ -159,11 +159,10 @@ func readAgent(n strictyaml.Node, seen map[string]bool) string {
 // agentHost is the HOST:PORT of an agent's URL, if it is one.
 func agentHost(agent string) (host string, ok bool) {
 	u, err := url.Parse(agent)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil ||
-		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || strings.Trim(u.Path, "/") != "" {
 		return "", false
 	}
-	return u.Host, true
+	return u.Host, u.Host != ""
 }
 
 func (t *Topology) readLatency(n strictyaml.Node) {
