@@ -67,7 +67,9 @@ each anomaly. Runs that are in the directory already are not made again.
 	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "runs at once; what decided nothing is repeated alone")
 	fl.StringVar(&f.publish, "publish", "", "directory for README.md, result.json and histories")
 	fl.StringArrayVar(&f.tables, "table", nil, "page of Markdown that gets the table alone")
-	completions(cmd, map[string]cobra.CompletionFunc{"out": files(nothing), "publish": files(nothing), "table": files(nothing)})
+	completions(cmd, map[string]cobra.CompletionFunc{
+		"out": files(nothing), "publish": files(nothing), "table": files(nothing),
+	})
 	cmd.ValidArgsFunction = words(levels.Rows)
 	return cmd
 }
@@ -126,7 +128,9 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 }
 
 // plan is all that the rows need. The runs of controls that are no rows are only those of their column.
-func (f *levelsFlags) plan(ctx context.Context, names, rows []string, stderr io.Writer) (jobs []job, all []levels.Result, err error) {
+func (f *levelsFlags) plan(
+	ctx context.Context, names, rows []string, stderr io.Writer,
+) (jobs []job, all []levels.Result, err error) {
 	asked := map[string]library{}
 	config := func(flags ...string) (lab.Config, error) {
 		one := &runFlags{asked: asked}
@@ -186,12 +190,17 @@ func (f *levelsFlags) plan(ctx context.Context, names, rows []string, stderr io.
 // result is what the job left; one that left nothing has a row that decides nothing.
 func (j job) result() result.File {
 	f, err := result.Read(j.dir)
-	if err != nil || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
+	if err != nil || !j.made(f) || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
 		none := result.Row{Lock: j.lock}
 		none.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.GivenUp}
 		return result.File{Rows: []result.Row{none}}
 	}
 	return f
+}
+
+// made says that the job made the file, and not one with other flags.
+func (j job) made(f result.File) bool {
+	return strings.Contains(strings.Join(f.Run.Args, " "), strings.Join(j.flags, " "))
 }
 
 func decided(f result.File) bool {
@@ -226,10 +235,13 @@ func (*levelsFlags) make(ctx context.Context, jobs []job, atOnce int, stderr io.
 			defer mu.Unlock()
 			done, left = done+1, left-j.about
 			said := "decided"
+			for _, r := range j.result().Rows {
+				if !r.Decided() {
+					said = "undecided: " + string(r.Verdict.Sound.Code)
+				}
+			}
 			if err != nil {
 				said = err.Error()
-			} else if rows := j.result().Rows; !decided(result.File{Rows: rows}) {
-				said = "undecided: " + string(rows[0].Verdict.Sound.Code)
 			}
 			fmt.Fprintf(stderr, "%4d/%d  %s %s: %s in %v of %v; %v left\n", done, len(jobs), j.lock, j.run, said,
 				clock.System().Now().Sub(began).Round(time.Second), j.about.Round(time.Second),
@@ -243,8 +255,10 @@ func (*levelsFlags) make(ctx context.Context, jobs []job, atOnce int, stderr io.
 // make runs the job, or what is left of it; an error says why there is no result.
 func (j job) make(ctx context.Context, own string) error {
 	flags := append(slices.Clone(j.flags), "--out", j.dir)
-	if hasResult(j.dir) {
+	if f, err := result.Read(j.dir); err == nil && j.made(f) {
 		flags = []string{"--resume", j.dir, "--redo", "inconclusive"}
+	} else if err := os.RemoveAll(j.dir); err != nil {
+		return err
 	}
 	cmd := exec.CommandContext(ctx, own, slices.Concat([]string{"run", "--ui", "off"}, flags)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -13,7 +13,8 @@ import (
 func runFlagGroups() [][2]string {
 	return [][2]string{
 		{"What is compared", "locks=A,B scenarios=A,B topology=NAME workload=NAME lock-cmd=NAME=COMMAND suite=NAME"},
-		{"How long, and how much", "quick duration=TIME warmup=TIME patience=TIME rate=N repeat=N episodes=N seed=N capacity=on|off"},
+		{"How long, and how much", "quick " +
+			"duration=TIME warmup=TIME patience=TIME rate=N repeat=N episodes=N seed=N capacity=on|off"},
 		{"What clients do", "groups=N seats=N clients=N hold=TIME resources=N fencing=on|off"},
 		{"What comes out", "out=DIR full lang=en|ko ui=ADDR junit=FILE fail-on=FIGURE>N baseline=DIR"},
 		{"Going on with a run", "resume=DIR redo=VERDICT"},

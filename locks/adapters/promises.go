@@ -34,7 +34,8 @@ func (p Promise) Of(letter string) string {
 
 // Version is that of the library on this machine; "" if it is not known.
 func (p Promise) Version() string {
-	if out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", p.pack).Output(); err == nil { //nolint:noctx // it only looks
+	out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", p.pack).Output() //nolint:noctx // it only looks
+	if err == nil {
 		return p.pack + " " + string(out)
 	}
 	a, is := Find(p.name)

@@ -112,8 +112,8 @@ func (p Page) Without() table.Table {
 	for _, r := range p.Rows {
 		letters := map[string]string{}
 		for _, c := range r.Cells {
-			if why := strings.TrimSpace(c.Glyph[:len(c.Glyph)-len(strings.TrimLeft(c.Glyph, "·?"))] + " " + c.Why); c.Tries == 0 || c.Glyph == "?" {
-				letters[why] += c.Letter
+			if c.Glyph == "·" || c.Glyph == "?" {
+				letters[c.Glyph+" "+c.Why] += c.Letter
 			}
 		}
 		for _, c := range r.Cells {
@@ -145,7 +145,10 @@ func (p Page) Markdown(w io.Writer) (err error) {
 		title string
 		table table.Table
 	}{
-		{"", p.Glyphs()}, {"Columns", p.Columns()}, {"Shown", p.Shown()}, {"Libraries", p.Versions()},
+		{"", p.Glyphs()},
+		{"Columns", p.Columns()},
+		{"Shown", p.Shown()},
+		{"Libraries", p.Versions()},
 		{"Cells that say nothing", p.Without()},
 	} {
 		if err == nil && part.title != "" {
