@@ -90,8 +90,8 @@ func Write(ctx context.Context, dir, from string, f result.File, open Open) erro
 type report struct {
 	*view.View
 	Title, Started  string
-	From            string      // the directory of the result
-	Served, Latency []sectionOf // over time, of each workload
+	From            string    // the directory of the result
+	Served, Latency []section // over time, of each workload
 	Costs           []table.Table
 	Tradeoffs       []tradeoff
 	Evidence        []evidence
@@ -107,8 +107,7 @@ func reportOf(say *lang.Lang, from string, f result.File, cells []cell) *report 
 	inks := inksOf(cells)
 	for _, workload := range v.Workloads() {
 		own := slices.DeleteFunc(slices.Clone(cells), func(c cell) bool { return c.Workload != workload })
-		served, latency := overTime(say, v, own, inks)
-		r.Served, r.Latency = append(r.Served, served...), append(r.Latency, latency...)
+		r.overTime(say, own, inks)
 		r.Costs = append(r.Costs, v.Cost(workload),
 			v.Latencies(say.Text("Requests: p50 · p99"), workload, "request"),
 			v.Latencies(say.Text("Acquisitions: p50 · p99"), workload, "acquire"))

@@ -13,8 +13,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// sectionOf is a group of figures, one for each scenario.
-type sectionOf struct {
+// section is a group of figures, one for each scenario.
+type section struct {
 	Title, Note string
 	Locks       []legendEntry
 	Figures     []figure
@@ -28,7 +28,7 @@ type figure struct {
 }
 
 // overTime draws the rate and the latency of the cells of one workload.
-func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (served, latency []sectionOf) {
+func (r *report) overTime(say *lang.Lang, cells []cell, inks map[string]plots.Ink) {
 	var lines []plots.Line
 	var legend []legendEntry
 	byScenario := map[string][]plots.Line{}
@@ -44,32 +44,27 @@ func overTime(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.
 		}
 	}
 	if len(lines) == 0 {
-		return nil, nil
+		return
 	}
-	scale := plots.ScaleOf(lines)
-	section := func(title, note string, draw func(*lang.Lang, string, []plots.Line, plots.Scale) []byte) sectionOf {
-		if workload := cells[0].Workload; workload != history.Matchmaking {
+	scale, workload := plots.ScaleOf(lines), cells[0].Workload
+	add := func(to *[]section, title, note string, draw func(*lang.Lang, string, []plots.Line, plots.Scale) []byte) {
+		if workload != history.Matchmaking {
 			title += ": " + table.Plain(workload)
 		}
-		s := sectionOf{Title: title, Note: note, Locks: legend}
-		for _, scenario := range v.Scenarios(cells[0].Workload) {
+		s := section{Title: title, Note: note, Locks: legend}
+		for _, scenario := range r.Scenarios(workload) {
 			if found := byScenario[scenario]; len(found) > 0 {
-				drawing := draw(say, table.Plain(v.Title(scenario)), found, scale)
+				drawing := draw(say, table.Plain(r.View.Title(scenario)), found, scale)
 				svg := template.HTML(drawing) //nolint:gosec // drawn and escaped by plots
-				s.Figures = append(s.Figures, figure{v.Title(scenario), faultNote(say, found), svg})
+				s.Figures = append(s.Figures, figure{r.View.Title(scenario), faultNote(say, found), svg})
 			}
 		}
-		return s
+		*to = append(*to, s)
 	}
-	served = []sectionOf{section(
-		say.Text("Served over time"),
-		say.Text("Per second, one strip for each lock. Dotted: the load. On top: failed. "+
-			"Marks below: violations. Shaded: the fault."),
-		plots.Rate)}
-	latency = []sectionOf{section(
-		say.Text("Latency over time"), say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."),
-		plots.Latency)}
-	return served, latency
+	add(&r.Served, say.Text("Served over time"), say.Text("Per second, one strip for each lock. Dotted: the load. "+
+		"On top: failed. Marks below: violations. Shaded: the fault."), plots.Rate)
+	add(&r.Latency, say.Text("Latency over time"),
+		say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."), plots.Latency)
 }
 
 // faultNote names the faults of a figure.

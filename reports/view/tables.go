@@ -223,34 +223,29 @@ func (v *View) Machines() table.Table {
 	return t
 }
 
-// Nodes has the highest use of CPU time and network by all nodes of a role together, and the memory of the
-// largest.
+// Nodes has the highest use of CPU time, memory and network by any node of a role.
 func (v *View) Nodes() table.Table {
-	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=role", "nodes>", "CPUs>", "MiB each>",
-		"kB/s in>", "kB/s out>")...)}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=role", "CPUs>", "MiB each>", "kB/s in>", "kB/s out>")...)}
 	type key struct{ lock, role string }
-	type used struct{ nodes, cpus, mib, in, out float64 }
-	most := map[key]used{}
+	most := map[key]result.Node{}
 	var order []key
 	for i := range v.f.Rows {
-		sums := map[key]used{}
 		for _, n := range v.f.Rows[i].Nodes {
 			k := key{v.f.Rows[i].Lock, n.Role}
-			s := sums[k]
-			sums[k] = used{s.nodes + 1, s.cpus + n.CPUs, max(s.mib, n.MemoryMiB), s.in + n.InPerS, s.out + n.OutPerS}
-			if !slices.Contains(order, k) {
+			m, known := most[k]
+			if !known {
 				order = append(order, k)
 			}
-		}
-		for k, s := range sums {
-			m := most[k]
-			most[k] = used{max(m.nodes, s.nodes), max(m.cpus, s.cpus), max(m.mib, s.mib), max(m.in, s.in), max(m.out, s.out)}
+			most[k] = result.Node{
+				CPUs: max(m.CPUs, n.CPUs), MemoryMiB: max(m.MemoryMiB, n.MemoryMiB),
+				InPerS: max(m.InPerS, n.InPerS), OutPerS: max(m.OutPerS, n.OutPerS),
+			}
 		}
 	}
 	for _, k := range order {
 		m := most[k]
-		t.Rows = append(t.Rows, table.Row(k.lock, k.role, table.Count(m.nodes), table.Number(m.cpus), table.Number(m.mib),
-			table.Number(m.in/1000), table.Number(m.out/1000)))
+		t.Rows = append(t.Rows, table.Row(k.lock, k.role, table.Number(m.CPUs), table.Number(m.MemoryMiB),
+			table.Number(m.InPerS/1000), table.Number(m.OutPerS/1000)))
 	}
 	return t
 }

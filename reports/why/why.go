@@ -194,10 +194,9 @@ func (t *telling) kept() (kept []moment, left int) {
 	}
 	kept = slices.Clone(t.moments)
 	slices.SortStableFunc(kept, func(a, b moment) int { return cmp.Compare(distance(a), distance(b)) })
-	left = max(0, len(kept)-maxMoments)
-	kept = kept[:len(kept)-left]
+	kept = kept[:min(len(kept), maxMoments)]
 	slices.SortStableFunc(kept, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
-	return kept, left
+	return kept, len(t.moments) - len(kept)
 }
 
 func (t *telling) write(w io.Writer) error {
@@ -209,35 +208,33 @@ func (t *telling) write(w io.Writer) error {
 		line(table.Plain(text))
 	}
 	moments, left := t.kept()
-	if len(moments) > 0 {
-		line("")
-	}
-	widest := 0
+	who, label := 0, 0 // the widest
 	for _, m := range moments {
-		widest = min(max(widest, table.Columns(m.who)), 20)
+		who = min(max(who, table.Columns(m.who)), 20)
 	}
-	for _, m := range moments {
+	for _, n := range t.notes {
+		label = max(label, table.Columns(n[0]))
+	}
+	for i, m := range moments {
+		if i == 0 {
+			line("")
+		}
 		at := relative(m.at)
-		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " + table.Pad(table.Clip(m.who, widest), widest+2) +
-			m.what)
+		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " + table.Pad(table.Clip(m.who, who), who+2) + m.what)
 	}
 	if left > 0 {
 		line(strings.Repeat(" ", 12) + t.say.Sprintf("and %d more", left))
 	}
-	if len(t.notes) > 0 {
-		line("")
-	}
-	widest = 0
-	for _, n := range t.notes {
-		widest = max(widest, table.Columns(n[0]))
-	}
 	for i, n := range t.notes {
-		text := table.Pad(n[0], widest+2) + n[1]
+		if i == 0 {
+			line("")
+		}
+		text := table.Pad(n[0], label+2) + n[1]
 		if i == len(t.notes)-1 { // a command is to be copied whole
 			out.WriteString(text + "\n")
 			break
 		}
-		for _, part := range table.Wrap(table.Plain(text), t.width, widest+2) {
+		for _, part := range table.Wrap(table.Plain(text), t.width, label+2) {
 			line(part)
 		}
 	}

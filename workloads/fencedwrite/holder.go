@@ -66,42 +66,30 @@ func (w *Workload) Close() {
 // use reads, works and writes. What the store does not answer in time is not repeated.
 func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	store := w.storeOf(h)
-	if err := w.limited(ctx, func(ctx context.Context) error { _, err := store.Read(ctx); return err }); err != nil {
+	read, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	if _, err := store.Read(read); err != nil {
 		return // nothing to build on
 	}
-	if wait(ctx, h) != nil {
-		return
-	}
-	if w.Granted != nil {
-		w.Granted(h.Resource)
-	}
-	_ = w.limited(ctx, func(ctx context.Context) error { // the record says what became of it
-		_, err := store.Write(ctx, !h.Plan.Unfenced)
-		return err
-	})
-}
-
-// wait is the work, until the hold is known to be lost: what is written late is written by
-// somebody who could not know.
-func wait(ctx context.Context, h *mutex.Held) error {
+	// The work ends when the hold is known to be lost: what is written late is written by a client that
+	// could not know.
 	timer := clock.System().NewTimer(h.Plan.Hold)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
 	case <-h.Lost():
 	case <-ctx.Done():
-		return ctx.Err()
+		return
 	}
 	if signals.Closed(h.Lost()) {
-		return locks.ErrNotHeld
+		return
 	}
-	return nil
-}
-
-func (w *Workload) limited(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	if w.Granted != nil {
+		w.Granted(h.Resource)
+	}
+	write, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
-	return ask(ctx)
+	_, _ = store.Write(write, !h.Plan.Unfenced) // the record says what became of it
 }
 
 // storeOf is the lock's own store, or the one of the resource.

@@ -118,21 +118,17 @@ func (c *Client) phase(state string, atNS int64) {
 // their plan. It returns false if ctx was done first.
 func (c *Client) watch(ctx context.Context, began, until int64) bool {
 	every := max(pollEvery, time.Duration(len(c.masters))*pollShare)
-	for {
-		left := until - clock.Mono()
-		if left <= 0 {
-			return true
-		}
+	for left := until - clock.Mono(); left > 0; left = until - clock.Mono() {
 		if clock.Sleep(ctx, min(time.Duration(left), every)) != nil {
 			return false
 		}
 		c.each(func(i int) {
-			s, err := c.status(ctx, i)
-			if err == nil && s.ID != c.plan.ID {
+			if s, err := c.status(ctx, i); err == nil && s.ID != c.plan.ID {
 				_ = c.start(ctx, i, time.Duration(clock.Mono()-began)) // tried again at the next poll
 			}
 		})
 	}
+	return true
 }
 
 // drain waits until no master that answers is still running. The last acquisition
@@ -140,17 +136,16 @@ func (c *Client) watch(ctx context.Context, began, until int64) bool {
 func (c *Client) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*c.plan.Timeout+c.plan.Hold+requestTimeout)
 	defer cancel()
-	for ctx.Err() == nil {
-		var running atomic.Bool
+	for running := true; running && ctx.Err() == nil; {
+		var some atomic.Bool
 		c.each(func(i int) {
 			if s, err := c.status(ctx, i); err == nil && s.State == StateRunning {
-				running.Store(true)
+				some.Store(true)
 			}
 		})
-		if !running.Load() {
-			return
+		if running = some.Load(); running {
+			_ = clock.Sleep(ctx, pollEvery/4) // the loop looks at the context
 		}
-		_ = clock.Sleep(ctx, pollEvery/4) // the loop looks at the context
 	}
 }
 
@@ -174,6 +169,7 @@ func (c *Client) stop(ctx context.Context) {
 	c.each(func(i int) { _, _ = c.call(context.WithoutCancel(ctx), i, http.MethodPost, "stop", nil) })
 }
 
+// status asks a master, and counts what it did since it was asked last. A new life begins at nothing.
 func (c *Client) status(ctx context.Context, i int) (Status, error) {
 	s, err := c.call(ctx, i, http.MethodGet, "status", nil)
 	if err != nil {
@@ -181,14 +177,12 @@ func (c *Client) status(ctx context.Context, i int) (Status, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := &c.last[i]
-	if s.ID != c.plan.ID { // a new life begins at nothing
-		*last = Status{}
-		return s, nil
+	last := c.last[i]
+	if c.last[i] = (Status{}); s.ID == c.plan.ID {
+		c.total.Acquired += s.Acquired - last.Acquired
+		c.total.Failed += s.Failed - last.Failed
+		c.last[i] = s
 	}
-	c.total.Acquired += s.Acquired - last.Acquired
-	c.total.Failed += s.Failed - last.Failed
-	*last = s
 	return s, nil
 }
 

@@ -145,27 +145,6 @@ func drop(unwanted func(e *history.Event) bool) spoil {
 	}
 }
 
-// every drops each n-th event of a kind.
-func every(n int, kind history.Kind) spoil {
-	seen := 0
-	return drop(func(e *history.Event) bool {
-		if e.Kind == kind {
-			seen++
-		}
-		return e.Kind == kind && seen%n == 0
-	})
-}
-
-// one drops the first event of a kind, in a state, after 5 s.
-func one(kind history.Kind, state string) spoil {
-	gone := false
-	return drop(func(e *history.Event) bool {
-		here := !gone && e.Kind == kind && e.State == state && e.AtNS > 5000*ms
-		gone = gone || here
-		return here
-	})
-}
-
 // change alters events one by one.
 func change(do func(e *history.Event)) spoil {
 	return func(events []history.Event) []history.Event {
@@ -245,18 +224,16 @@ func TestSpoiled(t *testing.T) {
 		"a fault 3 s late":            {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }), result.Unproven, "cut: asked for at the wrong time"},
 		"a fault before the measured": {more(fault("f", "partition", 500, 900, history.Event{From: []string{"ha"}, To: []string{"hc"}})), result.Unproven, "f"},
 
-		"no acquisition":              {drop(func(e *history.Event) bool { return is(e, acquire) }), result.Missing, "the acquisition of hold h0"},
-		"a tenth of the acquisitions": {every(10, acquire), result.Missing, "the acquisition of hold h1"},
-		"no rooms":                    {drop(func(e *history.Event) bool { return is(e, room) }), result.Missing, "the beginning of room R0"},
-		"a silent worker":             {drop(func(e *history.Event) bool { return is(e, room) && e.Node == "w2" }), result.Missing, "the beginning of room R10"},
-		"a silent master":             {drop(func(e *history.Event) bool { return is(e, append(releases, acquire, order)...) && e.Node == "m2" }), result.Missing, "the order of room R1"},
-		"no orders":                   {drop(func(e *history.Event) bool { return is(e, order) }), result.Missing, "the order of room R0"},
-		"a room that was not closed":  {one(room, "closed"), result.Missing, "the end of room R40"},
-		"a hold without an end":       {drop(func(e *history.Event) bool { return is(e, releases...) && e.Hold == "h40" }), result.Missing, "the release of hold h40"},
-		"no name for holds":           {change(func(e *history.Event) { e.Hold = "" }), result.Missing, "the acquisition of the hold of order o-R0"},
-		"no matches":                  {drop(func(e *history.Event) bool { return is(e, match) }), result.LateLoad, "0 of 450 requests"},
-		"no machine":                  {drop(func(e *history.Event) bool { return is(e, history.KindMachine) }), result.Missing, "samples of the machine of the controller"},
-		"no drain":                    {drop(func(e *history.Event) bool { return e.State == "drain" }), result.Missing, "the beginning of the phase drain"},
+		"no acquisition":        {drop(func(e *history.Event) bool { return is(e, acquire) }), result.Missing, "the acquisition of hold h0"},
+		"no rooms":              {drop(func(e *history.Event) bool { return is(e, room) }), result.Missing, "the beginning of room R0"},
+		"a silent worker":       {drop(func(e *history.Event) bool { return is(e, room) && e.Node == "w2" }), result.Missing, "the beginning of room R10"},
+		"a silent master":       {drop(func(e *history.Event) bool { return is(e, append(releases, acquire, order)...) && e.Node == "m2" }), result.Missing, "the order of room R1"},
+		"no orders":             {drop(func(e *history.Event) bool { return is(e, order) }), result.Missing, "the order of room R0"},
+		"a hold without an end": {drop(func(e *history.Event) bool { return is(e, releases...) && e.Hold == "h40" }), result.Missing, "the release of hold h40"},
+		"no name for holds":     {change(func(e *history.Event) { e.Hold = "" }), result.Missing, "the acquisition of the hold of order o-R0"},
+		"no matches":            {drop(func(e *history.Event) bool { return is(e, match) }), result.LateLoad, "0 of 450 requests"},
+		"no machine":            {drop(func(e *history.Event) bool { return is(e, history.KindMachine) }), result.Missing, "samples of the machine of the controller"},
+		"no drain":              {drop(func(e *history.Event) bool { return e.State == "drain" }), result.Missing, "the beginning of the phase drain"},
 
 		"a room full, then open": {change(func(e *history.Event) {
 			if e.State == "open" && e.Room == "R7" {
