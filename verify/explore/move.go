@@ -23,12 +23,6 @@ const (
 	Forget                      // a peer forgets the resource, which nobody wants there
 )
 
-func (k MoveKind) String() string {
-	return [...]string{
-		"?", "request", "release", "give up", "wake", "expire", "deliver", "cut", "mend", "crash", "forget",
-	}[k]
-}
-
 // Move is one thing that can happen next.
 type Move struct {
 	Kind MoveKind

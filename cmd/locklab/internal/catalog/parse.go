@@ -15,19 +15,11 @@ func ParsePeers(text string) (Lock, error) {
 		return Lock{}, err
 	}
 	l, err := Bind(spec)
-	if err != nil {
-		return Lock{}, err
-	}
-	return l, l.CheckCore()
-}
-
-// CheckCore refuses locks without a core.
-func (l Lock) CheckCore() error {
-	if l.Core == nil {
+	if err == nil && l.Core == nil {
 		names := strings.Join(PeerNames(), ", ")
-		return fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, names)
+		err = fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, names)
 	}
-	return nil
+	return l, err
 }
 
 // ParseList reads the values of a flag. A value holds one spec or several behind
