@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"locklab/locks/clock"
@@ -22,20 +21,15 @@ const (
 	clockTries = 3
 )
 
-// clocks is what an episode did to clocks.
-type clocks struct {
-	setNS  atomic.Int64 // when they were set wrong
-	margin time.Duration
-}
-
-// setClock makes a clock wrong that was right.
-func (e *episode) setClock(ctx context.Context, node string) error {
-	if err := e.clockIs(ctx, node, func() (time.Duration, time.Duration) { return 0, clockMargin }); err != nil {
+// setClocks makes clocks wrong that were right.
+func (e *episode) setClocks(ctx context.Context) error {
+	if err := e.clocksAreRight(ctx); err != nil {
 		return err
 	}
-	err := wrap("set the clock of", node, e.config.Nodes.SetClock(ctx, node, e.plan.Step, cmp.Or(e.plan.Rate, 1)))
-	e.clocks.setNS.Store(clock.Mono())
-	return err
+	e.clocksSet = clock.Mono()
+	return each(e.plan.Clocks, func(node string) error {
+		return wrap("set the clock of", node, e.config.Nodes.SetClock(ctx, node, e.plan.Step, cmp.Or(e.plan.Rate, 1)))
+	})
 }
 
 // wrongBy is by how much the fault has made clocks wrong by now, and within what that counts
@@ -44,46 +38,40 @@ func (e *episode) wrongBy() (off, margin time.Duration) {
 	if e.plan.Rate == 0 {
 		return e.plan.Step, clockMargin
 	}
-	off = time.Duration(float64(clock.Mono()-e.clocks.setNS.Load()) * (e.plan.Rate - 1))
+	off = time.Duration(float64(clock.Mono()-e.clocksSet) * (e.plan.Rate - 1))
 	return off, min(off.Abs()/2, clockMargin)
 }
 
 // clocksAreWrong says which clock is not wrong as the fault has it.
 func (e *episode) clocksAreWrong(ctx context.Context) error {
-	if len(e.plan.Clocks) == 0 {
-		return nil
-	}
 	off, margin := e.wrongBy()
-	if e.plan.Rate != 0 && off.Abs() < seenDrift {
+	if len(e.plan.Clocks) > 0 && e.plan.Rate != 0 && off.Abs() < seenDrift {
 		return fmt.Errorf("clocks have not drifted by %v yet", seenDrift)
 	}
-	e.clocks.margin = margin
-	return e.eachClock(ctx, e.wrongBy)
+	e.clockMargin = margin
+	return e.clocksAre(ctx, e.wrongBy)
 }
 
-// clocksAreRight says which clock was not set right.
+// clocksAreRight says which clock is wrong.
 func (e *episode) clocksAreRight(ctx context.Context) error {
-	return e.eachClock(ctx, func() (time.Duration, time.Duration) { return 0, cmp.Or(e.clocks.margin, clockMargin) })
+	return e.clocksAre(ctx, func() (time.Duration, time.Duration) { return 0, cmp.Or(e.clockMargin, clockMargin) })
 }
 
-func (e *episode) eachClock(ctx context.Context, want func() (off, margin time.Duration)) error {
-	return each(e.plan.Clocks, func(node string) error { return e.clockIs(ctx, node, want) })
-}
-
-// clockIs says that a clock is not wrong by so much.
-func (e *episode) clockIs(ctx context.Context, node string, want func() (off, margin time.Duration)) (err error) {
-	for range clockTries {
-		var offset time.Duration
-		before, _ := want() // it was read at some time between the two
-		offset, err = e.config.Nodes.ClockOffset(ctx, node)
-		if off, margin := want(); err != nil {
-			err = wrap("read the clock of", node, err)
-		} else if offset < min(before, off)-margin || offset > max(before, off)+margin {
-			err = fmt.Errorf("the clock of node %s is off by %v, not by %v", node, offset.Round(time.Millisecond),
-				off.Round(time.Millisecond))
-		} else {
-			return nil
+// clocksAre says which clock is not wrong by so much.
+func (e *episode) clocksAre(ctx context.Context, want func() (off, margin time.Duration)) error {
+	return each(e.plan.Clocks, func(node string) (err error) {
+		for range clockTries {
+			before, _ := want() // it was read at some time between the two
+			offset, failed := e.config.Nodes.ClockOffset(ctx, node)
+			after, margin := want()
+			if failed == nil && offset >= min(before, after)-margin && offset <= max(before, after)+margin {
+				return nil
+			}
+			if err = wrap("read the clock of", node, failed); err == nil {
+				err = fmt.Errorf("the clock of node %s is off by %v, not by %v", node, offset.Round(time.Millisecond),
+					after.Round(time.Millisecond))
+			}
 		}
-	}
-	return err
+		return err
+	})
 }

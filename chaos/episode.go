@@ -66,8 +66,10 @@ type episode struct {
 	killedAt int64
 	back     []string // killed nodes that were started again
 	gone     []string // those that could be back only after the run
-	clocks   clocks
-	external bool // the external program was started, so it has to be stopped
+	// When clocks were set wrong, and how exactly they were last seen to be so.
+	clocksSet   int64
+	clockMargin time.Duration
+	external    bool // the external program was started, so it has to be stopped
 }
 
 // run reports whether the fault was asked for, and what could not be healed.
@@ -196,7 +198,7 @@ func (e *episode) begin(ctx context.Context) error {
 				return wrap("pause", node, nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime))
 			})
 		},
-		func() error { return each(e.plan.Clocks, func(node string) error { return e.setClock(ctx, node) }) },
+		func() error { return e.setClocks(ctx) },
 		func() error {
 			return each(e.plan.Disks, func(node string) error {
 				return wrap("break the disk of", node, nodes.SetDisk(ctx, node, e.plan.Disk))
@@ -242,7 +244,7 @@ func (e *episode) over(ctx context.Context) error {
 	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
 	var stood error // who was paused or killed has to be, up to the heal
 	if ctx.Err() == nil && e.entry.Began != 0 {
-		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksWereHit(ctx))
+		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx, true))
 		if !e.fault.Instant {
 			stood = errors.Join(stood, e.inState(ctx, NodeEnded, e.plan.Kill))
 		}
@@ -343,25 +345,23 @@ func (e *episode) comeBack(ctx context.Context) {
 		kept.DelayNS = int64(left)
 		e.config.Recorder.Record(kept)
 	}
-	delay := func(node string) time.Duration {
-		if slices.Contains(e.plan.Wipe, node) {
-			return left
-		}
-		return 0
-	}
-	for _, node := range e.restarted() {
-		if clock.Mono()+int64(delay(node)) < e.end {
+	wiped := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }
+	for _, node := range e.plan.Restarted() {
+		if wiped(node) && clock.Mono()+int64(left) >= e.end {
+			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
+			e.gone = append(e.gone, node)
+		} else {
 			e.back = append(e.back, node)
-			continue
 		}
-		e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
-		e.gone = append(e.gone, node)
 	}
 	err := each(e.back, func(node string) error {
-		ctx, cancel := context.WithTimeout(ctx, delay(node)+healTime)
+		delay := left
+		if !wiped(node) {
+			delay = 0
+		}
+		ctx, cancel := context.WithTimeout(ctx, delay+healTime)
 		defer cancel()
-		wipe := slices.Contains(e.plan.Wipe, node)
-		return wrap("restart", node, e.config.Nodes.Restart(ctx, node, wipe, delay(node)))
+		return wrap("restart", node, e.config.Nodes.Restart(ctx, node, wiped(node), delay))
 	})
 	if err != nil && ctx.Err() == nil {
 		e.unproven(err)

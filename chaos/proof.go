@@ -33,7 +33,7 @@ func (e *episode) proveBegin(ctx context.Context) {
 	err := e.poll(ctx, deadline, func() (bool, error) {
 		at, links := shown(ctx)
 		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause),
-			e.clocksAreWrong(ctx), e.disksAreHit(ctx))
+			e.clocksAreWrong(ctx), e.disksAreHit(ctx, false))
 		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks)+len(e.plan.Disks) > 0 {
 			at = clock.Mono()
 		}

@@ -21,9 +21,6 @@ import (
 // ErrInvalid is wrapped by errors about programs that cannot be used.
 var ErrInvalid = errors.New("external: invalid")
 
-// ErrUnknown says that a scenario names programs that nobody allowed.
-var ErrUnknown = errors.New("external: not allowed")
-
 const (
 	// StartTime is how long a start program may take.
 	StartTime = 5 * time.Minute
@@ -79,8 +76,7 @@ func checkProgram(path string) error {
 	return nil
 }
 
-// Check says whether a scenario's words name an allowed pair. Errors wrap
-// [ErrUnknown].
+// Check says whether a scenario's words name an allowed pair.
 func (p Programs) Check(run []string) error {
 	_, err := p.find(run)
 	return err
@@ -96,7 +92,7 @@ func (p Programs) find(run []string) (pair, error) {
 		if len(p) > 0 {
 			allowed = "allowed are " + strings.Join(slices.Sorted(maps.Keys(p)), ", ")
 		}
-		return pair{}, fmt.Errorf("programs %q: %s: want --external %s=START,STOP: %w", run[0], allowed, run[0], ErrUnknown)
+		return pair{}, fmt.Errorf("programs %q: %s: want --external %s=START,STOP: %w", run[0], allowed, run[0], ErrInvalid)
 	}
 	return found, nil
 }
@@ -130,37 +126,22 @@ func execute(ctx context.Context, limit time.Duration, path string, args []strin
 	posix.OwnGroup(cmd)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	var said tail
-	cmd.Stderr = &said
-	err := cmd.Run()
+	_, err := cmd.Output()
 	if err == nil {
 		return nil
 	}
-	if cmd.Process != nil && ctx.Err() != nil { // what it started and did not end
-		_ = posix.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
 	why := err
 	if ctx.Err() != nil {
+		if cmd.Process != nil { // what it started and did not end
+			_ = posix.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
 		why = fmt.Errorf("ended before it was done: %w", ctx.Err())
 	}
-	if words := said.String(); words != "" {
-		why = fmt.Errorf("%w: %s", why, words)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		said := bytes.ToValidUTF8(exit.Stderr[max(len(exit.Stderr)-maxSaid, 0):], []byte("?"))
+		if words := strings.Join(strings.Fields(string(said)), " "); words != "" { // on one line
+			why = fmt.Errorf("%w: %s", why, words)
+		}
 	}
 	return fmt.Errorf("run %s: %w", strings.Join(append([]string{path}, args...), " "), why)
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - maxSaid; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[over:]...)
-	}
-	return len(p), nil
-}
-
-// String is what was said, on one line.
-func (t *tail) String() string {
-	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(t.kept, []byte("?")))), " ")
 }

@@ -88,8 +88,8 @@ func TestUnknownProgramsAreNotRun(t *testing.T) {
 		is       error
 		want     string
 	}{
-		{p, []string{"other", "c"}, external.ErrUnknown, "allowed are fis: want --external other=START,STOP"},
-		{external.Programs{}, []string{"fis"}, external.ErrUnknown, "none is allowed"},
+		{p, []string{"other", "c"}, external.ErrInvalid, "allowed are fis: want --external other=START,STOP"},
+		{external.Programs{}, []string{"fis"}, external.ErrInvalid, "none is allowed"},
 		{p, []string{"fis", "-c"}, external.ErrInvalid, `"-c": want words`},
 		{p, []string{"fis", "$(reboot)"}, external.ErrInvalid, "want words"},
 		{p, nil, external.ErrInvalid, "want a name"},

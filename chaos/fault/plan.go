@@ -62,14 +62,19 @@ func (p Plan) Alone() (things []string) {
 	for _, node := range p.Disks {
 		things = append(things, "the disk of node "+node)
 	}
-	processes := slices.Concat(p.Kill, p.Pause)
-	if p.Disk.Full { // they are started again when the fault is over
-		processes = slices.Concat(processes, p.Disks)
-	}
-	for _, node := range processes {
+	for _, node := range slices.Concat(p.Pause, p.Restarted()) {
 		things = append(things, "the process of node "+node)
 	}
 	return things
+}
+
+// Restarted are the nodes that are started again when the fault is over: one that could not write may be
+// about to end, seconds later even, or has ended, and what it had promised must be on disk.
+func (p Plan) Restarted() []string {
+	if p.Disk.Full {
+		return slices.Concat(p.Kill, p.Disks)
+	}
+	return p.Kill
 }
 
 // planner makes a plan of what a kind read.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 )
 
 // Signals that stop a process and let it go on.
@@ -51,15 +50,6 @@ func OpenFilesMax() (uint64, error) {
 		return 0, fmt.Errorf("read the limit of open files: %w", err)
 	}
 	return uint64(limit.Cur), nil //nolint:gosec,unconvert // FreeBSD has a signed one
-}
-
-// CPUTime is what this process has used of all CPUs.
-func CPUTime() (time.Duration, error) {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		return 0, fmt.Errorf("read the CPU time: %w", err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }
 
 // MakePipe makes a named pipe.

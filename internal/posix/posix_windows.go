@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os/exec"
 	"syscall"
-	"time"
 )
 
 // Signals that stop a process and let it go on, as Linux numbers them. None arrives here.
@@ -33,9 +32,6 @@ func Mine(fs.FileInfo) bool { return false }
 
 // OpenFilesMax fails.
 func OpenFilesMax() (uint64, error) { return 0, errMissing }
-
-// CPUTime fails.
-func CPUTime() (time.Duration, error) { return 0, errMissing }
 
 // MakePipe fails.
 func MakePipe(string) error { return errMissing }
