@@ -112,17 +112,16 @@ func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
 			}
 		}
 		says := f.Get("safety").Given() || f.Get("liveness").Given() || f.Get("served").Given()
-		if not := f.Get("not_for"); not.Given() && (says || not.Text() == "") {
+		when := f.Get("when").Fields(append([]string{"lock"}, slices.Sorted(maps.Keys(known))...)...)
+		happens := func(field string) bool { return !slices.Contains(traitFields(), field) }
+		switch not := f.Get("not_for"); {
+		case not.Given() && (says || not.Text() == ""):
 			not.Fail("want only why the scenario does not apply, and nothing that is expected")
-		} else if not.Given() &&
-			slices.ContainsFunc(f.Get("when").Fields().Names(),
-				func(field string) bool { return !slices.Contains(traitFields(), field) }) {
-			f.Get("when").Fail("want only %s where the scenario does not apply: nothing is hit then",
-				strings.Join(traitFields(), ", "))
-		} else if !not.Given() && !says {
+		case not.Given() && slices.ContainsFunc(when.Names(), happens):
+			when.Fail("want only %s where the scenario does not apply: nothing is hit then", strings.Join(traitFields(), ", "))
+		case !not.Given() && !says:
 			item.Fail("want safety, liveness, served or not_for")
 		}
-		when := f.Get("when").Fields(append([]string{"lock"}, slices.Sorted(maps.Keys(known))...)...)
 		for _, field := range when.Names() {
 			for _, one := range several(when.Get(field)) {
 				if field != "lock" {
