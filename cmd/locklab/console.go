@@ -64,17 +64,6 @@ func aligned(rows [][]string) string {
 	return out.String()
 }
 
-// columns is a table for w: on a terminal it is parted where it is too wide.
-func columns(t table.Table, w io.Writer) string {
-	width, terminal := progress.Width(w)
-	if !terminal {
-		width = 1 << 20
-	}
-	var out strings.Builder
-	_ = table.Console(&out, t, width) // a builder takes everything
-	return out.String()
-}
-
 // writeJSON prints for programs.
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)

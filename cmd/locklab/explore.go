@@ -97,7 +97,8 @@ input; 130 interrupted.`,
 		"end the search when so many states were seen, which take about 200 bytes each")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
 	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "rounds": words(nothing), "stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
+		"faults": list(exploreFaults), "rounds": words(nothing),
+		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
 	})
 	return cmd
 }

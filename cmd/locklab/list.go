@@ -242,7 +242,8 @@ func expectations(nameOrPath string) (string, error) {
 		}
 		lines := [][]string{{"    expected", expectation(e, unfit)}}
 		if unfit == nil {
-			lines = append(lines, []string{"      safety", because(e.SafetyBy)}, []string{"      liveness", because(e.LivenessBy)})
+			safety, liveness := because(e.SafetyBy), because(e.LivenessBy)
+			lines = append(lines, []string{"      safety", safety}, []string{"      liveness", liveness})
 		}
 		text := aligned(lines)
 		if locksOf[text] == nil {
@@ -287,7 +288,8 @@ func listLocks() (out []listed) {
 	}
 	for _, a := range adapters.All() {
 		e := catalog.Entry{Name: a.Name, Summary: a.Summary, Source: a.Source, Needs: []string{}, Traits: a.Traits}
-		out = append(out, listLock(e, a.Installed(), [2]string{"library", "unmodified, run by a lock program of locks/adapters"}))
+		library := [2]string{"library", "unmodified, run by a lock program of locks/adapters"}
+		out = append(out, listLock(e, a.Installed(), library))
 	}
 	return out
 }
