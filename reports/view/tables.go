@@ -225,7 +225,8 @@ func (v *View) Machines() table.Table {
 
 // Nodes has the highest use of CPU time, memory and network by any node of a role.
 func (v *View) Nodes() table.Table {
-	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=role", "CPUs>", "MiB each>", "kB/s in>", "kB/s out>")...)}
+	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=role", "CPUs>", "MiB each>", "kB/s in>",
+		"kB/s out>")...)}
 	type key struct{ lock, role string }
 	most := map[key]result.Node{}
 	var order []key

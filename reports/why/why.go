@@ -220,7 +220,8 @@ func (t *telling) write(w io.Writer) error {
 			line("")
 		}
 		at := relative(m.at)
-		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " + table.Pad(table.Clip(m.who, who), who+2) + m.what)
+		line(strings.Repeat(" ", max(10-table.Columns(at), 0)) + at + "  " +
+			table.Pad(table.Clip(m.who, who), who+2) + m.what)
 	}
 	if left > 0 {
 		line(strings.Repeat(" ", 12) + t.say.Sprintf("and %d more", left))
