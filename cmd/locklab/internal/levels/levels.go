@@ -53,6 +53,7 @@ func Runs() []Run {
 		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 3, "--hold 20ms"},
 		{"stop", "granted-pause", "fenced-write", 3 * s, 0.6, 700 * ms, 3, 3, ""},
 		{"crash", "restart-majority", "mutex", 9 * s, 0, 0, 1, 3, ""},
+		{"power", "power-loss", "mutex", 11 * s, 0, 0, 1, 5, ""},
 		{"failover", "failover", "mutex", 10 * s, 0, 0, 1, 1, ""},
 		{"leader-dies", "leader-kill", "mutex", 11 * s, 0, 0, 3, 3, "--hold 20ms"},
 		{"leader-stops", "leader-pause", "mutex", 9500 * ms, 0, 0, 1, 3, "--hold 20ms"},
@@ -118,6 +119,12 @@ func Anomalies() []Anomaly {
 		{
 			"E", "forgets on crash", "two held at once after most servers were killed and came back", "redis:ttl=1s",
 			[]string{"crash"},
+			unsafe,
+		},
+		{
+			"F", "forgets on power loss", "two held at once after most servers lost their power, with all that was not synced",
+			"redis:persistence=everysec",
+			[]string{"power"},
 			unsafe,
 		},
 		{
