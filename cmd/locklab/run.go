@@ -47,6 +47,7 @@ type runFlags struct {
 	capacity           string
 	redo               []string
 	args               []string // of a run that goes on
+	only               []string
 	missing            []string // libraries of a suite that are not installed
 	asked              map[string]library
 	lockCmds           []string
@@ -115,6 +116,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what clients do")
 	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
 	fl.StringVar(&f.suite, "suite", "", "instead: "+strings.Join(suite.Names(), ", ")+", file")
+	fl.StringSliceVar(&f.only, "only", nil, "with --suite, claims by their names")
 	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of a run")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it: only violations count")
 	fl.DurationVar(&f.Patience, "patience", 0, "how long clients wait (default 2.5s, or 25 round trips)")

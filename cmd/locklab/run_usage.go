@@ -12,7 +12,8 @@ import (
 // names, some with a word for the value.
 func runFlagGroups() [][2]string {
 	return [][2]string{
-		{"What is compared", "locks=A,B scenarios=A,B topology=NAME workload=NAME lock-cmd=NAME=COMMAND suite=NAME"},
+		{"What is compared", "locks=A,B scenarios=A,B topology=NAME workload=NAME " +
+			"lock-cmd=NAME=COMMAND suite=NAME only=ID,ID"},
 		{"How long, and how much", "quick " +
 			"duration=TIME warmup=TIME patience=TIME rate=N repeat=N episodes=N seed=N capacity=on|off"},
 		{"What clients do", "groups=N seats=N clients=N hold=TIME resources=N fencing=on|off"},

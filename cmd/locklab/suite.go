@@ -33,6 +33,9 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 	if err := f.toxiproxy.check(); err != nil {
 		return plan{}, err
 	}
+	if f.suite == "" && len(f.only) > 0 {
+		return plan{}, errors.New("--only: want --suite, whose claims it names, such as --suite track")
+	}
 	if f.suite == "" {
 		c, thresholds, err := f.config(ctx, stderr)
 		text := sentence.Plural(len(c.Locks), "lock") + ", " + sentence.Plural(len(c.Scenarios), "scenario")
@@ -44,6 +47,11 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 	}
 	if err := f.checkSuiteFlags(); err != nil {
 		return plan{}, err
+	}
+	if len(f.only) > 0 {
+		if s, err = s.Only(f.only); err != nil {
+			return plan{}, fmt.Errorf("--only %w", err)
+		}
 	}
 	f.drawSeed()
 	f.asked = map[string]library{}
@@ -110,7 +118,7 @@ func ofUser() []string {
 // checkSuiteFlags refuses flags that are the suite's to say.
 func (f *runFlags) checkSuiteFlags() (err error) {
 	f.set.Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(append(ofUser(), "suite", "seed"), flag.Name) {
+		if !slices.Contains(append(ofUser(), "suite", "only", "seed"), flag.Name) {
 			err = fmt.Errorf("--%s: the suite says it: want --suite with no more than --seed, --%s",
 				flag.Name, strings.Join(ofUser(), ", --"))
 		}
@@ -124,7 +132,7 @@ func (f *runFlags) part(part suite.Part) (one *runFlags, line int, err error) {
 	one.register(pflag.NewFlagSet("part", pflag.ContinueOnError))
 	one.Suite = true
 	for _, flag := range part.Flags {
-		not := append(ofUser(), "suite", "resume", "redo", "seed")
+		not := append(ofUser(), "suite", "only", "resume", "redo", "seed")
 		if slices.Contains(not, flag.Name) || one.set.Lookup(flag.Name) == nil {
 			return nil, flag.Line, fmt.Errorf("%s: want a flag of locklab run that says what is run, such as locks, "+
 				"scenarios, workload, duration", flag.Name)

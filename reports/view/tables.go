@@ -262,6 +262,9 @@ func (v *View) Claims() table.Table {
 		var evidence []string
 		for _, e := range c.Evidence {
 			text := v.say.Sprintf("%s under %s", e.Lock, e.Scenario) + ": " + anyOf(v.say, e.Wanted)
+			if e.Tries > 1 {
+				text += fmt.Sprintf(" %d/%d", e.Shown, e.Tries)
+			}
 			if e.Verdict != c.Verdict {
 				text += " (" + v.say.Term(e.Verdict) + ")"
 			}

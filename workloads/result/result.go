@@ -107,6 +107,8 @@ type Evidence struct {
 	Workload string   `json:"workload"`
 	Wanted   []string `json:"wanted"` // any of these shows the claim
 	Verdict  string   `json:"verdict"`
+	Shown    int      `json:"shown,omitempty"` // runs that showed it, of Tries that decided
+	Tries    int      `json:"tries,omitempty"`
 }
 
 // The verdicts on a claim.

@@ -7,6 +7,7 @@ import redis
 from protocol import Hold, serve
 
 TIMEOUT = float(sys.argv[1]) if len(sys.argv) > 1 else None  # seconds; the default is no lease
+REACQUIRES = "--reacquire" in sys.argv  # as a holder does to begin its lease anew
 
 
 class Timed(redis.lock.Lock):
@@ -25,6 +26,8 @@ class Client:
     def acquire(self, resource, seconds, lost):
         lock = self.redis.lock(resource, timeout=TIMEOUT, blocking_timeout=seconds, lock_class=Timed)
         if not lock.acquire():
+            return None
+        if REACQUIRES and not lock.reacquire():
             return None
         return Hold(lambda: released(lock), lock.since)
 

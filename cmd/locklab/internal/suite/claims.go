@@ -19,6 +19,7 @@ func Decide(claims []Claim, f result.File) []result.Claim {
 			e.Verdict = result.ClaimNotRun
 			if i := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Key == cell.Key }); i >= 0 {
 				e.Verdict = cell.verdict(cells[i])
+				e.Shown, e.Tries = cell.tried(cells[i])
 			}
 			count[e.Verdict]++
 			decided.Evidence = append(decided.Evidence, e)
@@ -27,6 +28,20 @@ func Decide(claims []Claim, f result.File) []result.Claim {
 		all = append(all, decided)
 	}
 	return all
+}
+
+// tried counts the repeats that show it, and those that decide.
+func (c Cell) tried(all result.Cell) (shown, tries int) {
+	for _, row := range all.Rows {
+		switch c.verdict(result.Cell{Key: all.Key, Rows: []*result.Row{row}}) {
+		case result.ClaimShown:
+			shown++
+			tries++
+		case result.ClaimRefuted:
+			tries++
+		}
+	}
+	return shown, tries
 }
 
 // overall is shown or refuted where all rows say so; where some show it and others do not,

@@ -17,6 +17,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/threshold"
+	"locklab/internal/nearest"
 	"locklab/internal/strictyaml"
 	"locklab/workloads/result"
 )
@@ -71,6 +72,7 @@ type Flag struct {
 // Claim is what somebody says of locks, and the rows that decide it.
 type Claim struct {
 	Line   int
+	ID     string // "" in a suite whose claims are not run one by one
 	Claim  string
 	Source string // document and section, or a public reference
 	Cells  []Cell
@@ -220,9 +222,9 @@ func readPart(n strictyaml.Node) Part {
 }
 
 func readClaim(n strictyaml.Node) Claim {
-	f := n.Fields("claim", "source", "cells")
+	f := n.Fields("id", "claim", "source", "cells")
 	c := Claim{
-		Line: n.Line(), Claim: f.Get("claim").Need("a sentence").Text(),
+		Line: n.Line(), ID: f.Get("id").Text(), Claim: f.Get("claim").Need("a sentence").Text(),
 		Source: f.Get("source").Need("the document and section that says so").Text(),
 	}
 	for _, one := range f.Get("cells").Some("the rows that decide it") {
@@ -260,6 +262,39 @@ func readShows(n strictyaml.Node) (words []string, figure *threshold.Threshold) 
 		n.Fail("%q: want a limit without a sign", text)
 	}
 	return []string{text}, &t
+}
+
+// Only is the suite of the claims with these names, and of the parts that make their rows.
+func (s Suite) Only(ids []string) (Suite, error) {
+	all := s.Claims
+	s.Claims = nil
+	for _, id := range ids {
+		i := slices.IndexFunc(all, func(c Claim) bool { return c.ID == id && id != "" })
+		if i < 0 {
+			var known []string
+			for _, c := range all {
+				known = append(known, c.ID)
+			}
+			return s, fmt.Errorf("%q: want a claim of the suite %s (known: %s)%s", id, s.Name,
+				strings.Join(known, ", "), nearest.Hint(id, known))
+		}
+		s.Claims = append(s.Claims, all[i])
+	}
+	s.Parts = slices.DeleteFunc(slices.Clone(s.Parts), func(p Part) bool { return !s.needs(p) })
+	return s, nil
+}
+
+// needs says whether a part makes a row of a claim.
+func (s Suite) needs(p Part) bool {
+	made, _ := catalog.ParseList("locks", []string{p.flag("locks").Value})
+	for _, c := range s.Claims {
+		for _, cell := range c.Cells {
+			if slices.Contains(texts(made), cell.Lock) && slices.Contains(p.scenarios(), cell.Scenario) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // CheckCells says which claim asks for a row that no part makes.

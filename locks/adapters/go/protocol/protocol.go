@@ -115,6 +115,6 @@ func answer(op string, id int64, err error) Line {
 }
 
 func say(line Line) {
-	text, _ := json.Marshal(line) // of words and numbers
+	text, _ := json.Marshal(line)              // of words and numbers
 	_, _ = os.Stdout.Write(append(text, '\n')) // without a lab there is no input either
 }
