@@ -33,7 +33,7 @@ race: deps $(TOOLS)/gotestsum ## the same tests under the race detector (RACE=co
 	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile $(TOOLS)/race.json $(rerun) --packages "$(if $(filter concurrent,$(RACE)),$(concurrent),$(RACE))" -- -race -p 4 -timeout 20m
 
 e2e: deps $(TOOLS)/gotestsum ## the real binary as a user runs it
-	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json $(rerun) --packages ./cmd/locklab -- -tags e2e -count 1 -parallel 4 -timeout 40m -run '^TestE2E'
+	$(TOOLS)/gotestsum --format standard-verbose --jsonfile $(TOOLS)/e2e.json $(rerun) --packages './cmd/locklab ./locks/adapters' -- -tags e2e -count 1 -parallel 4 -timeout 40m -run '^TestE2E'
 
 check: $(TOOLS)/golangci-lint ## formatting, vet, lint and go.mod
 	$(TOOLS)/golangci-lint run ./...

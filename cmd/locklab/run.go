@@ -337,7 +337,7 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 				return err
 			case len(f.locks) == 0 && f.quick:
 				f.locks = lab.QuickLocks()
-			case len(f.locks) == 0:
+			case len(f.locks) == 0 && len(f.missing) == 0:
 				f.locks = catalog.DefaultLocks()
 			}
 			err = c.UseLocks(f.locks, own...)
@@ -407,7 +407,10 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 // leaveOut takes a library that is not installed out of the locks of a suite.
 func (f *runFlags) leaveOut(name string, why error) {
 	all := strings.Split(strings.Join(f.locks, ","), ",")
-	f.locks = []string{strings.Join(slices.DeleteFunc(all, func(one string) bool { return one == name }), ",")}
+	f.locks = nil
+	if rest := slices.DeleteFunc(all, func(one string) bool { return one == name }); len(rest) > 0 {
+		f.locks = []string{strings.Join(rest, ",")}
+	}
 	f.missing = append(f.missing, fmt.Sprintf("%s is unavailable: %v", name, why))
 }
 

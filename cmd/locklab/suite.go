@@ -17,6 +17,7 @@ import (
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/cmd/locklab/internal/threshold"
+	"locklab/locks/adapters"
 	"locklab/workloads/result"
 )
 
@@ -82,16 +83,17 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 // joinPart adds the rows and the programs of a part to those before. One result has one row for each
 // combination, and an agent one program for each name. Rows of locks whose server is missing are added, too.
 func joinPart(rows map[result.Key]bool, programs map[string]string, locks []string, c lab.Config) error {
-	all := slices.Clone(c.Locks)
+	all := strings.Split(strings.Join(locks, ","), ",")
+	all = slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(adapters.Names(), name) })
 	named, _ := catalog.ParseList("", locks) // a lock of the user, or all: c has them
-	for _, lock := range named {
-		if !slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == lock.String() }) {
-			all = append(all, lock)
+	for _, lock := range slices.Concat(c.Locks, named) {
+		if !slices.Contains(all, lock.String()) {
+			all = append(all, lock.String())
 		}
 	}
 	for _, lock := range all {
 		for _, sc := range c.Scenarios {
-			key := result.Key{Lock: lock.String(), Scenario: sc.Name, Workload: c.Workload.Name}
+			key := result.Key{Lock: lock, Scenario: sc.Name, Workload: c.Workload.Name}
 			if rows[key] {
 				return fmt.Errorf("%s under %s with the workload %s is in two parts: want each once",
 					key.Lock, key.Scenario, key.Workload)

@@ -20,6 +20,7 @@ func main() {
 	check(err)
 	second, err := concurrency.NewSession(client)
 	check(err)
+	defer second.Close()
 	held := concurrency.NewMutex(first, "/track")
 	check(held.Lock(context.Background()))
 	_, err = client.Revoke(context.Background(), first.Lease()) // as when its host was cut off for long

@@ -7,18 +7,17 @@ from kazoo.client import KazooClient
 one, two = KazooClient(sys.argv[1]), KazooClient(sys.argv[1])
 one.start()
 two.start()
-held = one.Lock("/track")
-assert held.acquire()
-children = two.get_children
+delete = two.delete
 
 
 def breaks(path):
-    names = children(path)
     two._connection._socket.shutdown(socket.SHUT_RDWR)
-    return names
+    return delete(path)
 
 
-two.get_children = breaks
+two.delete = breaks
+held = one.Lock("/track")
+assert held.acquire()
 assert not two.Lock("/track").acquire(blocking=False)
 held.release()
 assert not one.Lock("/track").acquire(blocking=False), "not shown"

@@ -286,10 +286,11 @@ func (s Suite) Only(ids []string) (Suite, error) {
 
 // needs says whether a part makes a row of a claim.
 func (s Suite) needs(p Part) bool {
-	made, _ := catalog.ParseList("locks", []string{p.flag("locks").Value})
+	locks, _ := catalog.ParseList("locks", []string{p.flag("locks").Value}) // libraries are no locks of the catalogue
+	made := append(texts(locks), strings.Split(p.flag("locks").Value, ",")...)
 	for _, c := range s.Claims {
 		for _, cell := range c.Cells {
-			if slices.Contains(texts(made), cell.Lock) && slices.Contains(p.scenarios(), cell.Scenario) {
+			if slices.Contains(made, cell.Lock) && slices.Contains(p.scenarios(), cell.Scenario) {
 				return true
 			}
 		}

@@ -2,6 +2,8 @@ package suite_test
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/internal/testfile"
 	"locklab/workloads/result"
 )
 
@@ -229,5 +232,44 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%+v, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestOnly: the suite of one claim has the parts that make its rows, and no others.
+func TestOnly(t *testing.T) {
+	track, err := suite.Load("track")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := track.Only([]string{"symfony-pdo"})
+	if err != nil || len(one.Claims) != 1 || one.Claims[0].ID != "symfony-pdo" || len(one.Parts) != 1 ||
+		!strings.Contains(fmt.Sprint(one.Parts), "symfony-pdo") {
+		t.Errorf("%+v, %v", one, err)
+	}
+	if _, err := track.Only([]string{"symfony-pod"}); err == nil || !strings.Contains(err.Error(), "symfony-pdo") {
+		t.Errorf("an unknown claim: %v", err)
+	}
+}
+
+// TestTrackIsWhole: each claim has its program, and each program its row in the README.
+func TestTrackIsWhole(t *testing.T) {
+	const adapters = "../../../../locks/adapters"
+	track, err := suite.Load("track")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range track.Claims {
+		if found, _ := filepath.Glob(filepath.Join(adapters, "track", c.ID+".*")); len(found) != 1 {
+			t.Errorf("%s: programs %v; want one", c.ID, found)
+		}
+	}
+	readme := string(testfile.Read(t, filepath.Join(adapters, "README.md")))
+	programs, _ := filepath.Glob(filepath.Join(adapters, "track", "*.*"))
+	for _, program := range programs {
+		id, _, _ := strings.Cut(filepath.Base(program), ".")
+		inLab := slices.ContainsFunc(track.Claims, func(c suite.Claim) bool { return c.ID == id })
+		if !strings.Contains(readme, "track/"+filepath.Base(program)) || inLab != strings.Contains(readme, "`--only "+id+"`") {
+			t.Errorf("%s: the README names no program of it, or another command", id)
+		}
 	}
 }
