@@ -32,6 +32,13 @@ type flaw struct {
 	silent        bool // Expires says that there is no end
 	boasts        bool // Expires says more than the lease time
 	freesAny      bool // a release frees whoever holds by now
+
+	// Known mistakes of libraries that cannot be run here.
+	fromFirst   bool // node-redlock#169: an extension counts from the first start
+	fromAnswer  bool // dynamolock: what is left of the lease is not looked at, however late the answer is
+	stopsAt     bool // redisson#3194: after one renewal that fails no other follows, and the holder is not told
+	staysTrue   bool // RedLock.net's IsAcquired: true, whatever the servers say to an extension
+	losesAnswer bool // ShedLock: a grant whose answer is lost is told as not acquired, and kept
 }
 
 // toy is a client of the server: a lock with leases, renewed every third of them.
@@ -47,7 +54,8 @@ type toy struct {
 type toyLease struct {
 	toy      *toy
 	resource string
-	ends     time.Time // at the server, whose mutex guards it
+	began    time.Time // at the server, whose mutex guards it
+	ends     time.Time // as began
 	endless  bool
 
 	mu    sync.Mutex
@@ -81,6 +89,12 @@ func (t *toy) Acquire(ctx context.Context, resource string) (locks.Lease, error)
 		}
 		le := &toyLease{toy: t, resource: resource, lost: make(chan struct{}), until: t.clock.Now().Add(toyTime)}
 		if t.server.set(le) {
+			if f := t.server.flaw; f.fromAnswer {
+				_ = clock.Sleep(ctx, toyTime/2)
+				le.until = t.clock.Now().Add(toyTime)
+			} else if deadline, has := ctx.Deadline(); f.losesAnswer && has && clock.System().Now().Add(short).After(deadline) {
+				return nil, errors.Join(locks.ErrNotAcquired, context.DeadlineExceeded)
+			}
 			t.mu.Lock()
 			t.leases[le] = struct{}{}
 			t.mu.Unlock()
@@ -115,7 +129,7 @@ func (s *toyServer) set(le *toyLease) bool {
 	if h := s.held[le.resource]; h != nil && (s.flaw.neverEnds || h.endless || now.Before(h.ends)) {
 		return false
 	}
-	le.ends = now.Add(toyTime)
+	le.began, le.ends = now, now.Add(toyTime)
 	if s.flaw.endsEarly {
 		le.ends = now.Add(toyTime / 10)
 	}
@@ -130,6 +144,9 @@ func (s *toyServer) renew(le *toyLease) bool {
 		return false
 	}
 	le.ends = clock.System().Now().Add(toyTime)
+	if s.flaw.fromFirst {
+		le.ends = le.began.Add(toyTime)
+	}
 	le.endless = s.flaw.renewedForAll
 	return true
 }
@@ -157,6 +174,17 @@ func (le *toyLease) arm() {
 func (le *toyLease) tick() {
 	le.mu.Lock()
 	f, now := le.toy.server.flaw, le.toy.clock.Now()
+	if f.stopsAt { // this renewal fails
+		le.mu.Unlock()
+		return
+	}
+	if !le.over && f.staysTrue {
+		_ = le.toy.server.renew(le)
+		le.until = now.Add(toyTime)
+		le.arm()
+		le.mu.Unlock()
+		return
+	}
 	if !le.over && now.Before(le.until) && !f.noRenewal && le.toy.server.renew(le) {
 		le.until = now.Add(toyTime)
 		le.arm()
@@ -228,6 +256,11 @@ func TestBrokenLeasesFail(t *testing.T) {
 		"says more than there is":        {boasts: true},
 		"frees what is somebody else's":  {freesAny: true, noRenewal: true},
 		"leases that nobody has told of": {noRenewal: true},
+
+		"node-redlock: an extension counts from the first start":  {fromFirst: true},
+		"dynamolock: a late answer is not looked at":              {fromAnswer: true},
+		"Redisson: the watchdog stops after a renewal that fails": {stopsAt: true},
+		"RedLock.net: IsAcquired stays true":                      {staysTrue: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,11 +273,28 @@ func TestBrokenLeasesFail(t *testing.T) {
 				s.Leases = nil
 			}
 			rule := check{"lease", true, leaseEnds}
-			err := rule.guarded(s, s.New(t), 20*toyTime)
+			var err error
+			for range 10 { // a busy machine is later than the mistake
+				if err = rule.guarded(s, s.New(t), 20*toyTime); err != nil {
+					break
+				}
+			}
 			if err == nil {
 				t.Fatal("nothing was found")
 			}
 			t.Log(err)
 		})
 	}
+}
+
+// TestLostAnswer: ShedLock's mistake is found by the check of waits that give up.
+func TestLostAnswer(t *testing.T) {
+	c := NewClock()
+	s := Subject{New: func(testing.TB) []locks.Locker { return newToys(flaw{losesAnswer: true, neverEnds: true}, c) }}
+	rule := check{"giving up at any moment never wedges the lock", true, churn}
+	err := rule.guarded(s, s.New(t), 20*toyTime)
+	if err == nil {
+		t.Error("nothing was found")
+	}
+	t.Log(err)
 }
