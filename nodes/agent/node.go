@@ -174,7 +174,7 @@ func (n *node) begin(ctx context.Context, wipe bool, prepare func() error) error
 		return err
 	}
 	if err = n.awaitReady(ctx, c); err == nil && wipe && n.spec.Disk == diskfault.Power {
-		err = n.disk.Settle() // what it is founded on is old where servers run for long
+		err = n.disk.WatchPower(filepath.Join(n.dir, "kept")) // what it is founded on is old where servers run for long
 	}
 	return err
 }
@@ -204,9 +204,7 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 		return nil, err
 	}
 	if n.spec.Disk != "" {
-		if err := n.prepareDisk(wipe); err != nil {
-			return nil, err
-		}
+		n.prepareDisk(wipe)
 	}
 	c, err := n.startChild(env)
 	if err != nil {
@@ -430,19 +428,15 @@ func (n *node) diskSeen(context.Context) (seen diskfault.Seen, err error) {
 }
 
 // prepareDisk makes the disk of a node that is about to start, perhaps with nothing on it.
-func (n *node) prepareDisk(wiped bool) error {
+func (n *node) prepareDisk(wiped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.disk == nil {
 		n.disk = diskfault.New(n.dataDir())
 	}
-	if !wiped || n.spec.Disk != diskfault.Power {
-		return nil
+	if wiped {
+		n.disk.Close()
 	}
-	if err := n.disk.WatchPower(filepath.Join(n.dir, "kept")); err != nil {
-		return fmt.Errorf("watch what is on disk: %w", err)
-	}
-	return nil
 }
 
 // cutPower kills the node if it runs, and takes what it had not synced.

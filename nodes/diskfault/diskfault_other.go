@@ -26,9 +26,6 @@ type power struct{}
 // WatchPower cannot be here.
 func (d *Disk) WatchPower(string) error { return Missing() }
 
-// Settle has nothing to do here.
-func (d *Disk) Settle() error { return nil }
-
 // CutPower cannot be here.
 func (d *Disk) CutPower(Cut) (Lost, error) { return Lost{}, Missing() }
 

@@ -8,45 +8,41 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"locklab/nodes/diskfault/shadow"
 )
 
-// power is what a disk needs to know when the power may be cut.
+// power is what a disk needs to know when the power may be cut; it is watched once there is a shadow.
 type power struct {
-	*shadow.Shadow
-	beyond map[string]bool // what was done that cannot be followed
+	shadow atomic.Pointer[shadow.Shadow]
+	beyond sync.Map // what was done that cannot be followed
 }
 
-// WatchPower has the disk know from now on what a power cut would take from the directory, which nothing else may
-// write to now. Beside it, on its file system, kept is made and used.
+// WatchPower has the disk know from now on what a power cut would take from the directory: all that is there counts as
+// durable. Beside it, on its file system, kept is made and used.
 func (d *Disk) WatchPower(kept string) error {
 	s, err := shadow.Of(d.dir, kept)
-	if err == nil {
-		d.power = power{s, map[string]bool{}}
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// Settle makes all durable that was written, as the system does within half a minute.
-func (d *Disk) Settle() error {
-	if d.power.Shadow == nil {
-		return nil
+	if old := d.power.shadow.Swap(s); old != nil {
+		old.Close()
 	}
-	return d.power.SyncAll()
+	return nil
 }
 
 // CutPower takes from the directory what was not synced. All processes that use it have ended.
 func (d *Disk) CutPower(how Cut) (lost Lost, err error) {
-	if d.power.Shadow == nil {
+	s := d.power.shadow.Load()
+	if s == nil {
 		return lost, ErrNotWatched
 	}
-	was, err := d.power.Lose(shadow.How(how))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for what := range d.power.beyond {
+	was, err := s.Lose(shadow.How(how))
+	for what := range d.power.beyond.Range {
 		err = errors.Join(err, fmt.Errorf("what is written with %s cannot be followed", what))
 	}
 	return Lost(was), err
@@ -54,25 +50,34 @@ func (d *Disk) CutPower(how Cut) (lost Lost, err error) {
 
 // Close forgets what is known of power cuts.
 func (d *Disk) Close() {
-	if d.power.Shadow != nil {
-		d.power.Close()
+	if s := d.power.shadow.Swap(nil); s != nil {
+		s.Close()
 	}
 }
 
 // note is told of a call before it happens.
 func (d *Disk) note(n notice) {
-	if d.power.Shadow == nil {
+	switch n.number { // also before it is watched: it goes on
+	case unix.SYS_MMAP:
+		if file, err := os.Readlink(n.file(n.args[4])); err == nil && strings.HasPrefix(file, d.dir+"/") {
+			d.cannotFollow("a mapping into memory")
+		}
+	case unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP:
+		d.cannotFollow("io_uring or libaio")
+	}
+	s := d.power.shadow.Load()
+	if s == nil {
 		return
 	}
-	args, write := n.args, d.power.Write
+	args, write := n.args, s.Write
 	until := func(from, to uint64) func(int64) (int64, int64, bool) {
 		return func(int64) (int64, int64, bool) { return int64(from), int64(to), false } //nolint:gosec // offsets
 	}
 	switch n.number {
 	case unix.SYS_FSYNC, unix.SYS_FDATASYNC:
-		d.power.Sync(n.file(args[0]))
+		s.Sync(n.file(args[0]))
 	case unix.SYS_SYNC, unix.SYS_SYNCFS:
-		if err := d.power.SyncAll(); err != nil {
+		if err := s.SyncAll(); err != nil {
 			d.cannotFollow("sync: " + err.Error())
 		}
 	case unix.SYS_WRITE, unix.SYS_WRITEV:
@@ -94,23 +99,12 @@ func (d *Disk) note(n notice) {
 		d.named(n, unix.AT_FDCWD, args[0], func(path string) { write(path, until(args[1], shadow.End)) })
 	case unix.SYS_OPENAT:
 		d.named(n, int(int32(args[0])), args[1], func(path string) { write(path, until(0, shadow.End)) }) //nolint:gosec // an int
-	case unix.SYS_MMAP:
-		write(n.file(args[4]), func(int64) (int64, int64, bool) {
-			d.cannotFollow("a mapping into memory")
-			return 0, 0, false
-		})
-	case unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP:
-		d.cannotFollow("io_uring or libaio")
 	case open, creat:
 		d.named(n, unix.AT_FDCWD, args[0], func(path string) { write(path, until(0, shadow.End)) })
 	}
 }
 
-func (d *Disk) cannotFollow(what string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.power.beyond[what] = true
-}
+func (d *Disk) cannotFollow(what string) { d.power.beyond.Store(what, true) }
 
 // of is a file of the caller in /proc.
 func (n notice) of(name string) string { return filepath.Join("/proc", strconv.Itoa(int(n.pid)), name) }

@@ -453,7 +453,7 @@ func (u *user) does(t interface {
 			t.Fatal(err)
 		}
 	}
-	if err := u.disk.Settle(); err != nil {
+	if err := u.disk.WatchPower(filepath.Join(filepath.Dir(u.dir), "kept")); err != nil {
 		t.Fatal(err)
 	}
 	for i, o := range ops {

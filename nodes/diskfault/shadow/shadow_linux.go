@@ -225,7 +225,7 @@ func (s *Shadow) Write(path string, span func(size int64) (from, to int64, synce
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stat, known := statOf(path)
-	if !known || stat.Mode&syscall.S_IFMT != syscall.S_IFREG || stat.Dev != s.device || stat.Nlink == 0 ||
+	if s.files == nil || !known || stat.Mode&syscall.S_IFMT != syscall.S_IFREG || stat.Dev != s.device || stat.Nlink == 0 ||
 		!s.below(path, stat.Ino) {
 		return
 	}
@@ -283,7 +283,7 @@ func (s *Shadow) Sync(path string) {
 	defer s.mu.Unlock()
 	stat, known := statOf(path)
 	switch {
-	case !known || stat.Dev != s.device:
+	case s.files == nil || !known || stat.Dev != s.device:
 	case stat.Mode&syscall.S_IFMT == syscall.S_IFREG:
 		if s.below(path, stat.Ino) {
 			s.takeNames(path, stat.Ino)
