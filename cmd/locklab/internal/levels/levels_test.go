@@ -75,7 +75,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestLevel: what is shown or undecided takes a name away, what does not apply does not.
+// TestLevel: what is shown or undecided takes a name away, and so does it that nothing of it applies.
 func TestLevel(t *testing.T) {
 	var got []string
 	for _, marks := range []string{"A✓ B✓ I· E✓ G✓ H✗ D✗", "A✓ B✓ I· E✓ G✓ H· D✓", "A✓ B? I✓ E✓"} {
@@ -85,7 +85,7 @@ func TestLevel(t *testing.T) {
 		}
 		got = append(got, levels.Level(cells))
 	}
-	want := []string{"lease-safe, crash-safe", "lease-safe, crash-safe, clock-free, fenced", "best effort"}
+	want := []string{"lease-safe, crash-safe", "lease-safe, crash-safe, fenced", "best effort"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -124,5 +124,40 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 		if !rows[name] {
 			t.Errorf("promises.yaml speaks of %s, which has no row", name)
 		}
+	}
+}
+
+// TestPage: what is shown has its command, its history and the promise that it breaks; what says nothing, why.
+func TestPage(t *testing.T) {
+	shown := file(1234, "unsafe")
+	shown.Run.Started = time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+	shown.Run.Commit, shown.Run.Host = "abc", result.Host{CPUs: 2, CPUModel: "mine"}
+	curator := levels.Result{
+		Lock: "curator", Files: map[string]result.File{"alone": shown, "crowd": file(0, "safe")},
+		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]string{"failover": "no replica"},
+	}
+	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}}
+	p := levels.Of([]levels.Result{curator, none}, []string{"curator"})
+	for i, c := range p.Rows[0].Cells {
+		if c.Letter == "J" {
+			p.Rows[0].Cells[i].History = "histories/curator.alone.jsonl.gz"
+		}
+	}
+	var page strings.Builder
+	if err := p.Markdown(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Measured on 2026-11-29 with commit abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
+		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | none | 1 of 1 |",
+		"| curator | J | 1 of 1 | locklab run --locks curator | [history](<histories/curator.alone.jsonl.gz>) | at any time no two",
+		"| curator | G | · no replica |", "| lease-safe |",
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, page.String())
+		}
+	}
+	if len(p.Rows) != 1 || p.Controls[0].Shown != 1 {
+		t.Errorf("%d rows, control %+v", len(p.Rows), p.Controls[0])
 	}
 }
