@@ -67,8 +67,8 @@ func All() []Adapter {
 	return []Adapter{
 		inPython("redis-py", "redis-py's Lock: one Redis server, no lease", redisPy, redis, "redis_py.py", "redis"),
 		inPython("redis-py-timeout", "redis-py's Lock with a timeout of 3 s", redisPy, leased, "redis_py.py 3", "redis"),
-		inPython("redis-py-reacquire", "redis-py's Lock with a timeout of 0, reacquired after each acquisition", redisPy, redis,
-			"redis_py.py 0 --reacquire", "redis"),
+		inPython("redis-py-reacquire", "redis-py's Lock with a timeout of 0, reacquired after each acquisition", redisPy,
+			redis, "redis_py.py 0 --reacquire", "redis"),
 		inPython("kazoo", "kazoo's Lock on ZooKeeper, a session of 3 s", kazoo, raft, "kazoo_lock.py", "kazoo"),
 		inPython("kazoo-listener", "kazoo's Lock with a listener that tells the holder of a lost connection",
 			kazoo, raft, "kazoo_lock.py --listener", "kazoo"),

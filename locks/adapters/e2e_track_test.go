@@ -62,7 +62,11 @@ func TestE2ETrackAlone(t *testing.T) {
 				}
 				shown(t, shows(builtGo(t, program, "old.mod")))
 				without := builtGo(t, program, "go.mod")
-				if shows(without) && shows(without) && shows(without) { // rueidislock 1.0.79 does it now and then
+				tries := 3 // rueidislock 1.0.79 does it now and then
+				for tries > 0 && shows(without) {
+					tries--
+				}
+				if tries == 0 {
 					t.Error("shown by the version of go.mod too")
 				}
 			}
