@@ -14,7 +14,8 @@ func (kinds) ZoneFailure() Kind {
 		Summary: "a zone's processes die and its connections are reset; then it returns",
 		Fields: []Field{
 			{"target", "zone:a", "the zone: zone: and its name, or first-zone", true},
-			{"power", "on", "with on, its disks lose what was not synced, too", false}, lost(),
+			{"power", "on", "with on, its disks lose what was not synced, too", false},
+			lost(),
 		},
 		read: func(f fields) Fault {
 			zone, lost, power := f.target(FirstZone, "zone"), f.loseData(), f.only("power", "on")

@@ -98,7 +98,8 @@ func (d *Disk) note(n notice) {
 	case unix.SYS_TRUNCATE:
 		d.named(n, unix.AT_FDCWD, args[0], func(path string) { write(path, until(args[1], shadow.End)) })
 	case unix.SYS_OPENAT:
-		d.named(n, int(int32(args[0])), args[1], func(path string) { write(path, until(0, shadow.End)) }) //nolint:gosec // an int
+		dir := int(int32(args[0])) //nolint:gosec // an int
+		d.named(n, dir, args[1], func(path string) { write(path, until(0, shadow.End)) })
 	case open, creat:
 		d.named(n, unix.AT_FDCWD, args[0], func(path string) { write(path, until(0, shadow.End)) })
 	}

@@ -482,7 +482,8 @@ func TestPowerByTheBook(t *testing.T) {
 			append(before, more), usual, diskfault.Lost{Bytes: 2}, map[string]string{"a": "xxx"},
 		},
 		"append without fsync, torn": {
-			append(before, more, op{Do: "write", Size: 6, Byte: 'z'}), torn, diskfault.Lost{Bytes: 3},
+			append(before, more, op{Do: "write", Size: 6, Byte: 'z'}), torn,
+			diskfault.Lost{Bytes: 3},
 			map[string]string{"a": "xxxyyzzz"},
 		},
 		"overwritten, torn": {
@@ -492,7 +493,8 @@ func TestPowerByTheBook(t *testing.T) {
 			[]op{create, write, sync}, strict, diskfault.Lost{Names: 1}, map[string]string{},
 		},
 		"new file that takes its name along, and that of another": {
-			append(before, op{Do: "rename", Name: "a", To: "b"}, create, more, sync), usual, diskfault.Lost{},
+			append(before, op{Do: "rename", Name: "a", To: "b"}, create, more, sync), usual,
+			diskfault.Lost{},
 			map[string]string{"a": "yy", "b": "xxx"},
 		},
 		"new name of a file that was not synced": {
@@ -500,23 +502,28 @@ func TestPowerByTheBook(t *testing.T) {
 		},
 		"fsync of the wrong descriptor": {
 			append(before, op{Do: "create", Name: "b", File: 1}, more, op{Do: "fsync", File: 1}), strict,
-			diskfault.Lost{Bytes: 2, Names: 1}, map[string]string{"a": "xxx"},
+			diskfault.Lost{Bytes: 2, Names: 1},
+			map[string]string{"a": "xxx"},
 		},
 		"fsync of another descriptor of the file": {
 			append(before, more, op{Do: "open", Name: "a", File: 1}, op{Do: "fsync", File: 1}), usual,
-			diskfault.Lost{}, map[string]string{"a": "xxxyy"},
+			diskfault.Lost{},
+			map[string]string{"a": "xxxyy"},
 		},
 		"rename over, without a sync of the directory": {
 			append(before, op{Do: "create", Name: "b"}, more, sync, op{Do: "rename", Name: "b", To: "a"}), usual,
-			diskfault.Lost{Names: 2}, map[string]string{"a": "xxx", "b": "yy"},
+			diskfault.Lost{Names: 2},
+			map[string]string{"a": "xxx", "b": "yy"},
 		},
 		"rename over, with it": {
 			append(before, op{Do: "create", Name: "b"}, more, sync, op{Do: "rename", Name: "b", To: "a"}, syncDir), usual,
-			diskfault.Lost{}, map[string]string{"a": "yy"},
+			diskfault.Lost{},
+			map[string]string{"a": "yy"},
 		},
 		"rename over, synced too early": {
 			append(before, op{Do: "create", Name: "b"}, sync, more, op{Do: "rename", Name: "b", To: "a"}, syncDir), usual,
-			diskfault.Lost{Bytes: 2}, map[string]string{"a": ""},
+			diskfault.Lost{Bytes: 2},
+			map[string]string{"a": ""},
 		},
 		"unlink without a sync of the directory": {
 			append(before, op{Do: "unlink", Name: "a"}), usual, diskfault.Lost{Names: 1}, map[string]string{"a": "xxx"},
@@ -530,7 +537,9 @@ func TestPowerByTheBook(t *testing.T) {
 		"directory whose own name was not synced": {
 			[]op{
 				{Do: "mkdir", Name: "d"},
-				{Do: "create", Name: "d/a"}, write, sync, {Do: "fsync-dir", Name: "d"},
+				{Do: "create", Name: "d/a"},
+				write, sync,
+				{Do: "fsync-dir", Name: "d"},
 			}, strict, diskfault.Lost{Names: 1}, map[string]string{},
 		},
 	} {

@@ -53,9 +53,6 @@ func mark(i int, at point, r float64) (outline []point) {
 	return outline
 }
 
-// dashes tell the lines of a figure apart without colour.
-func dashes(i int) string { return []string{"", "6 2.5", "2 2", "8 2 2 2"}[i%4] }
-
 // pen is how a line is drawn.
 type pen struct {
 	ink    Ink

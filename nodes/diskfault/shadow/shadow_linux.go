@@ -225,8 +225,8 @@ func (s *Shadow) Write(path string, span func(size int64) (from, to int64, synce
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stat, known := statOf(path)
-	if s.files == nil || !known || stat.Mode&syscall.S_IFMT != syscall.S_IFREG || stat.Dev != s.device || stat.Nlink == 0 ||
-		!s.below(path, stat.Ino) {
+	if s.files == nil || !known || stat.Mode&syscall.S_IFMT != syscall.S_IFREG || stat.Dev != s.device ||
+		stat.Nlink == 0 || !s.below(path, stat.Ino) {
 		return
 	}
 	from, to, synced := span(stat.Size)

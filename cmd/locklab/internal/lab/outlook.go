@@ -221,7 +221,8 @@ func beyondProgram(plan fault.Plan, node string) string {
 	switch {
 	case slices.Contains(plan.Clocks, node):
 		return "the machine's clock"
-	case slices.Contains(plan.Wipe, node), slices.Contains(plan.Cut, node), slices.Contains(plan.Disks, node) && plan.Disk.Full:
+	case slices.Contains(plan.Wipe, node), slices.Contains(plan.Cut, node),
+		slices.Contains(plan.Disks, node) && plan.Disk.Full:
 		return "its files elsewhere"
 	}
 	return ""

@@ -125,7 +125,9 @@ func Anomalies() []Anomaly {
 		},
 		{
 			"F", "forgets on power loss", "two held at once after most servers lost their power, with what was not synced",
-			"redis:persistence=everysec", []string{"power", "peers-power"}, unsafe,
+			"redis:persistence=everysec",
+			[]string{"power", "peers-power"},
+			unsafe,
 		},
 		{
 			"G", "forgets on failover", "two held at once after another server took over", "redis:replica",
