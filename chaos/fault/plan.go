@@ -129,7 +129,7 @@ func (sc scene) pairs(s sides) (p Plan, err error) {
 		}
 	}
 	if len(p.Pairs) == 0 {
-		return Plan{}, fmt.Errorf("nothing is between the two sides: %w", ErrNoTarget)
+		return Plan{}, fmt.Errorf("nothing is between the two sides, as there is no other host: %w", ErrNoTarget)
 	}
 	return p, nil
 }

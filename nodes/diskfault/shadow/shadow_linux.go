@@ -319,6 +319,9 @@ func (s *Shadow) takeNames(path string, inode uint64) {
 		s.reachFrom(s.root)
 	}
 	real, err := os.Readlink(path)
+	if stat, known := statOf(real); !known || stat.Ino != inode { // it is deleted: its name may be another file's
+		return
+	}
 	for err == nil && !s.reach[inode] && strings.HasPrefix(real, s.dir+"/") {
 		real = filepath.Dir(real)
 		stat, known := statOf(real)

@@ -27,7 +27,7 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 		{"past the end", "redlock", "seoul-2az", "{at: 5s, fault: zone-failure, target: zone:a}", "x.yaml:3: fault zone-failure-1 is on from 5s"},
 		{"no such zone", "redlock", "seoul-2az", "{at: 30%, fault: zone-failure, target: zone:q}", `x.yaml:3: fault zone-failure-1 on zone:q: no host for "zone:q"`},
 		{"no such node", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: node:redis-99}", `no node for "node:redis-99"`},
-		{"one zone has no others", "local", "one-host", "{at: 30%, fault: partition, between: [zone:a, others], mode: hold}", "x.yaml:3: fault partition-1 on zone:a <-> others: nothing is between the two sides"},
+		{"one zone has no others", "local", "one-host", "{at: 30%, fault: partition, between: [zone:a, others], mode: hold}", "x.yaml:3: fault partition-1 on zone:a <-> others: nothing is between the two sides, as there is no other host"},
 		{"the lock has no such server", "raft", "seoul-2az", "{at: 30%, fault: kill, target: role:redis}", `x.yaml:3: fault kill-1 on role:redis: no node for "role:redis"`},
 		{"the lock has no leader", "redlock", "seoul-2az", "{at: 30%, fault: kill, target: leader}", "x.yaml:3: fault kill-1 on leader: find the leader: no node has the role raft"},
 		{"the lock has a leader", "raft", "seoul-2az", "{at: 30%, fault: kill, target: leader}", ""},
