@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,11 @@ import (
 func TestE2ELibraries(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir() // where programs in Go are looked for, and sources are unpacked
-	env := []string{"HOME=" + home, "XDG_CACHE_HOME=" + home}
+	without := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "locklab-redislock"))
+		return err == nil
+	})
+	env := []string{"HOME=" + home, "XDG_CACHE_HOME=" + home, "PATH=" + strings.Join(without, string(filepath.ListSeparator))}
 	if got := run(t, env, "run", "--locks", "redislock"); got.code != 1 ||
 		!strings.Contains(got.stderr, "the library of redislock is not installed here: go -C locks/adapters/go install ./...") {
 		t.Fatalf("a library that is not there: exit code %d\n%s", got.code, got.stderr)
