@@ -35,7 +35,8 @@ func (s Scenario) CheckLease(measured, lease time.Duration, lock string) error {
 			continue
 		}
 		return fmt.Errorf("%s:%d: fault %s lasts for %v of a run of %v, and a lease of %s for %v: "+
-			"want it to last for longer, a longer run or a shorter lease: %w", s.File, step.Line, step.ID, lasts, measured, lock, lease, ErrInvalid)
+			"want it to last for longer, a longer run or a shorter lease: %w",
+			s.File, step.Line, step.ID, lasts, measured, lock, lease, ErrInvalid)
 	}
 	return nil
 }

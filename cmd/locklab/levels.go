@@ -318,7 +318,7 @@ func (f *levelsFlags) write(p levels.Page, jobs []job) error {
 }
 
 // maxKept is the size up to which a packed history is published.
-const maxKept = 64 << 10
+const maxKept = 16 << 10
 
 // keep packs the history of a run into the published directory, and says where; "" if it is too large.
 func (f *levelsFlags) keep(j job, repeat int) (string, error) {

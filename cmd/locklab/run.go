@@ -101,7 +101,8 @@ interrupted, or 143 by SIGTERM.`,
 		"locks": list(catalog.Comparable), "scenarios": files(scenario.Names), "topology": files(topology.Names),
 		"workload": words(catalog.WorkloadNames), "fail-on": words(threshold.Figures), "external": files(nothing),
 		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing),
-		"junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff), "suite": files(suite.Names), "only": list(suite.Claims),
+		"junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff), "suite": files(suite.Names),
+		"only":   list(suite.Claims),
 		"resume": files(nothing), "redo": words(redoable),
 	})
 	return cmd

@@ -200,7 +200,9 @@ func (l *Locker) ask(ctx context.Context, resource string) (*lease, error) {
 		return nil, p.giveUp(context.WithoutCancel(ctx), c, err)
 	case s.Outcome != locks.OutcomeOK:
 		return nil, s.err("the program says", locks.ErrNotAcquired)
-	case c.lease.IsLost(): // as after a pause of this process
+	}
+	// As after a pause of this process. Where the program has died since, the lease is lost instead.
+	if until, ends := c.lease.Expires(); ends && !l.cfg.Clock.Now().Before(until) {
 		_ = p.release(c, releaseTime) // its answer is not waited for
 		return nil, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
 	}
