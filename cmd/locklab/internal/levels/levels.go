@@ -329,6 +329,7 @@ func tries(r *result.Row) int {
 // Level names what the ticks of a lock add up to: of each name all cells that apply are ticks, and one does.
 func Level(cells []Cell) string {
 	var level []string
+	late := slices.ContainsFunc(cells, func(c Cell) bool { return c.Letter == "C" && strings.HasPrefix(c.Glyph, "✗") })
 	for _, name := range [][2]string{{"ABI", "lease-safe"}, {"EFG", "crash-safe"}, {"H", "clock-free"}, {"D", "fenced"}} {
 		ticks := 0
 		for _, c := range cells {
@@ -339,6 +340,9 @@ func Level(cells []Cell) string {
 			case c.Glyph != "·":
 				ticks -= len(cells)
 			}
+		}
+		if name[0] == "D" && !late { // nothing was there to be refused
+			ticks = 0
 		}
 		if ticks > 0 {
 			level = append(level, name[1])

@@ -13,12 +13,12 @@ import (
 
 // Page is the table with what stands behind it: result.json of the published levels.
 type Page struct {
-	Date     string `json:"date"`
-	Commit   string `json:"commit"`
-	CPU      string `json:"cpu,omitzero"`
-	CPUs     int    `json:"cpus"`
-	Rows     []Row  `json:"rows"`
-	Controls []Cell `json:"controls"` // in the order of the anomalies
+	Date     string   `json:"date"`
+	Commits  []string `json:"commits"` // of the runs
+	CPU      string   `json:"cpu,omitzero"`
+	CPUs     int      `json:"cpus"`
+	Rows     []Row    `json:"rows"`
+	Controls []Cell   `json:"controls"` // in the order of the anomalies
 }
 
 // Row is a lock with its cells.
@@ -34,10 +34,14 @@ func Of(all []Result, rows []string) (p Page) {
 	for _, r := range all {
 		for _, file := range r.Files {
 			if day := file.Run.Started.Format(time.DateOnly); !file.Run.Started.IsZero() && day > p.Date {
-				p.Date, p.Commit, p.CPU, p.CPUs = day, file.Run.Commit, file.Run.Host.CPUModel, file.Run.Host.CPUs
+				p.Date, p.CPU, p.CPUs = day, file.Run.Host.CPUModel, file.Run.Host.CPUs
+			}
+			if c := file.Run.Commit; c != "" && !slices.Contains(p.Commits, c) {
+				p.Commits = append(p.Commits, c)
 			}
 		}
 	}
+	slices.Sort(p.Commits)
 	promises := adapters.Promises()
 	p.Controls = make([]Cell, len(Anomalies()))
 	for _, r := range all {
@@ -140,7 +144,8 @@ func (p Page) Versions() table.Table {
 
 // Markdown writes all of it.
 func (p Page) Markdown(w io.Writer) (err error) {
-	_, err = fmt.Fprintf(w, "Measured on %s with commit %s on %d CPUs (%s).\n", p.Date, p.Commit, p.CPUs, p.CPU)
+	_, err = fmt.Fprintf(w, "Measured until %s with %s on %d CPUs (%s).\n", p.Date,
+		strings.Join(p.Commits, ", "), p.CPUs, p.CPU)
 	for _, part := range []struct {
 		title string
 		table table.Table
