@@ -92,9 +92,9 @@ func (d *Disk) note(n notice) {
 	case unix.SYS_FTRUNCATE:
 		write(n.file(args[0]), until(args[1], shadow.End))
 	case unix.SYS_SENDFILE:
-		write(n.file(args[0]), until(0, shadow.End))
+		write(n.file(args[0]), n.copied(args[0]))
 	case unix.SYS_COPY_FILE_RANGE, unix.SYS_SPLICE:
-		write(n.file(args[2]), until(0, shadow.End))
+		write(n.file(args[2]), n.copied(args[2]))
 	case unix.SYS_TRUNCATE:
 		d.named(n, unix.AT_FDCWD, args[0], func(path string) { write(path, until(args[1], shadow.End)) })
 	case unix.SYS_OPENAT:
@@ -118,7 +118,7 @@ func (n notice) file(fd uint64) string {
 // span is what a write at an offset writes, -1 for where the caller's file is.
 func (n notice) span(at int64, count uint64) func(int64) (int64, int64, bool) {
 	return func(size int64) (from, to int64, synced bool) {
-		pos, flags := n.opened()
+		pos, flags := n.opened(n.args[0])
 		if at >= 0 {
 			pos = at
 		}
@@ -137,9 +137,17 @@ func (n notice) span(at int64, count uint64) func(int64) (int64, int64, bool) {
 	}
 }
 
-// opened is where the caller's file is, and how it was opened. Where that is not known it is at the begin.
-func (n notice) opened() (pos int64, flags uint64) {
-	text, _ := os.ReadFile(n.of("fdinfo/" + strconv.Itoa(int(int32(n.args[0]))))) //nolint:gosec // an int
+// copied is what a copy to a file of the caller's writes: anything, from its begin on.
+func (n notice) copied(to uint64) func(int64) (int64, int64, bool) {
+	return func(int64) (int64, int64, bool) {
+		_, flags := n.opened(to)
+		return 0, shadow.End, flags&unix.O_DSYNC != 0
+	}
+}
+
+// opened is where a file of the caller's is, and how it was opened. Where that is not known it is at the begin.
+func (n notice) opened(fd uint64) (pos int64, flags uint64) {
+	text, _ := os.ReadFile(n.of("fdinfo/" + strconv.Itoa(int(int32(fd))))) //nolint:gosec // an int
 	for line := range strings.Lines(string(text)) {
 		switch key, value, _ := strings.Cut(line, ":"); key {
 		case "pos":

@@ -534,6 +534,10 @@ func TestPowerByTheBook(t *testing.T) {
 		"written through": {
 			append(before, op{Do: "synced", Name: "a"}, more), usual, diskfault.Lost{}, map[string]string{"a": "yyx"},
 		},
+		"copied through": {
+			[]op{create, {Do: "create", Name: "b", File: 1}, {Do: "write", File: 1, Size: 3, Byte: 'z'}, {Do: "synced", Name: "a"}, {Do: "copy", File: 0, Size: 3}},
+			usual, diskfault.Lost{Bytes: 3}, map[string]string{"a": "zzz", "b": ""},
+		},
 		"directory whose own name was not synced": {
 			[]op{
 				{Do: "mkdir", Name: "d"},
