@@ -25,13 +25,15 @@ type Options struct {
 	LockTimeout time.Duration // the server's lock_timeout: a wait that takes longer is begun anew; not of lease
 	TTL         time.Duration // of a lease after its last renewal
 	Delay       time.Duration // of waiters for a lease, on average
+	// Commit is PostgreSQL's synchronous_commit, with which the server is started.
+	Commit string
 }
 
 // DefaultOptions are those of a spec without options.
 func DefaultOptions() Options {
 	return Options{
 		Conns: 32, Timeout: 500 * time.Millisecond, LockTimeout: time.Second,
-		TTL: 3 * time.Second, Delay: 50 * time.Millisecond,
+		TTL: 3 * time.Second, Delay: 50 * time.Millisecond, Commit: "on",
 	}
 }
 
@@ -49,6 +51,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	o.Conns = r.Int("conns", "how many connections a client may have", o.Conns, 1, 1000)
 	o.Timeout = r.Duration("timeout",
 		"how long a free connection is waited for, and how long the server may take to show that it is there", o.Timeout)
+	o.Commit = r.Choice("synchronous_commit", "PostgreSQL's synchronous_commit: whether a commit waits for the disk",
+		"on", "off")
 	if o.Variant == Lease {
 		o.TTL = r.Duration("ttl",
 			"how long a lease lasts after its last renewal, and so for how long a dead holder blocks the others", o.TTL)

@@ -14,10 +14,12 @@ import (
 type Options struct {
 	// Lease is for how long a session outlives its client's last renewal.
 	Lease time.Duration
+	// Sync is whether the servers, which are started so, wait for their disks.
+	Sync bool
 }
 
 // DefaultOptions is what a spec without options means.
-func DefaultOptions() Options { return Options{Lease: 3 * time.Second} }
+func DefaultOptions() Options { return Options{Lease: 3 * time.Second, Sync: true} }
 
 // ParseOptions reads the options of a spec.
 func ParseOptions(spec locks.Spec) (Options, error) {
@@ -25,7 +27,9 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 		"blocks the others"
 	r := spec.Reader()
 	r.Variant()
-	o := Options{Lease: r.Duration("lease", about, DefaultOptions().Lease)}
+	o := DefaultOptions()
+	o.Lease = r.Duration("lease", about, o.Lease)
+	o.Sync = r.Bool("sync", "whether the servers wait until what they log is on their disks", o.Sync)
 	if err := r.Err(); err != nil {
 		return Options{}, err
 	}

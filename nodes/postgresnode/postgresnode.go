@@ -29,6 +29,11 @@ const (
 	Port = "postgres"
 )
 
+// Settings is what the controller sends to a server, as JSON.
+type Settings struct {
+	SynchronousCommit string `json:"synchronous_commit"` // on or off, as PostgreSQL has it
+}
+
 // Superuser is the only user there is; it needs no password.
 const Superuser = "locklab"
 
@@ -84,6 +89,10 @@ func owner() (*account, error) {
 
 // run is a server as an agent's child process.
 func run(ctx context.Context, node *process.Node) error {
+	settings := Settings{SynchronousCommit: "on"}
+	if err := node.Decode(&settings); err != nil {
+		return err
+	}
 	host, port, err := net.SplitHostPort(node.Addrs[Port])
 	if err != nil {
 		return fmt.Errorf("address of port %s: %w", Port, err)
@@ -138,16 +147,16 @@ func run(ctx context.Context, node *process.Node) error {
 	}
 	endLeftovers(ctx, data)
 	answers := func(ctx context.Context) error { return ping(ctx, node.Addrs[Port]) }
-	return node.Serve(ctx, prepare(postgres, arguments(where, host, port)...), syscall.SIGINT, answers)
+	return node.Serve(ctx, prepare(postgres, arguments(settings, where, host, port)...), syscall.SIGINT, answers)
 }
 
-func arguments(dir, host, port string) (args []string) {
+func arguments(settings Settings, dir, host, port string) (args []string) {
 	args = []string{"-D", dir}
 	for _, s := range []string{
 		"listen_addresses=" + host, "port=" + port, "unix_socket_directories=", "max_connections=200",
 		"shared_buffers=16MB", "max_wal_size=64MB", "min_wal_size=32MB", "jit=off", "logging_collector=off",
 		"log_min_messages=fatal", "max_worker_processes=0", "max_logical_replication_workers=0",
-		"wal_level=minimal", "max_wal_senders=0",
+		"wal_level=minimal", "max_wal_senders=0", "synchronous_commit=" + settings.SynchronousCommit,
 	} {
 		args = append(args, "-c", s)
 	}

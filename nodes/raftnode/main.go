@@ -27,6 +27,8 @@ type Settings struct {
 	// Peers are the other servers of the service. All servers together, this one
 	// included, are its fixed membership.
 	Peers []Peer `json:"peers"`
+	// NoSync has the server not wait for its disk: a power cut takes what it has logged.
+	NoSync bool `json:"no_sync,omitempty"`
 }
 
 // Peer is another server as this server's host reaches it.

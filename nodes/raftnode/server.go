@@ -122,6 +122,7 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	if err := s.found(cfg, conf, trans); err != nil {
 		return err
 	}
+	s.stores.disk.noSync.Store(cfg.Settings.NoSync) // from here on: who its peers are is kept
 	if s.raft, err = raft.NewRaft(conf, s.hub, s.stores.log, s.stores.stable, s.stores.snapshots, trans); err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
 )
 
 const (
@@ -24,7 +28,39 @@ type stores struct {
 	log       raft.LogStore
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
+	disk      *disk
 	close     func() error
+}
+
+// disk is the file system of the log, which can be told not to sync it any more.
+type disk struct {
+	*fs.FS
+	noSync atomic.Bool
+}
+
+// Create implements types.VFS.
+func (d *disk) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	f, err := d.FS.Create(dir, name, size)
+	return segmentFile{f, d}, err
+}
+
+// OpenWriter implements types.VFS.
+func (d *disk) OpenWriter(dir, name string) (types.WritableFile, error) {
+	f, err := d.FS.OpenWriter(dir, name)
+	return segmentFile{f, d}, err
+}
+
+type segmentFile struct {
+	types.WritableFile
+	on *disk
+}
+
+// Sync implements types.WritableFile.
+func (f segmentFile) Sync() error {
+	if f.on.noSync.Load() {
+		return nil
+	}
+	return f.WritableFile.Sync()
 }
 
 func openStores(dir string, log hclog.Logger, fail func(error)) (*stores, error) {
@@ -33,7 +69,9 @@ func openStores(dir string, log hclog.Logger, fail func(error)) (*stores, error)
 		return nil, fmt.Errorf("open raft log: %w", err)
 	}
 	meta := &metadb.BoltMetaDB{}
-	w, err := wal.Open(walDir, wal.WithSegmentSize(segmentBytes), wal.WithLogger(log), wal.WithMetaStore(meta))
+	on := &disk{FS: fs.New()}
+	w, err := wal.Open(walDir, wal.WithSegmentSize(segmentBytes), wal.WithLogger(log), wal.WithMetaStore(meta),
+		wal.WithSegmentFiler(segment.NewFiler(walDir, on)))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open raft log %s: %w", walDir, err), meta.Close())
 	}
@@ -46,7 +84,7 @@ func openStores(dir string, log hclog.Logger, fail func(error)) (*stores, error)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cache the raft log: %w", err), closeAll())
 	}
-	return &stores{log: cached, stable: w, snapshots: snapshots, close: closeAll}, nil
+	return &stores{log: cached, stable: w, snapshots: snapshots, disk: on, close: closeAll}, nil
 }
 
 // diskLog has the server end when its disk fails. A follower that went on without its log would

@@ -153,8 +153,11 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			Source:  "D. Ongaro, J. Ousterhout, In Search of an Understandable Consensus Algorithm, 2014",
 		}, raftlock.ParseOptions, func(o raftlock.Options) Lock {
 			l := service(o.Lease)
+			if !o.Sync {
+				l.Traits.Keeps, l.OnDisk = locks.KeepsEachSecond, false
+			}
 			l.Servers = []Server{{Role: raftnode.Role(), Settings: func(others []Member, _ time.Duration) any {
-				var s raftnode.Settings
+				s := raftnode.Settings{NoSync: !o.Sync}
 				for _, m := range others {
 					s.Peers = append(s.Peers, raftnode.Peer{Name: m.Name, Addr: m.Addr})
 				}
@@ -221,7 +224,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			l := Lock{
 				Traits: locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsEverything, Tokens: true},
 				Servers: []Server{{Role: postgresnode.Role(), Nodes: 1, Settings: func([]Member, time.Duration) any {
-					return struct{}{}
+					return postgresnode.Settings{SynchronousCommit: o.Commit}
 				}}},
 				Lease:  o.Away(),
 				OnDisk: o.Variant != pglock.Advisory, // which writes nothing
@@ -238,6 +241,9 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			}
 			if o.Variant == pglock.Lease {
 				l.Traits.Lease = locks.LeaseServer
+			}
+			if o.Commit == "off" {
+				l.Traits.Keeps, l.OnDisk = locks.KeepsEachSecond, false
 			}
 			return l
 		}),
