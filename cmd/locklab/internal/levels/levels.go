@@ -65,7 +65,7 @@ func Runs() []Run {
 		{"alone", "session-expired", "mutex", 4 * s, 0.7, 1500 * ms, 3, 3, "--hold %v"},
 		{"dies", "holder-kill", "mutex", 5 * s, 0.7, 2 * s, 3, 3, "--resources 12"},
 		{"lost", "wakeup-lost", "mutex", 6 * s, 0, 0, 1, 4, "--hold 20ms"},
-		{"news", "slow-news", "mutex", 4 * s, 0, 0, 3, 3, "--resources 1 --rate 4 --hold 50ms"},
+		{"news", "slow-news", "mutex", 4 * s, 0, 0, 3, 3, "--clients 32 --resources 1 --rate 4 --hold 50ms"},
 		{"server-dies", "server-gone", "mutex", 10 * s, 0, 0, 2, 4, "--hold 20ms"},
 	}
 }
