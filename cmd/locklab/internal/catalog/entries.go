@@ -154,7 +154,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 		}, raftlock.ParseOptions, func(o raftlock.Options) Lock {
 			l := service(o.Lease)
 			if !o.Sync {
-				l.Traits.Keeps, l.OnDisk = locks.KeepsEachSecond, false
+				l.Traits.Keeps = locks.KeepsEachSecond
 			}
 			l.Servers = []Server{{Role: raftnode.Role(), Settings: func(others []Member, _ time.Duration) any {
 				s := raftnode.Settings{NoSync: !o.Sync}
@@ -243,7 +243,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 				l.Traits.Lease = locks.LeaseServer
 			}
 			if o.Commit == "off" {
-				l.Traits.Keeps, l.OnDisk = locks.KeepsEachSecond, false
+				l.Traits.Keeps = locks.KeepsEachSecond
 			}
 			return l
 		}),
