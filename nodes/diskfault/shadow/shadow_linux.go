@@ -322,6 +322,7 @@ func (s *Shadow) takeNames(path string, inode uint64) {
 	if stat, known := statOf(real); !known || stat.Ino != inode { // it is deleted: its name may be another file's
 		return
 	}
+	taken := false
 	for err == nil && !s.reach[inode] && strings.HasPrefix(real, s.dir+"/") {
 		real = filepath.Dir(real)
 		stat, known := statOf(real)
@@ -332,10 +333,12 @@ func (s *Shadow) takeNames(path string, inode uint64) {
 		if d, err = s.directory(real, stat.Ino); err == nil {
 			d.taken, err = s.take(real, false)
 		}
-		inode = stat.Ino
+		inode, taken = stat.Ino, true
 	}
 	s.fail(err)
-	s.reach = nil
+	if taken {
+		s.reach = nil
+	}
 }
 
 func (s *Shadow) reachFrom(inode uint64) {
