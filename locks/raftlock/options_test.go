@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestParseOptions(t *testing.T) {
 	for text, want := range map[string]raftlock.Options{
 		"raft":          raftlock.DefaultOptions(),
-		"raft:lease=1s": {Lease: time.Second},
+		"raft:lease=1s": {Lease: time.Second, Sync: true},
 	} {
 		if got := locktest.Options(t, raftlock.ParseOptions, text); got != want {
 			t.Errorf("%s: got %+v, want %+v", text, got, want)
@@ -26,7 +26,7 @@ func TestParseOptions(t *testing.T) {
 	}
 	locktest.Specs(t, raftlock.ParseOptions, map[string]string{
 		"raft:lease=1ms": "lease 1ms", "raft:lease=soon": "lease=soon",
-		"raft:fast": `unknown variant "fast"`, "raft:size=3": `unknown option "size" (known: lease)`,
+		"raft:fast": `unknown variant "fast"`, "raft:size=3": `unknown option "size" (known: lease, sync)`,
 	})
 }
 
