@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"locklab/chaos/fault"
-	"locklab/internal/posix"
 )
 
 // ErrInvalid is wrapped by errors about programs that cannot be used.
@@ -123,7 +122,7 @@ func execute(ctx context.Context, limit time.Duration, path string, args []strin
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCKLAB_TOKEN=") })
-	posix.OwnGroup(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	_, err := cmd.Output()
@@ -133,7 +132,7 @@ func execute(ctx context.Context, limit time.Duration, path string, args []strin
 	why := err
 	if ctx.Err() != nil {
 		if cmd.Process != nil { // what it started and did not end
-			_ = posix.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		why = fmt.Errorf("ended before it was done: %w", ctx.Err())
 	}

@@ -27,11 +27,12 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
 
-	"locklab/internal/nowait"
 	"locklab/internal/strictjson"
 )
 
@@ -220,10 +221,20 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 
 type connKey struct{}
 
-// Left says whether the client has hung up; false where that cannot be told. The context of the request
-// ends a little later: too late for a server that stood still, and finds the requests of clients that gave up
-// before those of clients that still wait.
-func Left(r *http.Request) bool {
-	conn, ok := r.Context().Value(connKey{}).(net.Conn)
-	return ok && nowait.New(conn).Ended()
+// Left says whether the client has hung up. The context of the request ends a little later: too late for a server
+// that stood still, and finds the requests of clients that gave up before those of clients that still wait.
+func Left(r *http.Request) (left bool) {
+	conn, ok := r.Context().Value(connKey{}).(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) { // fails if it was closed here
+		n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT) //nolint:gosec // a small number
+		left = n == 0 && err == nil || errors.Is(err, unix.ECONNRESET)
+	})
+	return left
 }

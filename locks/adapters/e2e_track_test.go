@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"locklab/internal/must"
-	"locklab/internal/posix"
 	"locklab/internal/testfile"
 	"locklab/locks/adapters"
 	"locklab/locks/locktest"
@@ -140,7 +139,7 @@ func startPostgres(t *testing.T) []string {
 			uid, _ := strconv.Atoi(nobody.Uid)
 			gid, _ := strconv.Atoi(nobody.Gid)
 			must.Do(t, os.Chown(dir, uid, gid))
-			posix.RunAs(cmd, uint32(uid), uint32(gid))
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 		}
 		return cmd
 	}

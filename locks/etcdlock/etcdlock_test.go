@@ -3,6 +3,7 @@ package etcdlock_test
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"locklab/internal/must"
-	"locklab/internal/posix"
 	"locklab/locks"
 	"locklab/locks/etcdlock"
 	"locklab/locks/locktest"
@@ -58,7 +58,7 @@ func TestNoQuorum(t *testing.T) {
 	held := locktest.Acquire(t, closed, "held")
 	waiting := make(chan error, 1)
 	go func() { _, err := l.Acquire(t.Context(), "held"); waiting <- err }()
-	c.signal(t, posix.SIGSTOP)
+	c.signal(t, syscall.SIGSTOP)
 	if err := locktest.Refused(t, client(), "r", time.Second); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire without a session: %v", err)
 	}
@@ -69,7 +69,7 @@ func TestNoQuorum(t *testing.T) {
 		t.Errorf("a wait that Close ended: %v", err)
 	}
 	locktest.AwaitLost(t, held)
-	c.signal(t, posix.SIGCONT)
+	c.signal(t, syscall.SIGCONT)
 	for _, r := range []string{"r", "held"} {
 		locktest.Release(t, locktest.Acquire(t, client(), r))
 	}

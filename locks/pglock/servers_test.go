@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"locklab/internal/must"
-	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 )
@@ -74,7 +73,7 @@ func (s *server) program(tb testing.TB, path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = "/"
 	if s.uid != 0 {
-		posix.RunAs(cmd, s.uid, s.gid)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.uid, Gid: s.gid}}
 	}
 	must.Do(tb, cmd.Start())
 	return cmd

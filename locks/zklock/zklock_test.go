@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"locklab/internal/posix"
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -145,7 +145,7 @@ func TestNoQuorum(t *testing.T) {
 	e := startEnsemble(t, 3)
 	l := newClient(t, e.addrs, zklock.DefaultOptions())
 	held := locktest.Acquire(t, l, "held")
-	e.signal(t, posix.SIGSTOP)
+	e.signal(t, syscall.SIGSTOP)
 	if err := locktest.Refused(t, l, "r", 2*time.Second); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire without a quorum, with a session: %v", err)
 	}
@@ -154,7 +154,7 @@ func TestNoQuorum(t *testing.T) {
 		t.Errorf("acquire without a quorum, and without a session: %v", err)
 	}
 	locktest.AwaitLost(t, held)
-	e.signal(t, posix.SIGCONT)
+	e.signal(t, syscall.SIGCONT)
 	locktest.Release(t, locktest.Acquire(t, newClient(t, e.addrs, patient()), "r"))
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"locklab/internal/httpapi"
-	"locklab/internal/posix"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
@@ -38,19 +37,11 @@ type child struct {
 	events *eventLog
 	orders *rpc.Client
 
-	mu     sync.Mutex
-	reaped bool
-	paused bool
-	// waits is closed when it stands still at the point that it is to stop at, nil if it is to stop at none;
-	// waitsNS is when that was asked.
-	waits   chan struct{}
-	waitsNS int64
-	// resumes counts how often the agent let it go on.
-	resumes int
-	// suspended: it stands still, and no controller asked for that.
-	suspended bool
-	intent    string // the state that its end is recorded as, "" for exited
-	intentNS  int64  // when that was asked
+	mu       sync.Mutex
+	reaped   bool
+	paused   bool
+	intent   string // the state that its end is recorded as, "" for exited
+	intentNS int64  // when that was asked
 
 	ready chan struct{} // closed once it is ready
 	gone  chan struct{} // closed once it ended and everything it wrote was taken
@@ -129,10 +120,10 @@ func (c *child) supervise(f *files) {
 		defer close(read)
 		c.readEvents(f.events)
 	}()
-	awaitExit(c.cmd, c.noticeStopped, c.noticeContinued)
+	awaitExit(c.cmd, c.noticeStopped)
 	c.mu.Lock()
 	// Its number is still its own until it is reaped: end what it left behind.
-	_ = posix.Kill(-c.pid, syscall.SIGKILL)
+	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
 	_ = c.cmd.Wait() // ProcessState says how it ended
 	c.reaped = true
 	ended := clock.Mono()
@@ -187,9 +178,9 @@ func (c *child) signalLocked(sig syscall.Signal) bool {
 		return false
 	}
 	found := strays(c.pid)                                // when the signal kills, their parents are gone
-	_ = posix.Kill(-c.pid, sig)                           // what is not yet reaped can be signaled
+	_ = syscall.Kill(-c.pid, sig)                         // what is not yet reaped can be signaled
 	for _, pid := range append(found, strays(c.pid)...) { // when it stops, their parents make no more
-		_ = posix.Kill(pid, sig) // it may have ended by now
+		_ = syscall.Kill(pid, sig) // it may have ended by now
 	}
 	return true
 }
@@ -209,28 +200,27 @@ func (c *child) end(state string, sig syscall.Signal) {
 		c.signalLocked(sig)
 		return
 	}
-	_ = posix.Kill(c.pid, sig)    // the process alone: it ends what belongs to it
-	c.signalLocked(posix.SIGCONT) // a stopped process does not see the signal
+	_ = syscall.Kill(c.pid, sig)    // the process alone: it ends what belongs to it
+	c.signalLocked(syscall.SIGCONT) // a stopped process does not see the signal
 }
 
-// pause stops the process and returns once it stands still.
-func (c *child) pause() error {
+// pause stops the process, as was asked at that time, and returns once it stands still.
+func (c *child) pause(asked int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.paused {
 		return nil
 	}
-	asked := clock.Mono()
 	err := errEnded
-	if c.signalLocked(posix.SIGSTOP) {
+	if c.signalLocked(syscall.SIGSTOP) {
 		err = awaitStopped(c.pid)
 	}
 	if err != nil {
-		c.signalLocked(posix.SIGCONT) // or it would stop later
+		c.signalLocked(syscall.SIGCONT) // or it would stop later
 		return fmt.Errorf("pause %s: %w: %w", c.node.name, err, httpapi.ErrConflict)
 	}
 	c.paused = true
-	c.record("paused", asked)
+	c.record(history.NodePaused, asked)
 	return nil
 }
 
@@ -239,16 +229,15 @@ func (c *child) resume() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked := clock.Mono()
-	if !c.signalLocked(posix.SIGCONT) {
+	if !c.signalLocked(syscall.SIGCONT) {
 		return fmt.Errorf("resume %s: %w: %w", c.node.name, errEnded, httpapi.ErrConflict)
 	}
 	if isStopped(c.pid) {
 		return fmt.Errorf("resume %s: it still stands still: %w", c.node.name, httpapi.ErrConflict)
 	}
-	c.resumes++
 	if c.paused {
 		c.paused = false
-		c.record("resumed", asked)
+		c.record(history.NodeResumed, asked)
 	}
 	return nil
 }
@@ -261,84 +250,38 @@ func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 	if !c.node.role.Points || !slices.Contains(points, at.Point) {
 		return fail(fmt.Errorf("it comes to no such point: want a master, and one of %v: %w", points, httpapi.ErrInvalid))
 	}
-	stopped := make(chan struct{})
-	c.mu.Lock()
-	if c.paused || c.waits != nil {
-		c.mu.Unlock()
-		return fail(fmt.Errorf("it stands still, or is to stop at another point: %w", httpapi.ErrConflict))
+	if c.isPaused() {
+		return fail(fmt.Errorf("it stands still: %w", httpapi.ErrConflict))
 	}
-	c.waits, c.waitsNS = stopped, clock.Mono()
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		c.waits = nil
-		c.mu.Unlock()
-	}()
+	asked := clock.Mono()
 	// A controller that goes away takes its node with it: the pause does not end with its request.
-	_, err := ask[struct{}](context.WithoutCancel(ctx), c.orders, "PauseAt", at)
-	timer := clock.System().NewTimer(at.Within + answerTime) // by then the node does not stop any more
-	defer timer.Stop()
-	select {
-	case <-stopped: // perhaps before it answered
-		return nil
-	case <-c.gone:
-		return fail(fmt.Errorf("%w: %w", errEnded, httpapi.ErrConflict))
-	case <-timer.C():
-		if err == nil {
-			err = fmt.Errorf("it did not come to that within %v: %w", at.Within, httpapi.ErrConflict)
-		}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), at.Within+answerTime)
+	defer cancel()
+	_, err := ask[struct{}](ctx, c.orders, "AwaitPoint", at)
+	if err == nil {
+		err = c.pause(asked)
+	}
+	c.orders.Go("Orders.LeavePoint", struct{}{}, nil, make(chan *rpc.Call, 1)) // it reads that when it is resumed
+	if err != nil {
 		return fail(err)
 	}
+	return nil
 }
 
-// noticeStopped is called when the process stands still, also by the hand of another program. The function
-// that it returns says whether the agent resumed it since.
-func (c *child) noticeStopped() func() bool {
-	at := clock.Mono()
+// noticeStopped records that the process stands still though no controller asked for that.
+func (c *child) noticeStopped() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.resumes
-	switch {
-	case c.paused || !isStopped(c.pid): // a pause that is over by now was asked for, too
-	case c.waits != nil: // it came to the point
-		c.signalLocked(posix.SIGSTOP) // what belongs to it too
+	if !c.paused && isStopped(c.pid) { // else it goes on by now
 		c.paused = true
-		c.events.record(c.event(history.NodePaused, c.waitsNS, at, ""))
-		close(c.waits)
-		c.waits = nil
-	default:
-		c.suspended = true
-		c.events.record(c.event(history.NodeSuspended, 0, at, ""))
-	}
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.resumes != before
+		c.record(history.NodePaused, 0)
 	}
 }
 
-// noticeContinued is called when it goes on, whichever program resumed it. A process that is asked to end
-// goes on for that alone.
-func (c *child) noticeContinued() {
+func (c *child) isPaused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.intent != "" {
-		return
-	}
-	if c.suspended || c.paused && !isStopped(c.pid) {
-		c.suspended, c.paused = false, false
-		c.record(history.NodeContinued, 0)
-	}
-}
-
-// standsStill is the kernel's word, where it gives one, whichever program stopped the process.
-func (c *child) standsStill() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !kernelTells {
-		return c.paused
-	}
-	return !c.reaped && isStopped(c.pid)
+	return c.paused
 }
 
 // scrapeTimeout is less than Prometheus gives the agent: a node that hangs does not cost the others.

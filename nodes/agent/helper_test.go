@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/internal/must"
-	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
@@ -208,7 +207,7 @@ func story(events []history.Event) string {
 
 // alive is false for a process that has ended, reaped or not.
 func alive(pid int) bool {
-	if posix.Kill(pid, 0) != nil {
+	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

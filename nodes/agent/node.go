@@ -113,7 +113,7 @@ func (n *node) status() NodeStatus {
 	case signals.Closed(c.gone):
 		s.State, s.Exit = "ended", c.exit
 		return s
-	case c.standsStill():
+	case c.isPaused():
 		s.State = "paused"
 	case signals.Closed(c.ready):
 		s.State = "ready"
@@ -234,7 +234,8 @@ func (n *node) startChild(env []string) (*child, error) {
 	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // its life is the node's, not a request's
 	cmd.Dir, cmd.Env = n.dataDir(), slices.Concat(a.env, env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.log, f.log, f.given[1:]
-	apart(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.DieWithParent(cmd)
 	c := &child{
 		node: n, cmd: cmd, clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, events: a.eventLog(),
 		ready: make(chan struct{}), gone: make(chan struct{}),
@@ -341,7 +342,7 @@ func (n *node) pause(ctx context.Context, at process.PauseAt) error {
 	case c == nil:
 		return fmt.Errorf("pause %s: %w", n.name, errDown)
 	case at.Point == "":
-		return c.pause()
+		return c.pause(clock.Mono())
 	}
 	return c.pauseAt(ctx, at)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
-	"locklab/locks/clock"
 )
 
 // answerTime is how long a node may take to carry out an order: it stands still, or is
@@ -24,17 +23,18 @@ var (
 func ask[Out any](ctx context.Context, orders *rpc.Client, method string, in any) (none Out, err error) {
 	out := new(Out)
 	call := orders.Go("Orders."+method, in, out, make(chan *rpc.Call, 1)) // orders are short: a pipe holds them
-	timer := clock.System().NewTimer(answerTime)
-	defer timer.Stop()
+	if _, bounded := ctx.Deadline(); !bounded {
+		limited, cancel := context.WithTimeout(ctx, answerTime)
+		defer cancel()
+		ctx = limited
+	}
 	select {
 	case <-call.Done:
-	case <-timer.C():
-		return none, errors.New("it does not answer")
 	case <-ctx.Done():
 		return none, fmt.Errorf("it does not answer: %w", ctx.Err())
 	}
 	if refusal, is := errors.AsType[rpc.ServerError](call.Error); is {
-		return none, fmt.Errorf("it refuses: %w: %w", refusal, httpapi.ErrInvalid)
+		return none, fmt.Errorf("it refuses: %w: %w", refusal, httpapi.ErrConflict)
 	}
 	return *out, call.Error
 }

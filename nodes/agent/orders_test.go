@@ -103,7 +103,7 @@ func TestClockOfAnOwnNode(t *testing.T) {
 	must.Do(t, c.SetClock(ctx, "own-1", process.Skew{Rate: 10}))
 	for first := off(); off() < first+time.Second; {
 	}
-	if err := c.SetClock(ctx, "own-1", process.Skew{Rate: -1}); !errors.Is(err, httpapi.ErrInvalid) {
+	if err := c.SetClock(ctx, "own-1", process.Skew{Rate: -1}); !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("a clock that runs backwards: %v", err)
 	}
 	must.Do(t, c.Pause(ctx, "own-1"))

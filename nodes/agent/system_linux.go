@@ -9,53 +9,28 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/hostload"
 )
 
 // This file is what the agent asks of Linux: system_other.go says what it does without.
 
-// apart puts a child into a process group of its own, and has the kernel kill it when the thread that
-// started it ends.
-func apart(cmd *exec.Cmd) {
-	posix.OwnGroup(cmd)
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-}
-
-// What waitid says of a process (CLD_STOPPED, CLD_CONTINUED).
+// What waitid says of a process (CLD_STOPPED).
 const (
-	codeStopped   = 5
-	codeContinued = 6
-	codeNothing   = 0 // nothing yet
+	codeStopped = 5
+	codeNothing = 0 // nothing yet
 )
 
-// stillEvery is how often a process that stands still is looked at.
-const stillEvery = 10 * time.Millisecond
-
 // awaitExit returns when the process has ended, leaving it to be reaped, so that its number and its group
-// still are its own. Until then it reports each stop and each continuation. stopped returns a function that
-// says whether the agent resumed the process: the kernel forgets that at the next stop.
-func awaitExit(cmd *exec.Cmd, stopped func() (letGo func() bool), continued func()) {
-	pid := cmd.Process.Pid
-	for waitid(pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
-		letGo := stopped()
-		for {
-			code := waitid(pid, unix.WEXITED|unix.WCONTINUED|unix.WNOHANG)
-			if code == codeContinued || code == codeNothing && letGo() {
-				break
-			}
-			if code != codeNothing {
-				return
-			}
-			<-clock.System().NewTimer(stillEvery).C()
-		}
-		continued()
+// still are its own. Until then it reports again and again that the process stands still.
+func awaitExit(cmd *exec.Cmd, stopped func()) {
+	for waitid(cmd.Process.Pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
+		stopped()
+		<-clock.System().NewTimer(10 * time.Millisecond).C()
 	}
 }
 
@@ -81,9 +56,6 @@ func runs(pid int) bool {
 	_, state, found := bytes.Cut(stat, []byte(") "))
 	return found && !bytes.ContainsAny(state[:1], "TtZX")
 }
-
-// kernelTells says that isStopped knows.
-const kernelTells = true
 
 // isStopped says whether the process stands still now.
 func isStopped(pid int) bool { return waitid(pid, unix.WSTOPPED|unix.WNOHANG) == codeStopped }

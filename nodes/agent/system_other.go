@@ -8,21 +8,12 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
-
-	"locklab/internal/posix"
 )
 
-// apart puts a child into a process group of its own. It ends with its agent because its standard input does.
-func apart(cmd *exec.Cmd) { posix.OwnGroup(cmd) }
+// awaitExit has nothing to wait with here that leaves the process to be reaped, or tells when it is stopped.
+func awaitExit(cmd *exec.Cmd, _ func()) { _ = cmd.Wait() }
 
-// awaitExit has nothing to wait with here that leaves the process to be reaped, or that
-// tells when it is stopped.
-func awaitExit(cmd *exec.Cmd, _ func() func() bool, _ func()) { _ = cmd.Wait() }
-
-// kernelTells says that here only what the agent was asked to do is known: that a pause
-// or a resume had its effect is not proven.
-const kernelTells = false
-
+// isStopped does not know: that a resume had its effect is not proven here.
 func isStopped(int) bool { return false }
 
 // awaitStopped trusts that a stop signal that was sent takes effect at once.

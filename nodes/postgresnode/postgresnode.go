@@ -18,7 +18,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"locklab/internal/posix"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
@@ -126,7 +125,7 @@ func run(ctx context.Context, node *process.Node) error {
 		cmd.Dir, cmd.Env = "/", append(os.Environ(), "LC_ALL=C")
 		cmd.ExtraFiles = []*os.File{dir} // 3
 		if as != nil {
-			posix.RunAs(cmd, as.uid, as.gid)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: as.uid, Gid: as.gid}}
 		}
 		return cmd
 	}
@@ -183,7 +182,7 @@ func endLeftovers(ctx context.Context, data string) {
 				continue
 			}
 			pid, _ := strconv.Atoi(strings.Split(cwd, "/")[2]) // digits
-			_ = posix.Kill(pid, syscall.SIGKILL)               // it may have ended by now
+			_ = syscall.Kill(pid, syscall.SIGKILL)             // it may have ended by now
 			left = true
 		}
 		if left && clock.Sleep(ctx, 5*time.Millisecond) != nil {

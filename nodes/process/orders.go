@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/rpc"
@@ -75,9 +76,14 @@ func (o *Orders) ReadClock(_ struct{}, now *time.Time) (err error) {
 	return nil
 }
 
-// PauseAt has the process stop itself when it next passes a point.
-func (o *Orders) PauseAt(at PauseAt, _ *struct{}) error {
-	o.node.Points.arm(at)
+// AwaitPoint returns when the node's work has come to a point, and stands still there until LeavePoint.
+func (o *Orders) AwaitPoint(at PauseAt, _ *struct{}) error { return o.node.Points.await(at) }
+
+// LeavePoint has the work go on.
+func (o *Orders) LeavePoint(struct{}, *struct{}) error {
+	if stop := o.node.Points.armed.Swap(nil); stop != nil {
+		close(stop.leave)
+	}
 	return nil
 }
 
@@ -92,33 +98,44 @@ func (o *Orders) Metrics(_ struct{}, all *string) error {
 // Points are the places in a node's work at which it can be made to stop: see
 // [history.KindPoint]. A nil one never stops.
 type Points struct {
-	armed    atomic.Pointer[PauseAt]
+	armed    atomic.Pointer[stop]
 	recorder history.Recorder
-	stop     func() // returns when the process goes on again
+}
+
+// stop is one that is to happen at a point.
+type stop struct {
+	point          string
+	reached, leave chan struct{}
+	taken          atomic.Bool // by the first that comes to the point, or by the end of the time for it
 }
 
 // NewPoints records to the recorder that a point was passed, and then stops.
-func NewPoints(recorder history.Recorder, stop func()) *Points {
-	return &Points{recorder: recorder, stop: stop}
+func NewPoints(recorder history.Recorder) *Points { return &Points{recorder: recorder} }
+
+func (p *Points) await(at PauseAt) error {
+	s := &stop{point: at.Point, reached: make(chan struct{}), leave: make(chan struct{})}
+	if !p.armed.CompareAndSwap(nil, s) {
+		return errors.New("it stands still, or is to stop at another point")
+	}
+	if _, came := clock.Await(clock.System(), at.Within, s.reached); !came && s.taken.CompareAndSwap(false, true) {
+		p.armed.Store(nil)
+		return fmt.Errorf("it did not come to that within %v", at.Within)
+	}
+	<-s.reached
+	return nil
 }
 
-// arm has the next pass of the point within a time stop the process.
-func (p *Points) arm(at PauseAt) {
-	p.armed.Store(&at)
-	time.AfterFunc(at.Within, func() { p.armed.CompareAndSwap(&at, nil) }) //nolint:forbidigo // faults break n.Clock
-}
-
-// Pass says that a client of the lock of that resource has come to a point of its work. If
-// the process is to stop there, the whole of it does before Pass returns, with the event on
-// record.
+// Pass says that a client of the lock of that resource has come to a point of its work. If the process is to stop
+// there, it is on record before, and Pass returns after the pause.
 func (p *Points) Pass(point, resource string) {
 	if p == nil {
 		return
 	}
-	armed := p.armed.Load()
-	if armed == nil || armed.Point != point || !p.armed.CompareAndSwap(armed, nil) {
+	s := p.armed.Load()
+	if s == nil || s.point != point || !s.taken.CompareAndSwap(false, true) {
 		return
 	}
 	history.Commit(p.recorder, history.Event{Kind: history.KindPoint, State: point, Resource: resource})
-	p.stop()
+	close(s.reached)
+	<-s.leave
 }

@@ -12,8 +12,8 @@ import (
 
 	"locklab/internal/metrics"
 	"locklab/internal/must"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
-	"locklab/locks/locktest"
 	"locklab/workloads/history"
 )
 
@@ -27,11 +27,9 @@ type agent struct {
 func TestOrders(t *testing.T) {
 	var events bytes.Buffer
 	recorder := NewRecorder(&events, "h", "m1")
-	stops := 0
-	var atStop []byte
 	n := &Node{
 		Recorder: recorder, Log: slog.New(slog.DiscardHandler), Clock: clock.NewSkewed(clock.System()),
-		Points: NewPoints(recorder, func() { stops++; atStop = slices.Clone(events.Bytes()) }), Metrics: metrics.NewRegistry(),
+		Points: NewPoints(recorder), Metrics: metrics.NewRegistry(),
 	}
 	in, stdin := io.Pipe()
 	out, answers := io.Pipe()
@@ -43,14 +41,6 @@ func TestOrders(t *testing.T) {
 		var now time.Time
 		must.Do(t, order("ReadClock", struct{}{}, &now))
 		return now.Sub(clock.System().Now())
-	}
-	pause := func(point string, within time.Duration) {
-		must.Do(t, order("PauseAt", PauseAt{point, within}, new(struct{})))
-	}
-	pass := func(all ...string) {
-		for _, point := range all {
-			n.Points.Pass(point, "r1")
-		}
 	}
 	const near = 30 * time.Second
 	err := order("SetClock", Skew{Offset: time.Hour}, new(struct{}))
@@ -71,18 +61,30 @@ func TestOrders(t *testing.T) {
 	if must.Do(t, order("Metrics", struct{}{}, &text)); !strings.Contains(text, "\nprocess_start_time_seconds ") {
 		t.Errorf("its metrics: %s", text)
 	}
-	pass(history.PointGranted)
-	pause(history.PointGranted, time.Minute)
-	pass(history.PointAcquiring, history.PointReleasing)
-	if stops != 0 {
-		t.Error("it stopped elsewhere")
+	n.Points.Pass(history.PointGranted, "r1")
+	await := func(within time.Duration) error {
+		return order("AwaitPoint", PauseAt{history.PointGranted, within}, new(struct{}))
 	}
-	pass(history.PointGranted, history.PointGranted)
-	pause(history.PointReleasing, 1)
-	locktest.Eventually(t, "its time is over", func() bool { return n.Points.armed.Load() == nil })
-	if pass(history.PointReleasing); stops != 1 {
-		t.Errorf("it stopped %d times, want once", stops)
+	if err := await(1); err == nil || !strings.Contains(err.Error(), "did not come to that within 1ns") {
+		t.Errorf("a point that is not passed: %v", err)
 	}
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		for n.Points.armed.Load() == nil {
+			_ = clock.Sleep(t.Context(), time.Millisecond)
+		}
+		for _, point := range []string{history.PointReleasing, history.PointGranted, history.PointGranted} {
+			n.Points.Pass(point, "r1")
+		}
+	}()
+	must.Do(t, await(time.Minute))
+	atStop := slices.Clone(events.Bytes())
+	if signals.Closed(passed) {
+		t.Error("it did not stop")
+	}
+	must.Do(t, order("LeavePoint", struct{}{}, new(struct{})))
+	<-passed
 	_ = stdin.Close()
 	<-done
 	_ = answers.Close()

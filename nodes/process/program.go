@@ -23,7 +23,7 @@ func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, loo
 	runtime.LockOSThread() // the kernel ends the child with the thread that started it
 	defer runtime.UnlockOSThread()
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr // the agent's log
-	dieWithParent(cmd)
+	DieWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}

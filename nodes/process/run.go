@@ -86,7 +86,7 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 	node := &Node{
 		Config: *config, Recorder: recorder, Clock: clock.NewSkewed(clock.System()),
 		Log:    slog.New(slog.NewJSONHandler(s.log, nil)).With("node", config.Name),
-		Points: NewPoints(recorder, stopSelf), Metrics: metrics.NewRegistry(),
+		Points: NewPoints(recorder), Metrics: metrics.NewRegistry(),
 	}
 	if config.Skew != nil {
 		node.Clock.Set(config.Skew.Offset, config.Skew.Rate)

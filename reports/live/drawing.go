@@ -91,7 +91,7 @@ func stateOf(say *lang.Lang, state string) (class, word string) {
 		return "away", say.Text("is not running")
 	case state == history.NodeStarted:
 		return "starting", say.Text("is starting")
-	case state == history.NodePaused || state == history.NodeSuspended:
+	case state == history.NodePaused:
 		return "paused", say.Text("is paused")
 	case history.NodeEnds(state):
 		return "dead", say.Text("is dead")

@@ -110,7 +110,7 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 		s.add(node, lang.Key("wait"), sentence.Of("does not get it: %s", strings.Join(counts, ", ")), sentence.Text{}, from,
 			to)
 	}
-	unasked := []string{history.NodeExited, history.NodeSuspended, history.NodeContinued, history.NodeLost}
+	unasked := []string{history.NodeExited, history.NodeLost}
 	s.causes(-1000, func(_, state string) bool { return slices.Contains(unasked, state) })
 	return s.sorted()
 }
@@ -248,9 +248,9 @@ func NodeText(state string) sentence.Text {
 		return sentence.Of("is ready")
 	case history.NodeKilled:
 		return sentence.Of("was killed")
-	case history.NodePaused, history.NodeSuspended:
+	case history.NodePaused:
 		return sentence.Of("was stopped")
-	case history.NodeResumed, history.NodeContinued:
+	case history.NodeResumed:
 		return sentence.Of("goes on")
 	case history.NodeStopped:
 		return sentence.Of("was stopped in order")

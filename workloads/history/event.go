@@ -158,10 +158,6 @@ const (
 
 	// NodeExited: the process ended by itself, or somebody else ended it; Error is how.
 	NodeExited = "exited"
-	// NodeSuspended: somebody stopped the process (SIGSTOP) without asking the agent.
-	NodeSuspended = "suspended"
-	// NodeContinued: and let it go on.
-	NodeContinued = "continued"
 )
 
 // NodeEnds says whether a state is the end of the node's process.

@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"locklab/internal/posix"
 	"locklab/internal/testfile"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -264,7 +264,7 @@ func TestReadSaysWhatThereIs(t *testing.T) {
 
 func TestReadWantsARegularFileAndEndsWithItsContext(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := posix.MakePipe(pipe); err != nil {
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, t.TempDir(), "/dev/zero"} {

@@ -8,8 +8,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
-	"locklab/internal/nowait"
+	"golang.org/x/sys/unix"
 )
 
 // Why a link ended, besides errors of the network.
@@ -33,7 +34,7 @@ type Link struct {
 	mesh   *Mesh
 	peer   *peer
 	conn   net.Conn
-	nowait *nowait.Conn // the same, read and written without telling the runtime
+	raw    syscall.RawConn // the same, to write to without waiting; nil where that cannot be done
 	reader *bufio.Reader
 
 	incarnation, attempt uint64 // of the hello, to tell which of two connections is newer
@@ -49,7 +50,10 @@ type Link struct {
 }
 
 func newLink(m *Mesh, conn net.Conn) *Link {
-	l := &Link{mesh: m, conn: conn, nowait: nowait.New(conn)}
+	l := &Link{mesh: m, conn: conn}
+	if sc, ok := conn.(syscall.Conn); ok {
+		l.raw, _ = sc.SyscallConn() // nil if it fails
+	}
 	l.reader = bufio.NewReaderSize(arrivals{l}, frameMost)
 	return l
 }
@@ -76,7 +80,7 @@ func (l *Link) Flush() {
 		buf := l.out
 		l.out, l.spare, l.writing = l.spare[:0], nil, true
 		l.mu.Unlock()
-		n, err := l.nowait.TryWrite(buf)
+		n, err := l.tryWrite(buf)
 		l.mu.Lock()
 		if err == nil && n < len(buf) && l.cause == nil {
 			l.writers.Go(func() { l.write(buf[n:]) })
@@ -85,6 +89,21 @@ func (l *Link) Flush() {
 		l.wrote(err)
 		l.spare = buf
 	}
+}
+
+// tryWrite writes as much as the socket takes at once, which may be nothing.
+func (l *Link) tryWrite(b []byte) (n int, err error) {
+	if l.raw == nil {
+		return 0, nil
+	}
+	ended := l.raw.Write(func(fd uintptr) bool {
+		n, err = unix.Write(int(fd), b) //nolint:gosec // descriptors are small
+		return true
+	})
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+		err = nil
+	}
+	return max(n, 0), errors.Join(ended, err)
 }
 
 // write writes what a flush could not, and waits for that.
@@ -159,7 +178,7 @@ type arrivals struct{ l *Link }
 
 func (a arrivals) Read(b []byte) (int, error) {
 	a.l.mesh.Flush()
-	n, err := a.l.nowait.Read(b)
+	n, err := a.l.conn.Read(b)
 	if n > 0 {
 		a.l.heardAt.Store(a.l.mesh.ran.Load())
 	}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/internal/posix"
 	"locklab/locks/locktest"
 )
 
@@ -86,10 +86,10 @@ func (s *Server) Kill() {
 }
 
 // Pause stops the process, and Resume lets it go on.
-func (s *Server) Pause() { _ = s.cmd.Process.Signal(posix.SIGSTOP) }
+func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Resume ends a Pause.
-func (s *Server) Resume() { _ = s.cmd.Process.Signal(posix.SIGCONT) }
+func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Do runs one command at the server.
 func (s *Server) Do(args ...any) any {

@@ -294,7 +294,7 @@ func (l *lane) node(_ int, at int64, mark byte) bool {
 	e := history.Event{Kind: history.KindNode, Node: l.words[1], Host: "h" + l.words[1], AtNS: at, Error: l.with["why"]}
 	e.State = map[byte]string{
 		'K': history.NodeKilled, 'S': history.NodeStarted, 'P': history.NodePaused, 'R': history.NodeResumed, 'X': history.NodeExited,
-		'L': history.NodeLost, 'U': history.NodeSuspended, 'C': history.NodeContinued,
+		'L': history.NodeLost,
 	}[mark]
 	if mark == 'K' {
 		e.FromNS = at - millisecond

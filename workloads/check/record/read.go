@@ -340,7 +340,7 @@ func (s *scribe) settleLife(n *Node) {
 			n.Starts, n.Runs, dead, back = n.Starts+1, true, false, true
 		case history.NodeReady:
 			dead, back = false, true
-		case history.NodeResumed, history.NodeContinued:
+		case history.NodeResumed:
 			back = !dead
 		}
 		if ends && !dead {
@@ -349,7 +349,7 @@ func (s *scribe) settleLife(n *Node) {
 			n.Killed = append(n.Killed, e.AtNS)
 			n.Runs, dead = false, true
 		}
-		if gone := ends || e.State == history.NodePaused || e.State == history.NodeSuspended; gone && !away {
+		if gone := ends || e.State == history.NodePaused; gone && !away {
 			since, away = e.AtNS, true
 		}
 		if back && away && since < e.AtNS {

@@ -42,7 +42,7 @@ func Judge(r *record.Run, row *result.Row) (deadStands bool) {
 		case !f.Unasked:
 		case f.Kind == history.FaultByHand:
 			hands.Add("%s", f.Target)
-		case f.Kind == history.FaultStandstill && !strings.HasPrefix(f.Target, "node "):
+		case f.Kind == history.FaultStandstill:
 			lab.Add("%s", f.Target)
 		default:
 			nodes.Add("%s", f.Target)
@@ -92,9 +92,6 @@ func (j *judge) unasked() (list []record.Fault) {
 					add(history.FaultNodeLoss, target, e.State, e.Log, e.AtNS,
 						next(n.Events[k+1:], history.NodeStarted, history.NodeResumed))
 				}
-			case history.NodeSuspended:
-				until := next(n.Events[k+1:], history.NodeContinued, history.NodeExited, history.NodeKilled)
-				add(history.FaultStandstill, target, "", nil, e.AtNS, until)
 			}
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/internal/posix"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
 	"locklab/workloads/result"
@@ -295,10 +295,13 @@ const filesLeast = 4096
 // CheckFiles sees that it may. Otherwise agents and links stop accepting connections and the run hangs. The Go runtime
 // has raised the limit as far as it may.
 func CheckFiles() error {
-	have, err := posix.OpenFilesMax()
-	if err == nil && have < filesLeast {
-		err = fmt.Errorf("a process may open %d files here, and the lab needs %d for its links: "+
-			"raise the limit, such as with `ulimit -n %d`", have, filesLeast, filesLeast)
+	var have syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &have); err != nil {
+		return fmt.Errorf("read the limit of open files: %w", err)
 	}
-	return err
+	if have.Cur < filesLeast {
+		return fmt.Errorf("a process may open %d files here, and the lab needs %d for its links: "+
+			"raise the limit, such as with `ulimit -n %d`", have.Cur, filesLeast, filesLeast)
+	}
+	return nil
 }

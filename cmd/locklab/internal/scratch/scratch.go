@@ -12,9 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"locklab/internal/filelock"
-	"locklab/internal/posix"
 )
 
 const (
@@ -31,9 +31,6 @@ type Dir struct {
 // New makes a directory in the system's place for temporary files, and removes those
 // that processes of the same user left there when they were killed.
 func New() (*Dir, error) {
-	if err := posix.Missing(); err != nil {
-		return nil, fmt.Errorf("no node can run here: %w; list, report, check, why, explore and sim do", err)
-	}
 	removeOrphans(os.TempDir())
 	const tries = 3 // another process may take a directory for an orphan before it is locked
 	var err error
@@ -96,5 +93,9 @@ func removeOrphans(base string) {
 // isMine says whether something is of that type, not a link to it, and belongs to this user.
 func isMine(root *os.Root, name string, kind fs.FileMode) bool {
 	info, err := root.Lstat(name)
-	return err == nil && info.Mode().Type() == kind && posix.Mine(info)
+	if err != nil || info.Mode().Type() != kind {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }

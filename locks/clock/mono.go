@@ -1,5 +1,3 @@
-//go:build unix
-
 package clock
 
 import "golang.org/x/sys/unix"
