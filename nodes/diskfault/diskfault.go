@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"locklab/locks/clock"
+	"locklab/nodes/diskfault/shadow"
 )
 
 // Calls are the calls of a program that are stopped.
@@ -53,23 +54,14 @@ func (c Calls) More(other Calls) Calls {
 	return order[max(slices.Index(order, c), slices.Index(order, other))]
 }
 
-// Cut is how the power of a disk is cut.
-type Cut struct {
-	// Torn: the file that was written to last keeps what was written, up to the middle of the last write.
-	Torn bool `json:"torn,omitzero"`
-	// Strict: only the sync of a directory makes names in it durable, not that of a new file.
-	Strict bool `json:"strict,omitzero"`
-}
-
 // ErrNotWatched says that the calls are not known that a power cut must know of.
 var ErrNotWatched = errors.New("it was not started with a disk whose power can be cut")
 
-// Lost is what a power cut took: bytes that were written and not synced, and names that were made, changed or removed
-// in directories that were not synced.
-type Lost struct {
-	Bytes int64 `json:"bytes"`
-	Names int   `json:"names"`
-}
+// Cut is how the power of a disk is cut, and Lost what that took.
+type (
+	Cut  = shadow.Cut
+	Lost = shadow.Lost
+)
 
 // Command is what to run instead of a program, so that its calls are stopped: args are those of
 // `locklab node disk`, which are for [Exec]. The file that has the number fd there is socket,

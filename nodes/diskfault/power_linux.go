@@ -41,11 +41,11 @@ func (d *Disk) CutPower(how Cut) (lost Lost, err error) {
 	if s == nil {
 		return lost, ErrNotWatched
 	}
-	was, err := s.Lose(shadow.How(how))
+	lost, err = s.Lose(how)
 	for what := range d.power.beyond.Range {
 		err = errors.Join(err, fmt.Errorf("what is written with %s cannot be followed", what))
 	}
-	return Lost(was), err
+	return lost, err
 }
 
 // Close forgets what is known of power cuts.

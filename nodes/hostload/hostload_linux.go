@@ -1,19 +1,29 @@
 package hostload
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
-// tick is what the kernel counts CPU time in for /proc/stat: USER_HZ is 100 everywhere.
+// tick is what the kernel counts CPU time of processes in: USER_HZ is 100 everywhere.
 const tick = 10_000_000 // ns
 
 func read(pids []int) *reading {
 	r := &reading{threads: map[threadID]schedstat{}}
-	r.busy, r.stolen = busyTime("/proc/stat")
+	if proc, err := procfs.NewDefaultFS(); err == nil {
+		if stat, err := proc.Stat(); err == nil {
+			ns := func(seconds float64) *int64 { return new(int64(seconds * 1e9)) }
+			c := stat.CPUTotal
+			r.busy, r.stolen = ns(c.User+c.Nice+c.System+c.IRQ+c.SoftIRQ+c.Steal), ns(c.Steal)
+		}
+	}
 	r.throttled = throttledTime(filepath.Join(controlGroup(), "cpu.stat"))
 	readThreads(os.Getpid(), r.threads)
 	if len(r.threads) == 0 { // a kernel that does not count
@@ -24,32 +34,6 @@ func read(pids []int) *reading {
 		readThreads(pid, r.threads)
 	}
 	return r
-}
-
-// busyTime is the time that all CPUs were not idle: user, nice, system, interrupts, and
-// what a hypervisor took away, which is also told apart.
-func busyTime(path string) (all, stolen *int64) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil
-	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return nil, nil
-	}
-	var busy, last int64
-	for i, field := range fields[1:9] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return nil, nil
-		}
-		last = n * tick
-		if i != 3 && i != 4 { // idle, and idle while a disk works
-			busy += last
-		}
-	}
-	return &busy, &last
 }
 
 // controlGroup is the folder of this process's control group, version 2; what a
@@ -83,19 +67,10 @@ func throttledTime(path string) *int64 {
 
 // readThreads adds the threads of a process. One that has ended meanwhile has none.
 func readThreads(pid int, into map[threadID]schedstat) {
-	tasks := processFile(pid, "task")
-	entries, _ := os.ReadDir(tasks) // a process that has ended has none
-	for _, entry := range entries {
-		tid, err1 := strconv.Atoi(entry.Name())
-		data, err2 := os.ReadFile(filepath.Join(tasks, entry.Name(), "schedstat"))
-		fields := strings.Fields(string(data))
-		if err1 != nil || err2 != nil || len(fields) != 3 {
-			continue
-		}
-		run, err1 := strconv.ParseInt(fields[0], 10, 64)
-		wait, err2 := strconv.ParseInt(fields[1], 10, 64)
-		if err1 == nil && err2 == nil {
-			into[threadID{pid, tid}] = schedstat{run, wait}
+	threads, _ := procfs.AllThreads(pid)
+	for _, t := range threads {
+		if s, err := t.Schedstat(); err == nil {
+			into[threadID{pid, t.PID}] = schedstat{int64(s.RunningNanoseconds), int64(s.WaitingNanoseconds)} //nolint:gosec // times
 		}
 	}
 }
@@ -103,14 +78,14 @@ func readThreads(pid int, into map[threadID]schedstat) {
 // UsageOf is what the process with that number uses; false if there is none. Those that
 // its descendants ended and waited for are in its time (proc_pid_stat(5)).
 func UsageOf(pid int) (Usage, bool) {
-	u, ok := usageOf(pid)
+	u, _, ok := usageOf(pid)
 	if !ok {
 		return Usage{}, false
 	}
 	for _, child := range Descendants(pid) {
-		if own, ok := usageOf(child); ok {
+		if own, shared, ok := usageOf(child); ok {
 			u.CPUNS += own.CPUNS
-			u.MemoryBytes += max(own.MemoryBytes-sharedOf(child), 0)
+			u.MemoryBytes += max(own.MemoryBytes-shared, 0)
 		}
 	}
 	return u, true
@@ -126,47 +101,24 @@ func Descendants(pid int) (all []int) {
 	return all
 }
 
-// usageOf is without descendants that live.
-func usageOf(pid int) (u Usage, ok bool) {
-	data, err := os.ReadFile(processFile(pid, "stat"))
+// usageOf is without descendants that live. shared is what of its memory it may share with others, in bytes.
+func usageOf(pid int) (u Usage, shared int64, ok bool) {
+	p, err := procfs.NewProc(pid)
 	if err != nil {
-		return u, false
+		return u, 0, false
 	}
-	// pid (name) state parent ...: the name may hold anything.
-	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-	const utime, cstime, rss = 11, 14, 21 // fields 14, 17 and 24 of the page, from state on
-	if len(fields) <= rss {
-		return u, false
-	}
-	for _, field := range fields[utime : cstime+1] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return u, false
-		}
-		u.CPUNS += n * tick
-	}
-	pages, err := strconv.ParseInt(fields[rss], 10, 64)
-	u.MemoryBytes = pages * int64(os.Getpagesize())
-	return u, err == nil
-}
-
-// sharedOf is what of its memory the process may share with others, in bytes.
-func sharedOf(pid int) int64 {
-	data, _ := os.ReadFile(processFile(pid, "statm")) // one that has ended shares nothing
-	fields := strings.Fields(string(data))
-	if len(fields) < 3 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(fields[2], 10, 64) // digits
-	return pages * int64(os.Getpagesize())
+	stat, err1 := p.Stat()
+	memory, err2 := p.Statm()
+	u.CPUNS = (int64(stat.UTime+stat.STime) + int64(stat.CUTime+stat.CSTime)) * tick //nolint:gosec // times
+	u.MemoryBytes = int64(stat.ResidentMemory())
+	return u, int64(memory.Shared) * int64(os.Getpagesize()), errors.Join(err1, err2) == nil //nolint:gosec // pages
 }
 
 // childrenOf are those that live, of all its threads.
 func childrenOf(pid int) (pids []int) {
-	tasks := processFile(pid, "task")
-	entries, _ := os.ReadDir(tasks) // one that has ended has none
-	for _, entry := range entries {
-		data, _ := os.ReadFile(filepath.Join(tasks, entry.Name(), "children"))
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // none of one that has ended
+	for _, list := range lists {
+		data, _ := os.ReadFile(list)
 		for field := range strings.FieldsSeq(string(data)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				pids = append(pids, child)
@@ -175,5 +127,3 @@ func childrenOf(pid int) (pids []int) {
 	}
 	return pids
 }
-
-func processFile(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }

@@ -99,17 +99,11 @@ func TestFilesOfTheKernel(t *testing.T) {
 		testfile.Write(t, path, text)
 		return path
 	}
-	// user nice system idle iowait irq softirq steal guest guest_nice
-	if busy, stolen := busyTime(file("cpu  1 2 4 800 1600 8 16 32 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")); busy == nil || *busy != 63*tick || *stolen != 32*tick {
-		t.Errorf("busy %v, stolen %v, want %d and %d", busy, stolen, 63*tick, 32*tick)
-	}
 	stat := file("usage_usec 5\nnr_periods 9\nthrottled_usec 7\nnr_bursts 0\n")
 	if n := throttledTime(stat); n == nil || *n != 7000 {
 		t.Errorf("throttled %v, want 7000", n)
 	}
-	busy, stolen := busyTime(stat)
-	none, ofNone := busyTime(stat + "x")
-	for _, absent := range []*int64{throttledTime(stat + "x"), throttledTime(file("usage_usec 5\n")), busy, stolen, none, ofNone} {
+	for _, absent := range []*int64{throttledTime(stat + "x"), throttledTime(file("usage_usec 5\n"))} {
 		if absent != nil {
 			t.Errorf("have %d where there is nothing to read", *absent)
 		}

@@ -23,7 +23,7 @@ func TestUsageCountsDescendants(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	pid := cmd.Process.Pid
-	own, ok := usageOf(pid)
+	own, _, ok := usageOf(pid)
 	all, known := UsageOf(pid)
 	if !ok || !known || all.CPUNS < own.CPUNS+50_000_000 { // a loop of some hundred ms
 		t.Errorf("the shell used %+v (%v), with its descendants %+v (%v)", own, ok, all, known)

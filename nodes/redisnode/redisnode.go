@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -63,7 +62,7 @@ func Role() role.Role {
 		return r
 	}
 	r.Main, r.FakeClock = runServer, true
-	r.Version = func(context.Context) (string, error) { return serverVersion() }
+	r.Version = serverVersion
 	return r
 }
 
@@ -150,7 +149,7 @@ func serverConfig(s Settings, dir, addr string) (string, error) {
 }
 
 // commonLines are those of every configuration, Sentinel's too. A server that announces an address
-// dials from it; one that is too old for that is right where it is the only such node of its machine.
+// dials from it.
 func commonLines(dir, addr, announce string) ([]string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -168,24 +167,10 @@ func commonLines(dir, addr, announce string) ([]string, error) {
 		fmt.Sprintf("dir %q", dir),
 		"tcp-backlog 128",
 	}
-	if announce == "" {
-		return lines, nil
+	if ip, _, err := net.SplitHostPort(announce); err == nil {
+		lines = append(lines, "bind-source-addr "+ip) // of Redis 7.0 and later
 	}
-	version, err := serverVersion()
-	if err == nil && dialsFrom(version) {
-		ip, _, _ := net.SplitHostPort(announce) // the controller's own
-		lines = append(lines, "bind-source-addr "+ip)
-	}
-	return lines, err
-}
-
-// dialsFrom says whether a server of the version has the directive bind-source-addr, which
-// came with Redis 7.0 and which every Valkey has.
-func dialsFrom(version string) bool {
-	name, number, _ := strings.Cut(version, " ")
-	major, _, _ := strings.Cut(number, ".")
-	n, err := strconv.Atoi(major)
-	return err == nil && (n >= 7 || strings.HasPrefix(name, "valkey"))
+	return lines, nil
 }
 
 // clientOptions are for one question.
@@ -220,23 +205,15 @@ func serverTime(ctx context.Context, addr string) (time.Time, error) {
 	return client.Time(ctx).Result()
 }
 
-// serverVersion asks the server itself: what is called redis-server may be Valkey.
-func serverVersion() (string, error) {
-	out, err := exec.Command(serverName, "--version").Output() //nolint:noctx // it answers at once
+// serverVersion asks the server itself: what is called redis-server may be Valkey. It says "Redis server v=7.0.15 ...".
+func serverVersion(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, serverName, "--version").Output()
+	var name, version string
+	if err == nil {
+		_, err = fmt.Sscanf(string(out), "%s server v=%s", &name, &version)
+	}
 	if err != nil {
-		return "", fmt.Errorf("ask redis-server for its version: %w", err)
+		return "", fmt.Errorf("ask redis-server for its version: it printed %q: %w", out, err)
 	}
-	return parseVersion(string(out))
-}
-
-// parseVersion reads "Redis server v=7.0.15 sha=..." as "redis-server 7.0.15", and
-// "Valkey server v=8.0.1 ..." as "valkey-server 8.0.1".
-func parseVersion(printed string) (string, error) {
-	name, rest, _ := strings.Cut(printed, " ")
-	for field := range strings.FieldsSeq(rest) {
-		if version, ok := strings.CutPrefix(field, "v="); ok && name != "" {
-			return strings.ToLower(name) + "-server " + version, nil
-		}
-	}
-	return "", fmt.Errorf("ask redis-server for its version: want NAME server v=VERSION, have %q", printed)
+	return strings.ToLower(name) + "-server " + version, nil
 }

@@ -36,22 +36,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestVersionKeepsTheServersName: Valkey and Redis are compared, not confused.
-func TestVersionKeepsTheServersName(t *testing.T) {
-	for printed, want := range map[string]string{
-		"Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=1\n":  "redis-server 7.0.15",
-		"Valkey server v=8.0.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=2a\n": "valkey-server 8.0.1",
-		"Redis server sha=00000000:0\n": "",
-		" v=1\n":                        "",
-		"":                              "",
-	} {
-		got, err := parseVersion(printed)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q is read as %q, %v; want %q", printed, got, err, want)
-		}
-	}
-}
-
 // start has an agent start a server.
 func start(t *testing.T, settings string, fakeClock bool) (a *agent.Client, client *redis.Client) {
 	t.Helper()
@@ -251,16 +235,6 @@ func TestSentinelConfig(t *testing.T) {
 	} {
 		if !strings.Contains("\n"+text, "\n"+line+"\n") {
 			t.Errorf("no line %s in\n%s", line, text)
-		}
-	}
-}
-
-func TestDialsFrom(t *testing.T) {
-	for version, want := range map[string]bool{
-		"redis-server 6.2.14": false, "redis-server 7.0.15": true, "redis-server 10.1": true, "valkey-server 8.0.1": true, "": false,
-	} {
-		if dialsFrom(version) != want {
-			t.Errorf("%q: want %v", version, want)
 		}
 	}
 }

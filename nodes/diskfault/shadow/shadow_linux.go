@@ -382,22 +382,8 @@ func (s *Shadow) sweep() {
 	}
 }
 
-// Lost is what a power cut took.
-type Lost struct {
-	Bytes int64 `json:"bytes"` // written and not synced
-	Names int   `json:"names"` // made, changed or removed, in directories that were not synced
-}
-
-// How a power is cut.
-type How struct {
-	// Torn: the file that was written to last keeps what was written, up to the middle of the last write.
-	Torn bool
-	// Strict: only the sync of a directory makes names durable, not that of a new file in it.
-	Strict bool
-}
-
 // Lose makes the directory what is durable of it. No process may use it meanwhile.
-func (s *Shadow) Lose(how How) (lost Lost, err error) {
+func (s *Shadow) Lose(how Cut) (lost Lost, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err = s.failed
