@@ -23,7 +23,7 @@ func (f *runFlags) makeOut() (dir string, created bool, err error) {
 	}
 	_, err = os.Stat(f.out)
 	created = errors.Is(err, fs.ErrNotExist)
-	return f.out, created, makeDir("--out", f.out)
+	return f.out, created, makeDir(f.out)
 }
 
 // freshDir makes a directory that nobody else has: what begins within the same second has the
@@ -44,33 +44,14 @@ func freshDir(parent, name string) (dir string, err error) {
 // stamp names directories by the time of day.
 func stamp() string { return clock.System().Now().Format("2006-01-02T15-04-05") }
 
-// clearJUnit takes away the file of an earlier comparison, which a CI server would take
-// for this one's, and sees that the new one can be written.
-func (f *runFlags) clearJUnit() error {
-	if f.junit == "" {
-		return nil
-	}
-	if info, err := os.Stat(f.junit); err == nil && info.IsDir() {
-		return fmt.Errorf("--junit %s: want the name of a file, and this is a directory", f.junit)
-	}
-	if err := makeDir("--junit", filepath.Dir(f.junit)); err != nil {
-		return err
-	}
-	if err := os.Remove(f.junit); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--junit: %w", err)
-	}
-	return nil
-}
-
-// makeDir creates a directory for what the flag names, unless it is there, and sees that
-// it can be written.
-func makeDir(flag, dir string) error {
+// makeDir creates the directory of --out, unless it is there, and sees that it can be written.
+func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // reports are to be read by others
-		return fmt.Errorf("%s: %w", flag, err)
+		return fmt.Errorf("--out: %w", err)
 	}
 	probe, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
-		return fmt.Errorf("%s %s: cannot be written: %w", flag, dir, err)
+		return fmt.Errorf("--out %s: cannot be written: %w", dir, err)
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }

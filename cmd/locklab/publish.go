@@ -135,14 +135,6 @@ func (s show) lines(all []string) {
 	}
 }
 
-func writeJUnit(path string, f result.File, stopped error) error {
-	var out bytes.Buffer
-	if err := view.JUnit(&out, f, stopped); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, out.Bytes())
-}
-
 // where says where the page is.
 func (s show) where(dir string) {
 	fmt.Fprintln(s.stdout, s.say.Sprintf("report: %s", pagePath(s.say, dir)))

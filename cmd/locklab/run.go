@@ -39,7 +39,7 @@ type runFlags struct {
 	quick, full        bool
 	locks, scenarios   []string
 	workload, topology string
-	out, junit, lang   string
+	out, lang          string
 	tokenFile, agents  string
 	baseline           string
 	failOn, external   []string
@@ -89,7 +89,7 @@ interrupted, or 143 by SIGTERM.`,
   locklab run --locks redlock:ttl=1s,raft --scenarios zone-failure
   locklab run --topology seoul-3az --duration 20s --rate 500 --repeat 3 --seed 7
   locklab run --workload fenced-write --fencing off --scenarios granted-pause
-  locklab run --locks redlock --fail-on 'duplicates>0' --junit junit.xml`,
+  locklab run --locks redlock --fail-on 'duplicates>0'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -101,7 +101,7 @@ interrupted, or 143 by SIGTERM.`,
 		"locks": list(catalog.Comparable), "scenarios": files(scenario.Names), "topology": files(topology.Names),
 		"workload": words(catalog.WorkloadNames), "fail-on": words(threshold.Figures), "external": files(nothing),
 		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing),
-		"junit": files(nothing), "fencing": words(onOff), "capacity": words(onOff), "suite": files(suite.Names),
+		"fencing": words(onOff), "capacity": words(onOff), "suite": files(suite.Names),
 		"only":   list(suite.Claims),
 		"resume": files(nothing), "redo": words(redoable),
 	})
@@ -130,7 +130,6 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.out, "out", "", "directory of the report (default reports/runs/TIME)")
 	fl.BoolVar(&f.full, "full", false, "print every figure")
 	langFlag(fl, &f.lang, ofSummary)
-	fl.StringVar(&f.junit, "junit", "", "verdicts for a CI server, as JUnit's XML")
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if any row is so: 'duplicates>0'")
 	fl.StringVar(&f.baseline, "baseline", "", "a run to compare with: --fail-on 'request_p99_ms>+10%'")
 	fl.StringVar(&f.ui, "ui", "", "page that follows the run, or off")
@@ -170,9 +169,6 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		}
 		compared, dirs = []result.File{baseline}, []string{f.baseline}
 	}
-	if err := f.clearJUnit(); err != nil {
-		return err
-	}
 	dir := f.resume
 	live, err := serveUI(ctx, f.ui, plan.text, plan.parts, earlier, stderr)
 	if err != nil {
@@ -211,9 +207,6 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
 	}
 	file.Run.Claims = suite.Decide(plan.claims, file)
-	if f.junit != "" {
-		runErr = errors.Join(runErr, writeJUnit(f.junit, file, runErr))
-	}
 	compared, dirs = append(compared, file), append(dirs, dir)
 	names := compare.Names(compared, dirs)
 	crossed, code := gate(compared, names, plan.thresholds)

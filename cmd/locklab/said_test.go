@@ -50,7 +50,6 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --seed lucky":                      "--seed lucky: want a whole number",
 		"run --duration 1ms":                    "--duration 1ms: want 1s",
 		"run --ui off --out " + file + "/below": "--out",
-		"run --junit " + dir:                    "directory",
 		"run --token-file /does/not/exist":      "--token-file",
 		"run everything":                        "everything",
 		"list planets":                          "planets",

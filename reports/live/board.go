@@ -70,9 +70,6 @@ func (b *Board) Kept(file result.File) {
 	})
 }
 
-// Waiting is the number of callers that wait for a lock in a node; -1 if it does not answer.
-func (b *Board) Waiting(node string, n int) { b.post(func(m *model) { m.waiting[node] = n }) }
-
 // Note takes a line that tells the user something.
 func (b *Board) Note(line string) { b.post(func(m *model) { m.note(line) }) }
 
@@ -88,9 +85,6 @@ func (b *Board) post(do func(*model)) {
 		b.inbox = append(b.inbox, do)
 	}
 }
-
-// Watched says whether there are viewers.
-func (b *Board) Watched() bool { return b != nil && b.viewers.Load() > 0 }
 
 // frameTime is between two frames.
 const frameTime = 250 * time.Millisecond

@@ -53,9 +53,6 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 			}
 		}
 		p.Note = say.Sprintf("holds %d", holds)
-		if waits := m.waiting[n.Name]; waits > 0 {
-			p.Note += "\n" + say.Sprintf("%d waiting", waits)
-		}
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {
 			class, title := r.state, r.events[0].Resource+": "+roomWord(say, r.state)

@@ -36,7 +36,6 @@ type current struct {
 	nodes     map[string]string
 	faults    []*fault
 	holds     map[holdKey]bool // grants whose holders have not stopped; false: the end came before the beginning
-	waiting   map[string]int
 	ops       *series.Collector
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
 	rooms     rooms
@@ -79,7 +78,7 @@ func newModel(info Info) *model {
 // clear forgets the run before, but for its lines.
 func (m *model) clear() {
 	m.current = current{
-		nodes: map[string]string{}, waiting: map[string]int{}, holds: map[holdKey]bool{},
+		nodes: map[string]string{}, holds: map[holdKey]bool{},
 		rooms: rooms{orders: map[string]history.Event{}, byName: map[string]*room{}},
 	}
 }
@@ -199,7 +198,6 @@ func (m *model) addNode(e *history.Event) {
 				delete(m.holds, key)
 			}
 		}
-		delete(m.waiting, e.Node)
 	}
 	if m.measureNS != 0 && m.drainNS == 0 {
 		node, state := e.Node, e.State

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"html/template"
 	"io/fs"
 	"runtime"
 	"slices"
@@ -16,18 +14,18 @@ import (
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
-	"locklab/reports/table"
 	"locklab/reports/view"
+	"locklab/reports/why"
 	"locklab/workloads/result"
 )
 
-// cell is one combination, with the series and the scene of its histories.
+// cell is one combination, with the series of its histories.
 type cell struct {
 	result.Cell
 	series.Series
 	offered []plots.Offered
-	scene   *series.Scene // of the worst row; nil if nothing went wrong
-	missing error         // a history could not be read
+	why     map[string]string // the worst row explained, by language; nil if nothing went wrong
+	missing error             // a history could not be read
 }
 
 // load reads the histories, a few at a time: each is in memory as a whole.
@@ -61,7 +59,7 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 				}
 				ops.AddRun(h.Run, h.ViolationsMS)
 				if row == worst {
-					c.scene = sceneOf(h, row)
+					c.why = explained(h, row)
 				}
 				c.offered = plots.Offer(nil, 0, h.Head.OfferedPS)
 				for _, r := range h.Rates {
@@ -78,18 +76,18 @@ func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 	return cells, group.Wait()
 }
 
-// sceneOf explains the row; nil if nothing went wrong.
-func sceneOf(h History, row *result.Row) *series.Scene {
-	var s series.Scene
-	switch v, o := row.Subject(); {
-	case v != nil:
-		s = series.OfViolation(h.Run, *v)
-	case o != nil:
-		s = series.OfOutage(h.Run, *o)
-	default:
+// explained is what `locklab why` says of the row; nil if nothing went wrong.
+func explained(h History, row *result.Row) map[string]string {
+	if violation, outage := row.Subject(); row.Decided() && violation == nil && outage == nil {
 		return nil
 	}
-	return &s
+	texts := map[string]string{}
+	for _, say := range lang.All() {
+		var out strings.Builder
+		_ = why.Write(&out, say, row, h.Run, why.Options{}) // a builder takes everything
+		texts[say.Tag] = out.String()
+	}
+	return texts
 }
 
 // windowsOf are the times of the faults, by their beginning. An unknown beginning is the order, an unknown
@@ -114,23 +112,15 @@ func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
 // evidence is the part of the page to which a cell links.
 type evidence struct {
 	*cell
-	ID, Title, Note string // Title is the scenario's
-	Scene           template.HTML
-	SceneTitle      string
-	Shaded          bool
+	ID, Title, Note, Why string // Title is the scenario's
 }
 
 func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
-	e := evidence{cell: c, ID: idOf(c.Key), Title: v.Title(c.Scenario)}
+	e := evidence{cell: c, ID: idOf(c.Key), Title: v.Title(c.Scenario), Why: c.why[say.Tag]}
 	if errors.Is(c.missing, fs.ErrNotExist) {
 		e.Note = say.Text("a history is missing")
 	} else if c.missing != nil {
 		e.Note = say.Sprintf("a history cannot be read: %s", c.missing.Error())
-	}
-	if c.scene != nil {
-		e.SceneTitle = sceneTitle(say, c.scene)
-		drawing, shaded := plots.Timeline(say, e.SceneTitle, *c.scene)
-		e.Scene, e.Shaded = template.HTML(drawing), shaded //nolint:gosec // drawn and escaped by plots
 	}
 	return e
 }
@@ -144,13 +134,4 @@ func verdict(say *lang.Lang, r *result.Row) string {
 		}
 	}
 	return strings.Join(parts, " · ")
-}
-
-// sceneTitle names the moment: an outage with its length, a violation with its time.
-func sceneTitle(say *lang.Lang, s *series.Scene) string {
-	at, of := fmt.Sprintf("%.3f s", s.AtMS/1000), cmp.Or(table.Plain(s.Of), say.Text("the lock"))
-	if s.LastsMS == 0 {
-		return say.Sprintf("%s at %s, %s", say.Term(result.Code(s.What).Title()), at, of)
-	}
-	return say.Sprintf("outage of %s, %s from %s", of, table.Duration(s.LastsMS), at)
 }

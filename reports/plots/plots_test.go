@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/internal/sentence"
 	"locklab/reports/lang"
 	"locklab/reports/plots"
 	"locklab/reports/series"
@@ -57,21 +56,8 @@ func all(lines []plots.Line) map[string][]byte {
 	return map[string][]byte{
 		"rate":     plots.Rate(lang.English(), "zone <a> & \"b\"", lines, scale),
 		"latency":  plots.Latency(lang.English(), "zone <a> & \"b\"", lines, scale),
-		"timeline": timeline(scene(lines)),
 		"tradeoff": plots.Tradeoff(lang.English(), points),
 	}
-}
-
-func timeline(s series.Scene) []byte {
-	drawn, _ := plots.Timeline(lang.English(), "two <b>", s)
-	return drawn
-}
-
-func scene(lines []plots.Line) (s series.Scene) {
-	for i, l := range lines {
-		s.Steps = append(s.Steps, series.Step{Who: l.Name, What: "hold", Begins: sentence.Name("<raft>"), FromMS: float64(-i), ToMS: math.Inf(1)})
-	}
-	return s
 }
 
 func TestDrawingsAreWellFormedAndThemed(t *testing.T) {
@@ -91,7 +77,7 @@ func TestDrawingsAreWellFormedAndThemed(t *testing.T) {
 		if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
 			t.Errorf("%s has coordinates that are no numbers", name)
 		}
-		if strings.Contains(string(svg), "<b>") || strings.Contains(string(svg), "<raft>") {
+		if strings.Contains(string(svg), "<b>") {
 			t.Errorf("%s does not escape names", name)
 		}
 	}
@@ -151,57 +137,6 @@ func TestLoneBinIsSeen(t *testing.T) {
 			if long, err := strconv.ParseFloat(string(p[1]), 64); err != nil || long < 3 {
 				t.Errorf("%s draws a bin by itself %q long", name, p[1])
 			}
-		}
-	}
-}
-
-// TestTimelineWordsStandFree: the word behind a bar is not below the next one.
-func TestTimelineWordsStandFree(t *testing.T) {
-	drawn := string(timeline(series.Scene{Steps: []series.Step{
-		{Who: "m", What: "wait", Begins: sentence.Name("waits"), FromMS: -90, ToMS: -10},
-		{Who: "m", What: "hold", Begins: sentence.Name("holds"), FromMS: -10, ToMS: 40},
-	}}))
-	var heights []string
-	for _, word := range regexp.MustCompile(`<text x="[^"]*" y="([^"]*)" class="small">`).FindAllStringSubmatch(drawn, -1) {
-		heights = append(heights, word[1])
-	}
-	if len(heights) != 2 || heights[0] == heights[1] {
-		t.Errorf("wait and hold, one after the other, have their words at %v", heights)
-	}
-}
-
-// TestTimelineSaysWhatGoesOn beyond its edge, and has room for how long two believe at once.
-func TestTimelineSaysWhatGoesOn(t *testing.T) {
-	s := series.Scene{Steps: []series.Step{
-		{Who: "master-a", What: "hold", Begins: sentence.Name("older"), FromMS: -400, ToMS: 210},
-		{Who: "master-c", What: "hold", Begins: sentence.Name("newer"), FromMS: 0, ToMS: 900},
-	}}
-	words := parse(t, timeline(s))
-	if strings.Count(words, "\nhold\n") != 1 || strings.Count(words, "\nhold →\n") != 1 || !strings.Contains(words, "older, -400.0 … +210.0 ms") {
-		t.Errorf("it says\n%s", words)
-	}
-}
-
-// TestTimelineShadesFaults only while they were in force, and says whether there is any.
-func TestTimelineShadesFaults(t *testing.T) {
-	hold := series.Step{Who: "m", What: "hold", Begins: sentence.Name("holds"), FromMS: -90, ToMS: 40}
-	fault := func(from, to float64) series.Step {
-		return series.Step{Who: "faults", What: "fault", Begins: sentence.Name("cut"), FromMS: from, ToMS: to}
-	}
-	for name, tt := range map[string]struct {
-		steps []series.Step
-		want  bool
-	}{
-		"no fault":            {[]series.Step{hold}, false},
-		"in force":            {[]series.Step{fault(-500, math.Inf(1)), hold}, true},
-		"ended in the scene":  {[]series.Step{hold, fault(-80, -10)}, true},
-		"ended long before":   {[]series.Step{fault(-500, -99), hold}, false},
-		"begins long after":   {[]series.Step{hold, fault(45, 90)}, false},
-		"of a failed request": {[]series.Step{{Who: "players", What: "match", Begins: sentence.Name("fails"), FromMS: 0, ToMS: 9}}, false},
-	} {
-		drawn, shaded := plots.Timeline(lang.English(), name, series.Scene{Steps: tt.steps})
-		if shaded != tt.want || strings.Contains(string(drawn), "k-fault") != tt.want {
-			t.Errorf("%s: shaded is %v and drawn %v, want %v", name, shaded, strings.Contains(string(drawn), "k-fault"), tt.want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Node struct {
 	Name, Host, Role string
 	Class            string // away, starting, up, paused or dead
 	State            string // the same in words
-	Note             string // its activity, in a few words a line
+	Note             string // its activity, in a few words
 	Rooms            []Room
 }
 
@@ -121,7 +121,10 @@ func layOut(z Zone, x, width float64) (box, []placed) {
 		if i > 0 && (n.Role != z.Nodes[i-1].Role || column == inRow) {
 			y, column, tall = y+tall+mapGap, 0, 0
 		}
-		h := cmp.Or(map[string]float64{"worker": 72, "master": 56}[n.Role], 42)
+		h := 42.0
+		if n.Role == "worker" { // its rooms stand below
+			h = 72
+		}
 		tall = max(tall, h)
 		cards = append(cards, placed{n, box{x + mapPad + float64(column)*(card+mapGap), y, card, h}})
 		column++
@@ -146,9 +149,7 @@ func (s *svg) card(c placed) {
 	if c.Class != "up" {
 		note = c.State
 	}
-	for i, words := range strings.Split(note, "\n") {
-		s.text(point{c.x + 8, c.y + 33 + 14*float64(i)}, words, "", "", "small")
-	}
+	s.text(point{c.x + 8, c.y + 33}, note, "", "", "small")
 	if c.Class == "up" || c.Class == "paused" {
 		s.rooms(c)
 	}

@@ -15,15 +15,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// Scene explains a violation or an outage. `locklab why` prints its steps, the page draws them.
-type Scene struct {
-	What, Of string  // What is the code of the violation, or "outage"; Of is the resource, or "zone c"
-	AtMS     float64 // of the violation, or of the beginning of the outage, since the measured part began
-	LastsMS  float64 // of an outage
-	Steps    []Step  // by their beginning
-}
-
-// Step is an act, or a state that lasted. Its times are milliseconds since the Scene's moment; an end
+// Step is an act, or a state that lasted. Its times are milliseconds since the violation or the outage began; an end
 // that is not on record is +Inf.
 type Step struct {
 	Who, What    string        // What is wait, hold, order, room, write, node or fault
@@ -31,15 +23,17 @@ type Step struct {
 	FromMS, ToMS float64
 }
 
-// scene is a Scene that grows.
+// scene explains a violation or an outage: its steps are a list that grows.
 type scene struct {
-	Scene
-	run *record.Run
+	run     *record.Run
+	atMS    float64 // of the violation, or of the beginning of the outage, since the measured part began
+	lastsMS float64 // of an outage
+	steps   []Step
 }
 
 // OfViolation has the holds, orders, rooms and accesses of the two parties, and the causes.
-func OfViolation(run *record.Run, v result.Violation) Scene {
-	s := scene{run: run, Scene: Scene{What: string(v.Code), Of: v.Resource, AtMS: v.AtMS}}
+func OfViolation(run *record.Run, v result.Violation) []Step {
+	s := scene{run: run, atMS: v.AtMS}
 	which := []sentence.Text{sentence.Of("the first room"), sentence.Of("the second room")}
 	for i, p := range []result.Party{v.First, v.Second} {
 		client := "" // tells two clients of one master apart
@@ -55,7 +49,7 @@ func OfViolation(run *record.Run, v result.Violation) Scene {
 	}
 	s.accesses(v.First.Hold, v.Second.Hold)
 	from := 0.0
-	for _, step := range s.Steps {
+	for _, step := range s.steps {
 		from = min(from, step.FromMS)
 	}
 	for i := range run.Grants {
@@ -70,8 +64,8 @@ func OfViolation(run *record.Run, v result.Violation) Scene {
 
 // OfOutage has the grants before and after an outage, the refusals in it, and its causes. The clients are
 // canaries, or those of the resource.
-func OfOutage(run *record.Run, o result.Outage) Scene {
-	s := scene{run: run, Scene: Scene{What: "outage", Of: o.Of, AtMS: o.FromMS, LastsMS: o.MS()}}
+func OfOutage(run *record.Run, o result.Outage) []Step {
+	s := scene{run: run, atMS: o.FromMS, lastsMS: o.MS()}
 	asks, ours := run.Canaries, func(*record.Acquire) bool { return true }
 	if zone, is := strings.CutPrefix(o.Of, "zone "); is {
 		ours = func(a *record.Acquire) bool { n := run.Nodes[a.Node]; return n != nil && n.Zone == zone }
@@ -84,11 +78,11 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 	for _, a := range asks {
 		switch at := s.at(a.At); {
 		case !ours(a) || a.Outcome == record.CalledOff:
-		case a.Outcome != record.OK && at > 0 && at <= s.LastsMS+slack:
+		case a.Outcome != record.OK && at > 0 && at <= s.lastsMS+slack:
 			refused[a.Node] = append(refused[a.Node], a)
 		case a.Outcome == record.OK && at <= slack && (before == nil || a.At > before.At):
 			before = a
-		case a.Outcome == record.OK && at >= s.LastsMS-slack && (after == nil || a.At < after.At):
+		case a.Outcome == record.OK && at >= s.lastsMS-slack && (after == nil || a.At < after.At):
 			after = a
 		}
 	}
@@ -115,11 +109,11 @@ func OfOutage(run *record.Run, o result.Outage) Scene {
 	return s.sorted()
 }
 
-func (s *scene) sorted() Scene {
-	slices.SortStableFunc(s.Steps, func(a, b Step) int {
+func (s *scene) sorted() []Step {
+	slices.SortStableFunc(s.steps, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(a.FromMS, b.FromMS), strings.Compare(a.Who, b.Who))
 	})
-	return s.Scene
+	return s.steps
 }
 
 // at is a time of the record since the moment.
@@ -127,11 +121,11 @@ func (s *scene) at(ns int64) float64 {
 	if ns == record.Never {
 		return math.Inf(1)
 	}
-	return float64(ns-s.run.Measure)/1e6 - s.AtMS
+	return float64(ns-s.run.Measure)/1e6 - s.atMS
 }
 
 func (s *scene) add(who, what string, begins, ends sentence.Text, from, to int64) {
-	s.Steps = append(s.Steps, Step{who, what, begins, ends, s.at(from), s.at(to)})
+	s.steps = append(s.steps, Step{who, what, begins, ends, s.at(from), s.at(to)})
 }
 
 func (s *scene) moment(who, what string, is sentence.Text, at int64) {
@@ -221,7 +215,7 @@ func (s *scene) causes(from float64, told func(node, state string) bool) {
 	for i := range s.run.Faults {
 		f := &s.run.Faults[i]
 		settled := s.at(f.Ended) + max(1500, float64(s.run.Head.LeaseNS)/1e6+500)
-		if !f.Proven || s.at(f.Began) > s.LastsMS || settled < min(from, 0) {
+		if !f.Proven || s.at(f.Began) > s.lastsMS || settled < min(from, 0) {
 			continue
 		}
 		name, who := history.FaultText(f.Kind, f.Target), lang.Key("fault")
@@ -232,7 +226,7 @@ func (s *scene) causes(from float64, told func(node, state string) bool) {
 	}
 	for _, n := range s.run.Nodes {
 		for _, e := range n.Events {
-			if at := s.at(e.AtNS); at >= from && at <= s.LastsMS && told(n.Name, e.State) {
+			if at := s.at(e.AtNS); at >= from && at <= s.lastsMS && told(n.Name, e.State) {
 				s.moment(n.Name, lang.Key("node"), NodeText(e.State), e.AtNS)
 			}
 		}

@@ -30,7 +30,7 @@ func Full(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	return onScreen(w, o, func(s *screen) {
 		v := Of(say, f, o)
 		v.top(s)
-		for _, t := range append(v.Figures(), v.Faults(), v.Machines(), v.Nodes()) {
+		for _, t := range append(v.Figures(), v.Faults()) {
 			s.table(t)
 		}
 	})

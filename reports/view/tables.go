@@ -197,60 +197,6 @@ func span(counts []int64) string {
 	}
 }
 
-// Machines has the highest load of each machine in any run.
-func (v *View) Machines() table.Table {
-	t := table.Table{Columns: table.Heads(
-		append(v.say.Titles("=machine", "CPUs>", "busy>", "others>", "slowdown>", "timers late>"), "fsync>")...)}
-	worst := map[string]result.Machine{}
-	for i := range v.f.Rows {
-		for _, m := range v.f.Rows[i].Hosts {
-			w := worst[m.Host]
-			worst[m.Host] = result.Machine{
-				CPUs: m.CPUs, Busy: max(w.Busy, m.Busy), Others: max(w.Others, m.Others), Slowdown: max(w.Slowdown, m.Slowdown),
-				LateMS: max(w.LateMS, m.LateMS), FsyncMS: max(w.FsyncMS, m.FsyncMS),
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(worst)) {
-		m, fsync := worst[name], table.Absent
-		if m.FsyncMS > 0 {
-			fsync = table.Duration(m.FsyncMS)
-		}
-		t.Rows = append(t.Rows, table.Row(cmp.Or(name, v.say.Text("this machine")), strconv.Itoa(m.CPUs), table.Share(m.Busy),
-			table.Share(m.Others),
-			table.Number(m.Slowdown), table.Duration(m.LateMS), fsync))
-	}
-	return t
-}
-
-// Nodes has the highest use of CPU time, memory and network by any node of a role.
-func (v *View) Nodes() table.Table {
-	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=role", "CPUs>", "MiB each>", "kB/s in>",
-		"kB/s out>")...)}
-	type key struct{ lock, role string }
-	most := map[key]result.Node{}
-	var order []key
-	for i := range v.f.Rows {
-		for _, n := range v.f.Rows[i].Nodes {
-			k := key{v.f.Rows[i].Lock, n.Role}
-			m, known := most[k]
-			if !known {
-				order = append(order, k)
-			}
-			most[k] = result.Node{
-				CPUs: max(m.CPUs, n.CPUs), MemoryMiB: max(m.MemoryMiB, n.MemoryMiB),
-				InPerS: max(m.InPerS, n.InPerS), OutPerS: max(m.OutPerS, n.OutPerS),
-			}
-		}
-	}
-	for _, k := range order {
-		m := most[k]
-		t.Rows = append(t.Rows, table.Row(k.lock, k.role, table.Number(m.CPUs), table.Number(m.MemoryMiB),
-			table.Number(m.InPerS/1000), table.Number(m.OutPerS/1000)))
-	}
-	return t
-}
-
 // Claims are those of a suite, with their verdicts.
 func (v *View) Claims() table.Table {
 	t := table.Table{Columns: table.Heads(v.say.Titles("verdict", "claim", "source", "evidence")...)}

@@ -2,7 +2,7 @@
 // console, report.md, the page and the files for CI servers are its writers.
 //
 //	result.File -> Of -> View -> Console, Full, Markdown, Digest, the page
-//	result.File -> CSV, JUnit
+//	result.File -> CSV
 package view
 
 import (

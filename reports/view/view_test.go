@@ -85,7 +85,6 @@ func headline() result.File {
 			if i > 0 {
 				r.Faults = []result.Fault{{ID: "1", Kind: []string{"latency", "partition", "zone-failure"}[i-1], Target: "zone a", From: []string{"a"}, To: []string{"c"}, Proven: true, AskedMS: 1990, BeganMS: 2000, HealMS: 2000 + []float64{4000, 2800, 2800}[i-1], EndedMS: 6100}}
 			}
-			r.Nodes = []result.Node{{Node: "master-a-1", Role: "master", Zone: "a", CPUs: 0.4, MemoryMiB: 40, InPerS: 9000, OutPerS: 8000}}
 			r.Hosts = []result.Machine{{CPUs: 2, Busy: 0.62, Others: 0.05, Slowdown: 1.02, LateMS: 2.1}}
 			f.Rows = append(f.Rows, r)
 		}
@@ -139,9 +138,6 @@ func TestGoldens(t *testing.T) {
 	files := map[string]writer{
 		"console.txt": view.Console, "full.txt": view.Full, "report.md": view.Markdown, "digest.txt": view.Digest,
 		"results.csv": func(w io.Writer, f result.File, _ *lang.Lang, _ view.Options) error { return view.CSV(w, f) },
-		"junit.xml": func(w io.Writer, f result.File, _ *lang.Lang, _ view.Options) error {
-			return view.JUnit(w, f, errors.New("the disk is full"))
-		},
 		"grid.html": func(w io.Writer, f result.File, say *lang.Lang, o view.Options) error {
 			_, err := io.WriteString(w, string(table.HTML(view.Of(say, f, o).Grids[0])))
 			return err
@@ -155,7 +151,7 @@ func TestGoldens(t *testing.T) {
 	}{
 		{"headline", lang.English(), headline(), []string{"console.txt", "full.txt", "report.md", "results.csv"}},
 		{"headline.ko", korean, headline(), []string{"console.txt", "report.md"}},
-		{"troubled", lang.English(), troubled(), []string{"console.txt", "digest.txt", "junit.xml", "grid.html"}},
+		{"troubled", lang.English(), troubled(), []string{"console.txt", "digest.txt", "grid.html"}},
 		{"troubled.ko", korean, troubled(), []string{"console.txt", "digest.txt"}},
 	} {
 		for _, kind := range golden.of {
@@ -288,7 +284,7 @@ func arbitrary(t *rapid.T) result.File {
 			Figures:  rapid.MapOf(rapid.SampledFrom(figures), number).Draw(t, "figures"),
 			Outages:  []result.Outage{{Of: "zone " + name.Draw(t, "zone"), ToMS: number.Draw(t, "outage")}},
 			Faults:   []result.Fault{{Kind: name.Draw(t, "kind"), BeganMS: number.Draw(t, "began"), HealMS: number.Draw(t, "heal"), EndedMS: result.Never}},
-			Nodes:    []result.Node{{CPUs: number.Draw(t, "cpus")}}, Hosts: []result.Machine{{Busy: number.Draw(t, "busy")}},
+			Hosts:    []result.Machine{{Busy: number.Draw(t, "busy")}},
 		}
 	})
 	titles := rapid.Custom(func(t *rapid.T) result.Scenario {
@@ -320,7 +316,7 @@ func TestScreensFit(t *testing.T) {
 				t.Fatalf("%d columns: %q", table.Columns(line), line)
 			}
 		}
-		if err := errors.Join(view.Markdown(&others, f, say, o), view.CSV(&others, f), view.JUnit(&others, f, nil)); err != nil {
+		if err := errors.Join(view.Markdown(&others, f, say, o), view.CSV(&others, f)); err != nil {
 			t.Fatal(err)
 		}
 		for _, grid := range view.Of(say, f, o).Grids {

@@ -1,5 +1,5 @@
 // Package why explains one row of a result in at most 25 lines: its first violation, or its outage, as
-// a table of the moments of its [series.Scene], which the page draws.
+// a table of moments. The page of a report has the same text.
 package why
 
 import (
@@ -155,8 +155,8 @@ func (t *telling) outage(o *result.Outage) {
 
 // scene adds the beginnings and ends of its steps. The beginnings of holds, rooms, waits and faults are
 // kept before others.
-func (t *telling) scene(s series.Scene) {
-	for _, step := range s.Steps {
+func (t *telling) scene(steps []series.Step) {
+	for _, step := range steps {
 		first, who := slices.Contains([]string{"hold", "room", "wait"}, step.What), step.Who
 		if step.What == "fault" {
 			first, who = step.ToMS > step.FromMS, t.say.Term(who) // not the order to heal
@@ -164,7 +164,7 @@ func (t *telling) scene(s series.Scene) {
 		t.add(step.FromMS, who, t.say.Tell(step.Begins), first)
 		t.add(step.ToMS, who, t.say.Tell(step.Ends), false)
 	}
-	told := slices.ContainsFunc(s.Steps, func(step series.Step) bool { return step.What == "fault" })
+	told := slices.ContainsFunc(steps, func(step series.Step) bool { return step.What == "fault" })
 	if !told && !t.lost {
 		t.note(t.say.Text("fault"), t.say.Text("none in force or settling"))
 	}

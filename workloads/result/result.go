@@ -141,7 +141,6 @@ type Row struct {
 	Faults     []Fault     `json:"faults,omitempty"`
 	Outages    []Outage    `json:"outages,omitempty"`    // the longest of the lock, of each zone, of one resource
 	Violations []Violation `json:"violations,omitempty"` // the first [MaxViolations], in order of time
-	Nodes      []Node      `json:"nodes,omitempty"`
 	Hosts      []Machine   `json:"hosts,omitempty"`
 	Partial    bool        `json:"partial,omitempty"` // the run was cut short
 	Played     bool        `json:"played,omitempty"`  // a person broke things
@@ -335,17 +334,6 @@ type Party struct {
 	Token  uint64  `json:"token,omitempty"`
 	FromMS float64 `json:"from_ms"`
 	ToMS   float64 `json:"to_ms"` // Never: to the end
-}
-
-// Node is what the processes of one node used in the measured part.
-type Node struct {
-	Node      string  `json:"node"`
-	Role      string  `json:"role,omitempty"`
-	Zone      string  `json:"zone,omitempty"`
-	CPUs      float64 `json:"cpus"`
-	MemoryMiB float64 `json:"memory_mib"`
-	InPerS    float64 `json:"in_bytes_per_s"`
-	OutPerS   float64 `json:"out_bytes_per_s"`
 }
 
 // Machine is what the CPUs of one machine did in the measured part; shares are 0 to 1.

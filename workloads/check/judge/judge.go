@@ -50,7 +50,7 @@ func Run(r *record.Run) result.Row {
 	liveness.Judge(r, &row)
 	m := <-measured
 	maps.Copy(row.Figures, m.Figures)
-	row.Errors, row.Nodes = m.Errors, m.Nodes
+	row.Errors = m.Errors
 	if deadStands && row.Verdict.Word == result.Dead { // a dead lock keeps clients busy, so that the load comes late
 		row.Verdict.Sound = result.Statement{State: result.OK}
 	}

@@ -17,7 +17,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// Of is a row with them, and with the errors, the peers and the nodes of the run.
+// Of is a row with them, and with the errors of the run.
 func Of(r *record.Run) result.Row {
 	m := measures{Run: r, row: result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}}
 	m.requests()
@@ -154,8 +154,7 @@ func (m *measures) counted() (messages, wakeups, ended float64) {
 			if a.Outcome != record.Unsent && a.At >= m.Measure {
 				ended++
 			}
-			n, _ := slices.BinarySearch(m.Kills(a.Node), a.At)
-			of := life{a.Node, n}
+			of := life{a.Node, m.Nodes[a.Node].Life(a.At)}
 			if totals[of] == nil {
 				totals[of] = &[2][2]uint64{}
 			}
@@ -216,51 +215,25 @@ func (m *measures) capacity() {
 
 // usage adds up what the nodes used in the measured part.
 func (m *measures) usage() {
-	type node struct {
-		result.Node
-		ranNS, cpuNS float64
-	}
-	nodes := map[string]*node{}
-	measured := float64(m.Drain - m.Measure)
+	cpuNS, memory := 0.0, int64(0)
 	for _, e := range m.Usage {
-		in := float64(min(e.AtNS, m.Drain) - max(e.FromNS, m.Measure))
+		in := min(e.AtNS, m.Drain) - max(e.FromNS, m.Measure)
 		if in <= 0 {
 			continue
 		}
-		part := func(sum *int64) float64 { // as if it had been even
-			if sum == nil {
-				return 0
-			}
-			return float64(*sum) * in / float64(e.AtNS-e.FromNS)
-		}
 		for _, u := range e.Usage {
-			n := nodes[u.Node]
-			if n == nil {
-				n = &node{Node: result.Node{Node: u.Node, Zone: m.Head.HostZones[m.Head.NodeHosts[u.Node]]}}
-				nodes[u.Node] = n
-			}
-			if u.CPUNS != nil {
-				n.cpuNS, n.ranNS = n.cpuNS+part(u.CPUNS), n.ranNS+in
+			if u.CPUNS != nil { // as if it had been even
+				cpuNS += float64(*u.CPUNS) * float64(in) / float64(e.AtNS-e.FromNS)
 			}
 			if u.MemoryBytes != nil {
-				n.MemoryMiB = max(n.MemoryMiB, float64(*u.MemoryBytes)/(1<<20))
+				memory = max(memory, *u.MemoryBytes)
 			}
-			n.InPerS, n.OutPerS = n.InPerS+part(u.InBytes)/measured*1e9, n.OutPerS+part(u.OutBytes)/measured*1e9
 		}
-	}
-	cpuNS, memory := 0.0, 0.0
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		n := nodes[name]
-		if n.ranNS > 0 {
-			n.CPUs = n.cpuNS / n.ranNS
-		}
-		cpuNS, memory = cpuNS+n.cpuNS, max(memory, n.MemoryMiB)
-		m.row.Nodes = append(m.row.Nodes, n.Node)
 	}
 	if cpuNS > 0 {
-		m.set("cpus", cpuNS, measured)
+		m.set("cpus", cpuNS, float64(m.Drain-m.Measure))
 	}
 	if memory > 0 {
-		m.row.Figures["memory_mib"] = memory
+		m.row.Figures["memory_mib"] = float64(memory) / (1 << 20)
 	}
 }

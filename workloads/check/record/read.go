@@ -345,8 +345,7 @@ func (s *scribe) settleLife(n *Node) {
 		}
 		if ends && !dead {
 			asked := min(cmp.Or(e.FromNS, e.AtNS), e.AtNS)
-			n.Deaths = append(n.Deaths, Death{asked, e.State == history.NodeStopped && e.AtNS-asked <= orderly})
-			n.Killed = append(n.Killed, e.AtNS)
+			n.Deaths = append(n.Deaths, Death{e.AtNS, asked, e.State == history.NodeStopped && e.AtNS-asked <= orderly})
 			n.Runs, dead = false, true
 		}
 		if gone := ends || e.State == history.NodePaused; gone && !away {

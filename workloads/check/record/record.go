@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"locklab/workloads/history"
@@ -224,36 +225,33 @@ type Node struct {
 	Zone   string
 	Events []history.Event // sorted
 	Away   []Span          // when it did not run: dead, or stopped for a while; sorted, not touching
-	Killed []int64         // when its process was seen to have ended; sorted
-	Deaths []Death         // of the same
+	Deaths []Death         // sorted
 	Starts int
 	Runs   bool // at the end of the history, where nothing says that it goes on after the run
 }
 
-// Death is the end of a process, which may have happened since Asked, when the signal for it was
+// Death is the end of a process, seen At: it may have happened since Asked, when the signal for it was
 // sent. InOrder: it was asked to end, and had time to record all.
 type Death struct {
-	Asked   int64
-	InOrder bool
+	At, Asked int64
+	InOrder   bool
 }
 
-// Next is the first end of the node's process that was seen at or after a moment; its time is
-// [Never] if there was none. A nil node has none.
+// Life numbers the lives of the node's process from 0: that of a moment. A nil node has one.
+func (n *Node) Life(at int64) int {
+	if n == nil {
+		return 0
+	}
+	return sort.Search(len(n.Deaths), func(i int) bool { return n.Deaths[i].At >= at })
+}
+
+// Next is the first end of the node's process that was seen at or after a moment; its times are
+// [Never] if there was none.
 func (n *Node) Next(at int64) Death {
-	if n != nil {
-		if i, _ := slices.BinarySearch(n.Killed, at); i < len(n.Deaths) {
-			return n.Deaths[i]
-		}
+	if i := n.Life(at); n != nil && i < len(n.Deaths) {
+		return n.Deaths[i]
 	}
-	return Death{Asked: Never}
-}
-
-// Kills are when a node's process was seen to have ended; sorted.
-func (r *Run) Kills(name string) []int64 {
-	if n := r.Nodes[name]; n != nil {
-		return n.Killed
-	}
-	return nil
+	return Death{At: Never, Asked: Never}
 }
 
 // Hold finds the acquisition of a hold; nil if the history has none of it.

@@ -37,10 +37,8 @@ func (j *judge) buildRooms() (rooms []room) {
 	delete(orders, "")
 	for i := range j.Rooms {
 		r := &j.Rooms[i]
-		start, until, kills := r.Begun(), r.Over(), j.Kills(r.Worker)
-		if n, _ := slices.BinarySearch(kills, start); n < len(kills) {
-			until = min(until, kills[n])
-		}
+		start := r.Begun()
+		until := min(r.Over(), j.Nodes[r.Worker].Next(start).At)
 		rooms = append(rooms, room{r, start, until, orders[r.Order]})
 	}
 	slices.SortFunc(rooms, func(a, b room) int {
@@ -85,8 +83,7 @@ func (j *judge) compare(r *room, earlier []*room) (left []*room) {
 // arrivedLate says that the order of a room arrived after its master had been killed. The first room of
 // two may be so as well: if it began after the look of the second's master, that could not see it.
 func (j *judge) arrivedLate(r *room) bool {
-	kills := j.Kills(r.Master)
-	return r.order == nil && len(kills) > 0 && kills[0] < r.start
+	return r.order == nil && j.Nodes[r.Master].Life(r.start) > 0
 }
 
 // apart says that a fault that cuts traffic kept the master that ordered r from the worker of o,

@@ -61,8 +61,8 @@ func (j *judge) checkRooms() {
 	}
 	for _, r := range rooms {
 		// An order may arrive after its master was killed.
-		kills, began := j.Kills(r.Master), r.Begun()
-		switch late := len(kills) > 0 && kills[0] < began+r.Err; {
+		began := r.Begun()
+		switch late := j.Nodes[r.Master].Life(began+r.Err) > 0; {
 		case !j.Complete():
 		case r.At[record.RoomClosed] == record.Never && j.Nodes[r.Worker].Next(began).InOrder:
 			j.missing.Add("the end of room %s", r.ID)

@@ -255,7 +255,6 @@ func (x *experiment) measure(ctx context.Context, c *cluster) (measured bool, er
 	var watching sync.WaitGroup
 	watching.Go(func() { x.watch(done, clients, start) })
 	watching.Go(func() { x.fleet.measure(done, c.recorder) })
-	watching.Go(func() { x.watchWaits(done, c) })
 	err = group.Wait()
 	finish()
 	watching.Wait()

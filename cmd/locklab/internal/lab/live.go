@@ -1,12 +1,8 @@
 package lab
 
 import (
-	"context"
 	"time"
 
-	"locklab/locks/clock"
-	"locklab/nodes/role"
-	"locklab/nodes/topology"
 	"locklab/reports/lang"
 	"locklab/reports/live"
 	"locklab/reports/table"
@@ -72,26 +68,4 @@ func (x *experiment) liveRun(p plan) live.Run {
 		run.Links = append(run.Links, live.Link{From: pair[0], To: pair[1], RTT: p.topo.Between(pair[0], pair[1]).RTT})
 	}
 	return run
-}
-
-// askEvery is between two questions how many wait for a lock.
-const askEvery = 500 * time.Millisecond
-
-// watchWaits tells the live page how many wait for a lock in each master, while it has viewers,
-// until done ends.
-func (x *experiment) watchWaits(done context.Context, c *cluster) {
-	board := x.config.Live
-	for board != nil && clock.Sleep(done, askEvery) == nil {
-		if !board.Watched() {
-			continue
-		}
-		_ = together(c.topo.NodesOf(role.Master), func(m topology.Placed) error { // one that does not answer is shown as such
-			waiting := -1
-			if status, err := (resolver{c}).masterStatus(done, m.Name); err == nil {
-				waiting = status.Waiting
-			}
-			board.Waiting(m.Name, waiting)
-			return nil
-		})
-	}
 }
