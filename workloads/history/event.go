@@ -1,9 +1,7 @@
-// Package history defines the events that a run leaves behind and reads and
-// writes them as JSON lines: append-only, one event a line, flushed while the run
-// goes on, so that a run that was killed can still be judged and reported.
-//
-// Three records meet in one file: what the lock's servers granted, what its
-// clients believed, and what the resource (the rooms on the workers) really saw.
+// Package history defines the events that a run leaves behind, and reads and writes them as JSON lines:
+// append-only, one event a line, flushed while the run goes on, so that a run that was killed can still be
+// judged and reported. Three records meet in one file: what the lock's servers granted, what its clients
+// believed, and what the resource (the rooms on the workers) really saw.
 //
 //	masters ──acquire, release, lost, order──┐
 //	workers ──room (the oracle)──────────────┤
@@ -11,16 +9,10 @@
 //	load generator ──match, phase────────────┘                    │
 //	                                    checkers, reports ◀── Read
 //
-// A [Writer] takes events from any number of goroutines and flushes them every
-// 100 ms. [Read] gives them back one by one, in the order of the file, which
-// is not the order of time: sort by AtNS for that. It reads gzipped
-// files too, and forgives exactly one damage, the torn last line of a killed
-// writer; everything else is an error that names file and line.
-//
-// [AppendJSON] is package json's. [Decoder] is hand-written for the lines that the lab
-// itself writes, field by field in their order, and leaves all others to
-// package json, so the two agree on every input; [Read] has two goroutines
-// decode, and reads a million events in about 0.4 s.
+// [Read] gives the events back in the order of the file, which is not the order of time: sort by AtNS for
+// that. It forgives exactly one damage, the torn last line of a killed writer. [Decoder] is hand-written for
+// the lines that the lab itself writes, and leaves all others to package json: to read and judge a million
+// events takes less than a second.
 package history
 
 import "time"
@@ -34,83 +26,67 @@ const (
 	KindRun Kind = "run"
 	// KindPhase marks the phases of the run: State is warmup, measure, drain, end.
 	KindPhase Kind = "phase"
-
-	// KindRate says that somebody changed the load: from AtNS on Count operations per
-	// second are offered, instead of what the run's OfferedPS or an earlier one says.
+	// KindRate changes the load: from AtNS on Count operations per second are offered.
 	KindRate Kind = "rate"
-
-	// KindCapacity is one measurement of the lock's capacity, recorded by the controller after
-	// the workload's end. State is own (each client has a resource), one (all want the same) or
-	// matches (players at a higher rate). The load began at FromNS; Count grants came from SentNS
-	// to AtNS, or so many of the requests that were due then ended well.
+	// KindCapacity is one measurement of the lock's capacity, by the controller. State is own (each client
+	// has a resource) or one (all want the same). The load began at FromNS; Count grants came from SentNS
+	// to AtNS.
 	KindCapacity Kind = "capacity"
 
-	// KindMatch is one finished match request, recorded by the load generator:
-	// FromNS is the intended time, SentNS when it really left, AtNS when it was
-	// answered; Node is the master, Resource the group, Room the answer.
+	// KindMatch is one finished match request, recorded by the load generator: FromNS is the intended
+	// time, SentNS when it really left, AtNS when it was answered; Node is the master, Resource the
+	// group, Room the answer.
 	KindMatch Kind = "match"
 
-	// KindAcquire is one finished lock acquisition as its client believed it:
-	// asked at FromNS, answered at AtNS. Client names the caller, Hold the grant.
+	// KindAcquire is one finished acquisition as its client believed it: asked at FromNS, answered at
+	// AtNS. Client names the caller, Hold the grant.
 	KindAcquire Kind = "acquire"
-	// KindReleasing is written, and has left the process, before a release is sent: the
-	// holder stopped acting at AtNS. A process that is killed with its release under way
-	// leaves nothing else of it.
+	// KindReleasing has left the process before a release is sent: the holder stopped acting at AtNS.
+	// A process that is killed with its release under way leaves nothing else of it.
 	KindReleasing Kind = "releasing"
-	// KindRelease is the end of a hold: the holder stopped acting at FromNS and
-	// the release was answered at AtNS.
+	// KindRelease is the end of a hold: the holder stopped acting at FromNS, the release was answered at AtNS.
 	KindRelease Kind = "release"
 	// KindLost says that the holder noticed at AtNS that it holds no longer.
 	KindLost Kind = "lost"
 	// KindGrant is what the lock server granted, where the server can say so.
 	KindGrant Kind = "grant"
-	// KindOrder is a master's decision to create a room: under the lock (Hold) it
-	// began to look at the workers at FromNS, the order left at SentNS and was answered
-	// at AtNS.
-	// Node is the master, Worker who was asked, Unreachable the workers that did
-	// not answer the look.
+	// KindOrder is a master's order of a room, under the lock (Hold): Node is the master, which began to
+	// look at the workers at FromNS. The order left to Worker at SentNS and was answered at AtNS.
+	// Unreachable are the workers that did not answer the look.
 	KindOrder Kind = "order"
 
-	// KindRoom is the oracle's record, made by the worker that hosts the room:
-	// State is starting, open, full or closed; Order names the order behind it.
+	// KindRoom is the oracle's record, by the worker that hosts the room: State is starting, open, full
+	// or closed; Order names the order behind it.
 	KindRoom Kind = "room"
 
-	// KindRead and KindWrite are what the store of fenced-write did for a holder, recorded
-	// under the mutex, or by the transaction, that made it true: Client is the holder's
-	// master, Hold its grant, Token what it showed, Version that of the resource's value
-	// after it. A write's State is accepted, refused or, where only its writer could record
-	// it and was not told, unknown; Base is the version that its writer had read. That of a
-	// read is refused, or nothing.
+	// KindRead and KindWrite are what the store of fenced-write did for a holder, recorded under the mutex,
+	// or by the transaction, that made it true: Client is the holder's master, Token what it showed, Version
+	// that of the value after it. A write's State is accepted, refused or, where only its writer could record
+	// it, unknown; Base is the version that its writer had read. A read's is refused, or nothing.
 	KindRead  Kind = "read"
 	KindWrite Kind = "write"
 
-	// KindNode is the life of a process, recorded by its agent: State is started,
-	// ready, killed, paused, resumed, stopped or, if nobody asked for it, exited,
-	// suspended or continued; or by the controller: lost, when it went with its host.
+	// KindNode is the life of a process, recorded by its agent, or by the controller if its host was lost.
 	KindNode Kind = "node"
-	// KindPoint says that a client's work had come to a point, State, when its process stopped
-	// itself there, as a fault had asked it to. It is written, and has left the process, before.
+	// KindPoint says that a client's work had come to a point, State, when its process stopped itself
+	// there, as a fault had asked it to.
 	KindPoint Kind = "point"
-	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the
-	// run, State is asked, began, heal-asked, kept-away (servers without their data are, for
-	// DelayNS), lost (what a power cut took), ended, away (what it killed is, to the end) or unproven. From and To are
-	// the hosts whose traffic (From towards To) a link fault hits, with DelayNS what it
-	// adds one way if it only slows it down, and 0 if it stops it; Nodes the nodes that a
-	// process fault hits.
+	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the run, State is asked,
+	// began, heal-asked, kept-away (servers without their data are, for DelayNS), lost (what a power cut
+	// took), ended, away (what it killed is, to the end) or unproven. A link fault hits traffic from the
+	// hosts From to the hosts To, and stops it, or adds DelayNS one way; a process fault hits Nodes.
 	KindFault Kind = "fault"
-	// KindClock is recorded by the controller at the end, for each host on another
-	// machine: every time of Host in this history is right within ErrNS, also if its
-	// clock has drifted since the run began and its events say less.
+	// KindClock is recorded by the controller at the end, for each host on another machine: every time
+	// of Host in this history is right within ErrNS.
 	KindClock Kind = "clock"
-	// KindMachine is what the CPUs of the machine of Host did from FromNS to AtNS, as
-	// its agent measured; without a Host it is the controller's machine, with all hosts
-	// that have no such events of their own.
+	// KindMachine is what the CPUs of Host's machine did from FromNS to AtNS, as its agent measured. Without
+	// a Host it is the controller's machine, with all hosts that have no such events of their own.
 	KindMachine Kind = "machine"
-	// KindUsage is what nodes used from FromNS to AtNS, as the agent of Host measured: its own
-	// nodes of CPU and memory, and nodes elsewhere of the links from Host.
+	// KindUsage is what nodes used from FromNS to AtNS, as the agent of Host measured: its own nodes of
+	// CPU and memory, and nodes elsewhere of the links from Host.
 	KindUsage Kind = "usage"
-	// KindGivenUp is recorded by the controller when a run could not begin, go on or end
-	// in the time for that; Error says why. What the run did since may be missing.
+	// KindGivenUp is recorded by the controller when a run could not begin, go on or end in its time;
+	// Error says why. What the run did since may be missing.
 	KindGivenUp Kind = "given-up"
 )
 
@@ -128,8 +104,7 @@ const (
 	CapacityOne = "one"
 )
 
-// CapacityResource is in the names of the resources that capacity is measured with: of single
-// holds of these nothing is recorded.
+// CapacityResource is in the names of the resources that capacity is measured with; their holds are not recorded.
 const CapacityResource = "capacity"
 
 // CanaryPrefix begins the names of the resources of the masters' canaries: of these acquisitions
@@ -143,7 +118,7 @@ const (
 	WriteUnknown  = "unknown"
 )
 
-// The States of a node.
+// The States of a node. The last one was not asked for.
 const (
 	NodeStarted = "started"
 	NodeReady   = "ready"
@@ -151,13 +126,8 @@ const (
 	NodePaused  = "paused"
 	NodeResumed = "resumed"
 	NodeStopped = "stopped"
-	// NodeLost: it went with its host, says the controller.
-	NodeLost = "lost"
-
-	// What nobody asked for:
-
-	// NodeExited: the process ended by itself, or somebody else ended it; Error is how.
-	NodeExited = "exited"
+	NodeLost    = "lost"   // with its host, says the controller
+	NodeExited  = "exited" // by itself, or by a signal that the agent did not send; Error is how
 )
 
 // NodeEnds says whether a state is the end of the node's process.
@@ -165,57 +135,35 @@ func NodeEnds(state string) bool {
 	return state == NodeKilled || state == NodeStopped || state == NodeExited || state == NodeLost
 }
 
-// The points of a client's work, by what was done last.
+// The points of a client's work.
 const (
-	// PointAcquiring: it is about to acquire; nothing was sent.
-	PointAcquiring = "acquiring"
-	// PointGranted: it was granted the lock, and has looked for a last time whether it still
-	// holds it; it is about to do the first thing that others can see. In matchmaking that is
-	// to order a room, in fenced-write to write; in the others there is none but to hold.
-	PointGranted = "granted"
-	// PointReleasing: it acts no more, and is about to release; nothing was sent.
-	PointReleasing = "releasing"
+	PointAcquiring = "acquiring" // it is about to acquire; nothing was sent
+	// PointGranted: it has looked for a last time whether it still holds the lock, and is about to do the
+	// first thing that others can see: to order a room, or to write.
+	PointGranted   = "granted"
+	PointReleasing = "releasing" // it acts no more, and is about to release; nothing was sent
 )
 
-// The Fault, in the findings of a checker, of what such events tell.
+// The Fault of what no scenario asked for.
 const (
-	// FaultNodeLoss is a node that ended although nobody asked for it.
-	FaultNodeLoss = "node-loss"
-	// FaultStandstill is a node, an agent or the controller that did not run for a while.
-	FaultStandstill = "standstill"
+	FaultNodeLoss   = "node-loss"  // a node ended
+	FaultStandstill = "standstill" // a node, an agent or the controller did not run for a while
+	FaultByHand     = "by-hand"    // a toxic was added to the link Target by hand
 )
 
-// FaultByHand is the Fault of what somebody broke by hand while the run went on: a toxic
-// that no scenario asks for. Target names the link, State is began, and ended if it was
-// taken off.
-const FaultByHand = "by-hand"
-
-// TargetController is the Target of a standstill of the controller; that of an agent is
-// TargetAgent and its host.
+// What a Target begins with, or has in it.
 const (
-	TargetController = "the controller"
-	TargetAgent      = "the agent of host "
+	TargetController = "the controller"     // of a standstill
+	TargetAgent      = "the agent of host " // of a standstill; the host follows
+	TargetHolder     = "holder"             // the fault was aimed at the holder of a lock: "holder (master-a)"
+	TargetHolderOf   = "holder-of"          // of one resource: "holder-of:r1 (master-a)"
+	TargetAt         = " at "               // before the point of their work: "holder at granted (master-a)"
 )
 
-// TargetHolder is the first word of the Target of a fault that was aimed at whoever
-// held a lock.
-const TargetHolder = "holder"
-
-// TargetHolderOf is the same where it was whoever held the lock of one resource, whose name
-// follows: "holder-of:r1 (master-a)".
-const TargetHolderOf = "holder-of"
-
-// TargetAt stands in a Target before the point of their work at which processes were to be
-// hit: "holder at granted (master-a)".
-const TargetAt = " at "
-
-// Event is one line of a history. It is one flat record for all kinds so that it
-// can be read fast and with any tool; fields that a kind does not use are absent.
+// Event is one line of a history, one flat record for all kinds; fields that a kind does not use are absent.
 //
-// Times are nanoseconds on the clock of the run: the monotonic clock of the
-// controller's host. Events of other hosts are converted by the controller, with
-// ErrNS as the error bound of the conversion when it was made (absent on one
-// machine); the bound that holds in the end is that of [KindClock].
+// Times are nanoseconds on the monotonic clock of the controller's host. The controller converts those
+// of other hosts, with ErrNS as the error bound of that moment; [KindClock] has the bound that holds in the end.
 type Event struct {
 	Kind   Kind  `json:"kind"`
 	AtNS   int64 `json:"at_ns"`
@@ -296,8 +244,7 @@ type Run struct {
 	Played    bool              `json:"played,omitzero"`
 	HostZones map[string]string `json:"host_zones,omitzero"`
 	NodeHosts map[string]string `json:"node_hosts,omitzero"`
-	// Expect is what the scenario expects of this lock: nothing if it is empty. It is
-	// absent from files of programs that did not write it.
+	// Expect is what the scenario expects of this lock; absent from histories that were written by hand.
 	Expect *Expect `json:"expect,omitzero"`
 	// Planned are the faults that the scenario asks for, which the ledger must have.
 	Planned []Planned `json:"planned,omitzero"`
@@ -307,12 +254,9 @@ type Run struct {
 	Program *Program `json:"program,omitzero"`
 	// Seats is how many players fit in a room; 0 if the workload has no rooms.
 	Seats int `json:"seats,omitzero"`
-	// RTTNS is the round trip from a master to the lock's servers, the median of the pairs of
-	// hosts and the shortest of each,
-	// or peers, through the links; 0 if the lock talks to nobody.
+	// RTTNS is the median round trip from a master to the lock's servers or peers, through the links.
 	RTTNS int64 `json:"rtt_ns,omitzero"`
-	// SecondNS is ten round trips between the hosts of the topology that are farthest apart, if
-	// that is more than a second; else 0.
+	// SecondNS is ten of the longest round trips of the topology, if that is more than a second; else 0.
 	SecondNS int64 `json:"second_ns,omitzero"`
 }
 

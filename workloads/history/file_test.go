@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,17 +247,6 @@ func TestTakesInOrder(t *testing.T) {
 	})
 	if want := fmt.Sprintf("h.jsonl:%d: full", 2*last+1); torn || !errors.Is(err, full) || err.Error() != want || n != last+1 {
 		t.Errorf("%d events, torn %v, %v, want %s", n, torn, err, want)
-	}
-}
-
-// TestReadSaysWhatThereIs: gzipped or not, where the other one was named.
-func TestReadSaysWhatThereIs(t *testing.T) {
-	there := filepath.Join(t.TempDir(), "a.jsonl.gz")
-	testfile.Write(t, there, "")
-	for path, want := range map[string]string{strings.TrimSuffix(there, ".gz"): "(there is " + there + ")", there + "x": "DIR/histories/"} {
-		if _, _, err := historytest.ReadFile(t.Context(), path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", path, err, want)
-		}
 	}
 }
 
