@@ -128,7 +128,6 @@ func (m *model) ways(say *lang.Lang, d *plots.Map) {
 	}
 	between := map[[2]string][]traffic{} // of zones
 	for _, l := range m.run.Links {
-		d.Dials = append(d.Dials, [2]string{l.From, l.To})
 		// Answers go the other way.
 		for _, t := range []traffic{{from: l.From, to: l.To, rtt: l.RTT}, {from: l.To, to: l.From, rtt: l.RTT}} {
 			m.hit(&t, zones[t.from] == zones[t.to])

@@ -122,23 +122,6 @@ func TestFoldsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestEndsBeforeBeginnings has a hold end before it is told to begin, and states of a room
-// in the wrong order.
-func TestEndsBeforeBeginnings(t *testing.T) {
-	m := aModel(nil)
-	for _, e := range []history.Event{
-		{Kind: history.KindReleasing, AtNS: 20, Node: "m-a", Hold: "h1", Resource: "g1"},
-		{Kind: history.KindAcquire, AtNS: 10, Node: "m-a", Hold: "h1", Resource: "g1", Outcome: "ok"},
-		{Kind: history.KindRoom, AtNS: 40, Node: "w-a", Room: "r", Resource: "g1", State: "full"},
-		{Kind: history.KindRoom, AtNS: 30, Node: "w-a", Room: "r", Resource: "g1", State: "open"},
-	} {
-		m.add(&e)
-	}
-	if len(m.holds) != 0 || m.rooms.byName["r"].state != "full" {
-		t.Errorf("holds %v, the room is %s: want none, and full", m.holds, m.rooms.byName["r"].state)
-	}
-}
-
 // TestDuplicatesAreTheCheckers shows what the checker says, also when it changes its mind,
 // and counts each room once.
 func TestDuplicatesAreTheCheckers(t *testing.T) {

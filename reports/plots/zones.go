@@ -46,7 +46,6 @@ type Map struct {
 	Zones   []Zone
 	Between []Way // of zones, each direction once; From and To are their names
 	Links   []Way // of hosts that are not as the ways between their zones are
-	Dials   [][2]string
 }
 
 // Sizes of the map, in units of the drawing.
@@ -91,11 +90,6 @@ func (m Map) Draw(say *lang.Lang) []byte {
 	hosts := map[string]box{}
 	for _, c := range slices.Backward(cards) { // the first card of each stands for its host
 		hosts[c.Host] = c.box
-	}
-	for _, d := range m.Dials {
-		if from, to := hosts[d[0]], hosts[d[1]]; from.w > 0 && to.w > 0 {
-			s.stroke(pen{inkGrid, 1, ""}, []point{from.middle(), to.middle()})
-		}
 	}
 	for _, w := range m.Between {
 		s.bridge(m, zones, w)
