@@ -107,7 +107,7 @@ const (
 )
 
 // handleEvents answers with the events from a number on. A follower names the instance that it follows, and
-// has all events before that number; a reader that names no instance takes nothing.
+// has all events before that number. Others are refused: they would take events from the follower.
 func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	from, err := strconv.ParseUint(query.Get("from"), 10, 64)
@@ -115,13 +115,13 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w",
 			query.Get("from"), httpapi.ErrInvalid)
 	}
-	log, asked := a.eventLog(), query.Get("instance")
-	if asked != "" && asked != log.instance {
+	log := a.eventLog()
+	if query.Get("instance") != log.instance {
 		return fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
 	}
 	end := clock.System().NewTimer(pollTime)
 	defer end.Stop()
-	lines, changed, err := log.read(from, asked != "")
+	lines, changed, err := log.read(from)
 	if err == nil && lines == nil {
 		select {
 		case <-changed:
@@ -130,7 +130,7 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 		case <-r.Context().Done():
 		case <-a.ctx.Done():
 		}
-		lines, _, err = log.read(from, false)
+		lines, _, err = log.read(from)
 	}
 	if err != nil {
 		return err

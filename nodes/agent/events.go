@@ -67,8 +67,8 @@ func (l *eventLog) wakeLocked() {
 }
 
 // read returns the lines from a number on. Without any it returns the channel that is closed when there may be.
-// A reader that has what is before has it forgotten.
-func (l *eventLog) read(from uint64, forget bool) (lines []byte, changed <-chan struct{}, err error) {
+// The reader has what is before: that is forgotten.
+func (l *eventLog) read(from uint64) (lines []byte, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -82,9 +82,7 @@ func (l *eventLog) read(from uint64, forget bool) (lines []byte, changed <-chan 
 	for range from - l.first {
 		lines = lines[bytes.IndexByte(lines, '\n')+1:]
 	}
-	if forget {
-		l.first, l.lines = from, lines
-	}
+	l.first, l.lines = from, lines
 	if len(lines) == 0 {
 		return nil, l.changed, l.err
 	}

@@ -1,13 +1,11 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"locklab/internal/must"
-	"locklab/locks/locktest"
 	"locklab/workloads/history"
 )
 
@@ -125,10 +122,10 @@ func TestLostEventsAreReported(t *testing.T) {
 		l.record(history.Event{Kind: history.KindRoom, Order: strings.Repeat("x", 200)})
 	}
 	count := l.nextNumber()
-	if _, _, err := l.read(count, true); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "stays away") || count < 50 || count > 100 {
+	if _, _, err := l.read(count); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "stays away") || count < 50 || count > 100 {
 		t.Errorf("%d events came before the loss, want what fits into 20 kB: %v", count, err)
 	}
-	if _, _, err := l.read(0, true); !errors.Is(err, ErrEventsLost) {
+	if _, _, err := l.read(0); !errors.Is(err, ErrEventsLost) {
 		t.Errorf("what the follower has had: %v", err)
 	}
 	_, c := newAgent(t, nil)
@@ -137,36 +134,6 @@ func TestLostEventsAreReported(t *testing.T) {
 	<-f.Done()
 	if err := f.Err(); !errors.Is(err, ErrEventsLost) || !strings.Contains(err.Error(), "decode event: jsontext: invalid character") {
 		t.Error(err)
-	}
-}
-
-// TestReadersTakeNothing: only what the follower says that it has is forgotten.
-func TestReadersTakeNothing(t *testing.T) {
-	a, c := newAgent(t, nil)
-	const many = 3000 // several chunks
-	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
-	must.Do(t, c.Stop(t.Context(), "own-1"))
-	health, err := c.Health(t.Context())
-	must.Do(t, err)
-	var text []byte
-	must.Do(t, c.Call(t.Context(), http.MethodGet, fmt.Sprintf("/v1/events?from=%d", health.NextEvent), nil, &text)) // nobody has them
-	must.Do(t, c.Call(t.Context(), http.MethodGet, "/v1/events?from=0", nil, &text))
-	if n := bytes.Count(text, []byte("\n")); uint64(n) != health.NextEvent {
-		t.Errorf("a reader got %d events, want %d", n, health.NextEvent)
-	}
-	taken := 0
-	f := c.Follow(t.Context(), func(history.Event) error { taken++; return nil })
-	defer f.Close()
-	must.Do(t, f.Drain(t.Context()))
-	locktest.Eventually(t, "the follower has them forgotten", func() bool {
-		log := a.eventLog()
-		log.mu.Lock()
-		defer log.mu.Unlock()
-		return log.first == health.NextEvent && len(log.lines) == 0
-	})
-	f.Close()
-	if uint64(taken) != health.NextEvent {
-		t.Errorf("the follower got %d events, want %d", taken, health.NextEvent)
 	}
 }
 
@@ -197,14 +164,11 @@ func TestEventLogAgainstAList(t *testing.T) {
 				want = append(want, line+"\n")
 			}
 			from := rapid.IntRange(first, len(want)).Draw(t, "from")
-			forget := rapid.Bool().Draw(t, "forget")
-			lines, changed, err := l.read(uint64(from), forget)
+			lines, changed, err := l.read(uint64(from))
 			if err != nil || string(lines) != strings.Join(want[from:], "") || (changed == nil) != (from < len(want)) {
 				t.Fatalf("read from %d of %d: %d bytes, error %v", from, len(want), len(lines), err)
 			}
-			if forget {
-				first = from
-			}
+			first = from
 		}
 		if got := l.nextNumber(); got != uint64(len(want)) || l.first != uint64(first) {
 			t.Fatalf("it has %d to %d, want %d to %d", l.first, got, first, len(want))

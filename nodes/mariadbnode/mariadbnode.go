@@ -4,8 +4,6 @@ package mariadbnode
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,9 +44,9 @@ func run(ctx context.Context, node *process.Node) error {
 	if err != nil {
 		return err
 	}
-	host, port, err := net.SplitHostPort(node.Addrs[Port])
+	host, port, err := node.Listens(Port)
 	if err != nil {
-		return fmt.Errorf("address of port %s: %w", Port, err)
+		return err
 	}
 	data := filepath.Join(node.Dir, "data")
 	if err := os.MkdirAll(data, 0o700); err != nil {

@@ -3,8 +3,6 @@ package natsnode
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -30,9 +28,9 @@ func Role() role.Role {
 }
 
 func run(ctx context.Context, node *process.Node) error {
-	host, port, err := net.SplitHostPort(node.Addrs[Port])
+	host, port, err := node.Listens(Port)
 	if err != nil {
-		return fmt.Errorf("address of port %s: %w", Port, err)
+		return err
 	}
 	data := filepath.Join(node.Dir, "data")
 	cmd := exec.Command(program, "-a", host, "-p", port, "-js", "-sd", data) //nolint:noctx // Serve ends it

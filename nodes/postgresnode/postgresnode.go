@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -93,9 +92,9 @@ func run(ctx context.Context, node *process.Node) error {
 	if err := node.Decode(&settings); err != nil {
 		return err
 	}
-	host, port, err := net.SplitHostPort(node.Addrs[Port])
+	host, port, err := node.Listens(Port)
 	if err != nil {
-		return fmt.Errorf("address of port %s: %w", Port, err)
+		return err
 	}
 	as, err := owner()
 	if err != nil {

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,6 +38,15 @@ type Config struct {
 	Skew *Skew `json:"skew,omitzero"`
 	// Settings is what the controller sent, see Decode.
 	Settings jsontext.Value `json:"settings,omitzero"`
+}
+
+// Listens is where to listen for a port of the role.
+func (c *Config) Listens(port string) (host, number string, err error) {
+	host, number, err = net.SplitHostPort(c.Addrs[port])
+	if err != nil {
+		return "", "", fmt.Errorf("address of port %s: %w", port, err)
+	}
+	return host, number, nil
 }
 
 // Decode reads the settings into a struct. A field that the struct does not have
