@@ -353,21 +353,3 @@ func TestOfferedRateIsDrawnAsItWas(t *testing.T) {
 		t.Errorf("offered %v, want %v", m.offered, want)
 	}
 }
-
-// TestPageSaysWhatIsRun: it speaks of rooms only where some workload has them, and of no number of zones.
-func TestPageSaysWhatIsRun(t *testing.T) {
-	for _, rooms := range []bool{true, false} {
-		b := New(Info{Title: "a test", Runs: 1, Zones: []Zone{{"zone a", "a"}}, Rooms: rooms})
-		var page strings.Builder
-		must.Do(t, newPainter().page(&page, "en", b))
-		said := page.String()
-		for _, of := range []string{"the lock failed, or there was none", "has free seats"} {
-			if strings.Contains(said, of) != rooms {
-				t.Errorf("rooms %v: says %q: %v", rooms, of, !rooms)
-			}
-		}
-		if strings.Contains(said, "two simulated zones") || !strings.Contains(said, "Real processes in simulated zones") {
-			t.Error("it speaks of two zones where there is one")
-		}
-	}
-}

@@ -3,7 +3,6 @@ package plots_test
 import (
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"regexp"
@@ -101,18 +100,6 @@ func TestDrawingsTakeAnything(t *testing.T) {
 	}
 	for _, svg := range all(nil) {
 		parse(t, svg)
-	}
-}
-
-func TestDrawingsStaySmall(t *testing.T) {
-	var lines []plots.Line
-	for i := range 12 {
-		lines = append(lines, plots.Line{Name: fmt.Sprint("lock-", i), Ink: plots.LockInk(i), Offered: []plots.Offered{{PerS: 100}}, Series: wave(300)})
-	}
-	for name, svg := range all(lines) {
-		if len(svg) > 160<<10 {
-			t.Errorf("%s of 12 locks has %d bytes", name, len(svg))
-		}
 	}
 }
 
