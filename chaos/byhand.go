@@ -23,7 +23,6 @@ type Hand struct {
 	ctx    context.Context //nolint:containedctx // of the run: what is asked for goes on without who asked
 	close  context.CancelFunc
 	wg     sync.WaitGroup
-	taken  claims
 
 	mu     sync.Mutex
 	count  int
@@ -34,6 +33,7 @@ type Hand struct {
 // byHand is a fault that goes on.
 type byHand struct {
 	Open
+	breaks []string      // what no second fault may break meanwhile
 	healed chan struct{} // closed when its end is asked for
 }
 
@@ -44,9 +44,9 @@ type Open struct {
 	Proven, Healing bool
 }
 
-// Hand is open until it is closed, or ctx ends.
-func (r *Runner) Hand(ctx context.Context) *Hand {
-	h := &Hand{config: r.config}
+// NewHand takes faults until it is closed, or ctx ends.
+func NewHand(ctx context.Context, config Config) *Hand {
+	h := &Hand{config: config}
 	h.ctx, h.close = context.WithCancel(ctx)
 	return h
 }
@@ -64,25 +64,29 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	}
 	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
 	b := &byHand{Open: Open{ID: id, Kind: f.Kind, Target: f.Target}, healed: make(chan struct{})}
-	things := []string{"the " + f.Target} // one that moves may well be found again
+	b.breaks = []string{"the " + f.Target} // one that moves may well be found again
 	if !f.Dynamic {
 		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", err, ErrRefused)
 		}
-		things = plan.Alone()
+		b.breaks = named(plan.Nodes())
 		for _, p := range plan.Pairs {
-			things = append(things, "the traffic from "+p.From+" to "+p.To)
+			b.breaks = append(b.breaks, "the traffic from "+p.From+" to "+p.To)
 		}
 	}
-	if err := h.taken.take(things, id); err != nil {
-		return "", fmt.Errorf("%w: %w", err, ErrRefused)
+	for _, other := range h.open {
+		for _, thing := range b.breaks {
+			if slices.Contains(other.breaks, thing) {
+				return "", fmt.Errorf("%s is broken already, by %s: want one fault of it at a time: %w", thing, other.ID, ErrRefused)
+			}
+		}
 	}
 	h.count++
 	h.open = append(h.open, b)
 	now := clock.Mono()
 	e := &episode{
-		config: h.config, claims: &h.taken, fault: f, entry: Entry{ID: id, Kind: f.Kind, Target: f.Target},
+		config: h.config, fault: f, entry: Entry{ID: id, Kind: f.Kind, Target: f.Target},
 		from: now, until: now, end: now + int64(longest), healed: b.healed,
 	}
 	if !f.Instant {
@@ -99,6 +103,14 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	return id, nil
 }
 
+// named are nodes as things that can be broken.
+func named(nodes []string) (things []string) {
+	for _, node := range nodes {
+		things = append(things, "node "+node)
+	}
+	return things
+}
+
 // longest is more than any run takes.
 const longest = 1000 * time.Hour
 
@@ -111,6 +123,7 @@ type watched struct {
 func (w watched) Record(e history.Event) {
 	w.hand.mu.Lock()
 	w.fault.Target = e.Target
+	w.fault.breaks = append(w.fault.breaks, named(e.Nodes)...)
 	w.fault.Proven = w.fault.Proven && e.State != stateUnproven || e.State == stateBegan
 	w.hand.mu.Unlock()
 	w.hand.config.Recorder.Record(e)

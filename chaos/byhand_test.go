@@ -27,11 +27,7 @@ func TestByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
 		s.hold("master-c")
-		runner, err := chaos.NewRunner(s.config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := runner.Hand(t.Context())
+		h := chaos.NewHand(t.Context(), s.config)
 		begin := func(text string) string {
 			t.Helper()
 			id, err := h.Begin(byHand(t, text))
@@ -102,11 +98,7 @@ func TestByHandNothingIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
 		s.deaf = true
-		runner, err := chaos.NewRunner(s.config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := runner.Hand(t.Context())
+		h := chaos.NewHand(t.Context(), s.config)
 		id, err := h.Begin(byHand(t, "{fault: partition, between: [zones], mode: drop}"))
 		if err != nil {
 			t.Fatal(err)

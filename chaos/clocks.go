@@ -27,8 +27,8 @@ func (e *episode) setClocks(ctx context.Context) error {
 		return err
 	}
 	e.clocksSet = clock.Mono()
-	return each(e.plan.Clocks, func(node string) error {
-		return wrap("set the clock of", node, e.config.Nodes.SetClock(ctx, node, e.plan.Step, cmp.Or(e.plan.Rate, 1)))
+	return onNodes("set the clock of", e.plan.Clocks, func(node string) error {
+		return e.config.Nodes.SetClock(ctx, node, e.plan.Step, cmp.Or(e.plan.Rate, 1))
 	})
 }
 

@@ -21,6 +21,5 @@
 // fault of links are its two sides as the scenario names them; a fault that is
 // written with "between" hits both ways.
 //
-//	runner, err := chaos.NewRunner(config)
-//	ledger, err := runner.Run(ctx, scenario, 20*time.Second, clock.Mono())
+//	ledger, err := chaos.Run(ctx, config, scenario, 20*time.Second, clock.Mono())
 package chaos

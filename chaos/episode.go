@@ -25,10 +25,6 @@ const (
 	lookAhead = time.Second
 	// healTime bounds the healing of everything when the run is over.
 	healTime = 15 * time.Second
-	// stopTries is how often an external fault is taken back.
-	stopTries = 2
-	// stopPause is the time between two of these.
-	stopPause = time.Second
 	// lengthMargin is how much shorter than meant a fault may be, because to begin it and to
 	// see that takes a moment; but never by more than half.
 	lengthMargin = 100 * time.Millisecond
@@ -51,7 +47,6 @@ const (
 // episode is one fault from its beginning to its end.
 type episode struct {
 	config           Config
-	claims           *claims // of all faults of the run
 	fault            fault.Fault
 	entry            Entry
 	from, until, end int64 // of the fault, and of the measured part
@@ -74,7 +69,6 @@ type episode struct {
 
 // run reports whether the fault was asked for, and what could not be healed.
 func (e *episode) run(ctx context.Context) (happened bool, err error) {
-	defer e.claims.drop(e.entry.ID)
 	if e.wait(ctx, e.from-int64(lookAhead)) {
 		e.lookAround(ctx)
 	}
@@ -149,8 +143,7 @@ func (e *episode) ready(ctx context.Context) bool {
 }
 
 // prepare plans the fault. A holder, leader or primary may be missing for a moment, and a
-// resolver may look for one for as long as it is given. What another fault has broken may be
-// about to be healed.
+// resolver may look for one for as long as it is given.
 func (e *episode) prepare(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
 	defer cancel()
@@ -158,10 +151,7 @@ func (e *episode) prepare(ctx context.Context) error {
 		if !e.planned {
 			e.plan, err = e.fault.Plan(looking, e.entry.ID, e.config.Inventory, e.config.Resolver)
 		}
-		if err == nil {
-			err = e.claims.take(e.plan.Alone(), e.entry.ID)
-		}
-		return err == nil || !e.fault.Dynamic && !errors.Is(err, errClaimed), err
+		return err == nil || !e.fault.Dynamic, err
 	})
 	if err != nil {
 		e.plan = fault.Plan{} // nothing was hit
@@ -183,25 +173,25 @@ func (e *episode) prepare(ctx context.Context) error {
 // live for a moment behind cut links would act as in a partition.
 func (e *episode) begin(ctx context.Context) error {
 	nodes := e.config.Nodes
-	err := each(e.plan.Kill, func(node string) error {
+	err := onNodes("kill", e.plan.Kill, func(node string) error {
 		if slices.Contains(e.plan.Cut, node) {
 			return e.cutPower(ctx, node)
 		}
-		return wrap("kill", node, nodes.Kill(ctx, node))
+		return nodes.Kill(ctx, node)
 	})
 	err = errors.Join(err, atOnce(
 		func() error {
 			return e.eachImpairment("impair", func(links LinkControl, i link.Impairment) error { return links.Apply(ctx, i) })
 		},
 		func() error {
-			return each(e.plan.Pause, func(node string) error {
-				return wrap("pause", node, nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime))
+			return onNodes("pause", e.plan.Pause, func(node string) error {
+				return nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime)
 			})
 		},
 		func() error { return e.setClocks(ctx) },
 		func() error {
-			return each(e.plan.Disks, func(node string) error {
-				return wrap("break the disk of", node, nodes.SetDisk(ctx, node, e.plan.Disk))
+			return onNodes("break the disk of", e.plan.Disks, func(node string) error {
+				return nodes.SetDisk(ctx, node, e.plan.Disk)
 			})
 		},
 		func() error { return e.startExternal(ctx) },
@@ -212,13 +202,17 @@ func (e *episode) begin(ctx context.Context) error {
 
 func (e *episode) cutPower(ctx context.Context, node string) error {
 	lost, err := e.config.Nodes.CutPower(ctx, node, e.plan.Power)
-	if err != nil {
-		return wrap("cut the power of", node, err)
+	if err == nil {
+		event := e.event(stateLost, clock.Mono())
+		event.Lost = &lost
+		e.config.Recorder.Record(event)
 	}
-	event := e.event(stateLost, clock.Mono())
-	event.Lost = &lost
-	e.config.Recorder.Record(event)
-	return nil
+	return err
+}
+
+// onNodes calls f for all nodes at once; errors say what it was to do.
+func onNodes(verb string, nodes []string, f func(node string) error) error {
+	return each(nodes, func(node string) error { return wrap(verb, node, f(node)) })
 }
 
 func wrap(verb, node string, err error) error {
@@ -288,9 +282,9 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 			return err == nil, err
 		})
 	}
-	onNodes := func(nodes []string, verb string, f func(node string) error) func() error {
+	mend := func(nodes []string, verb string, f func(node string) error) func() error {
 		return func() error {
-			return each(nodes, func(node string) error { return again(func() error { return wrap(verb, node, f(node)) }) })
+			return onNodes(verb, nodes, func(node string) error { return again(func() error { return f(node) }) })
 		}
 	}
 	var mu sync.Mutex
@@ -308,11 +302,11 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 				})
 			})
 		},
-		onNodes(e.plan.Pause, "resume", func(node string) error { return e.config.Nodes.Resume(ctx, node) }),
-		onNodes(e.plan.Clocks, "set right the clock of", func(node string) error {
+		mend(e.plan.Pause, "resume", func(node string) error { return e.config.Nodes.Resume(ctx, node) }),
+		mend(e.plan.Clocks, "set right the clock of", func(node string) error {
 			return e.config.Nodes.SetClock(ctx, node, 0, 1)
 		}),
-		onNodes(e.plan.Disks, "mend the disk of", func(node string) error {
+		mend(e.plan.Disks, "mend the disk of", func(node string) error {
 			return e.config.Nodes.SetDisk(ctx, node, fault.Disk{})
 		}),
 	)
@@ -320,20 +314,14 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 }
 
 // stopExternal takes an external fault back, in the time that its program needs.
-func (e *episode) stopExternal(ctx context.Context) (err error) {
-	for try := range stopTries {
-		if !e.external {
-			return nil
-		}
-		if try > 0 {
-			e.wait(ctx, clock.Mono()+int64(stopPause))
-		}
-		if err = e.config.External.Stop(ctx, e.plan.External); err == nil {
-			return nil
-		}
-		e.config.Log.Warn("an external fault could not be ended", "fault", e.entry.ID, "error", err)
+func (e *episode) stopExternal(ctx context.Context) error {
+	if !e.external {
+		return nil
 	}
-	return fmt.Errorf("end external fault %s: %w", e.entry.ID, err)
+	if err := e.config.External.Stop(ctx, e.plan.External); err != nil {
+		return fmt.Errorf("end external fault %s: %w", e.entry.ID, err)
+	}
+	return nil
 }
 
 // comeBack starts processes again that were killed or could not write, those without memory
@@ -354,14 +342,14 @@ func (e *episode) comeBack(ctx context.Context) {
 			e.back = append(e.back, node)
 		}
 	}
-	err := each(e.back, func(node string) error {
+	err := onNodes("restart", e.back, func(node string) error {
 		delay := left
 		if !wiped(node) {
 			delay = 0
 		}
 		ctx, cancel := context.WithTimeout(ctx, delay+healTime)
 		defer cancel()
-		return wrap("restart", node, e.config.Nodes.Restart(ctx, node, wiped(node), delay))
+		return e.config.Nodes.Restart(ctx, node, wiped(node), delay)
 	})
 	if err != nil && ctx.Err() == nil {
 		e.unproven(err)

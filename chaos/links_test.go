@@ -32,8 +32,8 @@ func lab(t *testing.T) *stage {
 	// Masters dial each other, and master-c dials redis-a; redis dials nobody.
 	for _, pair := range [][2]string{{"a1", "c1"}, {"c1", "a1"}, {"a1", "a2"}, {"c1", "a2"}} {
 		delay := link.Delay{Base: 300 * time.Microsecond}
-		peer := link.Peer{Host: pair[1], Echo: echo[pair[1]], Up: delay, Down: delay}
-		if err := clients[pair[0]].Probe(t.Context(), peer); err != nil {
+		spec := link.Spec{Name: "probe " + pair[1], ToHost: pair[1], Upstream: echo[pair[1]], Up: delay, Down: delay}
+		if _, err := clients[pair[0]].Open(t.Context(), spec); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -77,10 +76,10 @@ type External interface {
 	Stop(ctx context.Context, run []string) error
 }
 
-// Config of a [Runner].
+// Config is what [Run] and [NewHand] work with; all of it must be set.
 type Config struct {
 	Inventory fault.Inventory
-	Links     map[string]LinkControl // by host; all hosts of the inventory
+	Links     map[string]LinkControl // by host, of all hosts of the inventory
 	Nodes     NodeControl
 	Resolver  fault.Resolver
 	External  External
@@ -104,19 +103,6 @@ func DefaultConfig() Config {
 	}
 }
 
-func (c Config) validate() error {
-	if c.Nodes == nil || c.Resolver == nil || c.External == nil || c.Recorder == nil ||
-		c.Log == nil || c.ProofTime <= 0 {
-		return errors.New("chaos: Nodes, Resolver, External, Recorder, Log and ProofTime must be set")
-	}
-	for _, h := range c.Inventory.Hosts {
-		if c.Links[h.Name] == nil {
-			return fmt.Errorf("chaos: no link control for host %q", h.Name)
-		}
-	}
-	return nil
-}
-
 // Entry is one fault in the ledger. Times are on clock.Mono; zero is never.
 type Entry struct {
 	ID, Kind, Target string
@@ -134,38 +120,28 @@ type Entry struct {
 // Ledger is every fault of a run, in the order in which they were asked for.
 type Ledger []Entry
 
-// Runner carries scenarios out, one at a time.
-type Runner struct{ config Config }
-
-// NewRunner checks the configuration.
-func NewRunner(config Config) (*Runner, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
-	}
-	return &Runner{config: config}, nil
-}
-
 // Run executes the timeline of a scenario whose measured part began (or will
 // begin) at start, on clock.Mono, and lasts measured. It returns when the last
 // fault is healed, which is asked for when the measured part ends at the latest, or
 // as soon as ctx ends; then too everything is healed. Processes that were killed for the
 // rest of the run stay dead. The error says what could not be healed; a fault that
 // could not be begun, or not be seen, is in the ledger as not proven.
-func (r *Runner) Run(ctx context.Context, s scenario.Scenario, measured time.Duration, start int64) (Ledger, error) {
+func Run(
+	ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64,
+) (Ledger, error) {
 	var (
 		wg     sync.WaitGroup
 		mu     sync.Mutex
-		taken  claims
 		ledger Ledger
 		failed error
 	)
 	for _, p := range s.Schedule(measured) {
 		wg.Go(func() {
 			e := &episode{
-				config: r.config, claims: &taken, fault: p.Step.Fault,
+				config: config, fault: p.Step.Fault,
 				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Target},
-				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until), end: start +
-					int64(max(measured, r.config.Lasts)),
+				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until),
+				end: start + int64(max(measured, config.Lasts)),
 			}
 			happened, err := e.run(ctx)
 			mu.Lock()

@@ -429,11 +429,7 @@ func parse(t testing.TB, timeline string) scenario.Scenario {
 
 func (s *stage) run(ctx context.Context, t *testing.T, timeline string, measured time.Duration) (chaos.Ledger, error) {
 	t.Helper()
-	runner, err := chaos.NewRunner(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runner.Run(ctx, parse(t, timeline), measured, clock.Mono())
+	return chaos.Run(ctx, s.config, parse(t, timeline), measured, clock.Mono())
 }
 
 // proven says that every fault is.

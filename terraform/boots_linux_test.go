@@ -205,22 +205,6 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestVariables: the README has a row for each, and the example names only those there
-// are, with their defaults.
-func TestVariables(t *testing.T) {
-	readme, declared := read(t, "README.md"), read(t, "variables.tf")
-	for _, variable := range regexp.MustCompile(`(?m)^variable "(\w+)"`).FindAllStringSubmatch(declared, -1) {
-		if !strings.Contains(readme, "| `"+variable[1]+"` |") {
-			t.Errorf("README.md has no row for the variable %s", variable[1])
-		}
-	}
-	for _, set := range regexp.MustCompile(`(?m)^(\w+) *= (.*)$`).FindAllStringSubmatch(read(t, "terraform.tfvars.example"), -1) {
-		if !regexp.MustCompile(`(?ms)^variable "` + set[1] + `" \{\n[^}]*?^  default +=  *` + regexp.QuoteMeta(set[2]) + `$`).MatchString(declared) {
-			t.Errorf("terraform.tfvars.example: %s is not the default of a variable, so copying the example would change it", set[0])
-		}
-	}
-}
-
 // TestTheEndComesFirst: what costs by the hour waits for the schedule that ends it, and
 // that waits for none of it.
 func TestTheEndComesFirst(t *testing.T) {

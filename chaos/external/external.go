@@ -21,11 +21,8 @@ import (
 var ErrInvalid = errors.New("external: invalid")
 
 const (
-	// StartTime is how long a start program may take.
-	StartTime = 5 * time.Minute
-	// StopTime is how long a stop program may take.
-	StopTime = 5 * time.Minute
-	// grace is how long a program may take to end after SIGTERM.
+	// limit is how long a program may take, and grace how long it may take to end after SIGTERM.
+	limit = 5 * time.Minute
 	grace = 20 * time.Second
 	// maxSaid bounds what is kept of a program's stderr, its end.
 	maxSaid = 2048
@@ -62,62 +59,42 @@ func Parse(flags []string) (Programs, error) {
 }
 
 func checkProgram(path string) error {
-	if !filepath.IsAbs(path) {
-		return fmt.Errorf("program %q: want an absolute path: %w", path, ErrInvalid)
-	}
 	info, err := os.Stat(path)
 	switch {
-	case err != nil:
-		return fmt.Errorf("program %s: want an executable file: %w: %w", path, err, ErrInvalid)
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("program %s: it is no executable file: want one: %w", path, ErrInvalid)
+	case !filepath.IsAbs(path):
+		return fmt.Errorf("program %q: want an absolute path: %w", path, ErrInvalid)
+	case err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("program %s: want an executable file: %w", path, ErrInvalid)
 	}
 	return nil
 }
 
 // Check says whether a scenario's words name an allowed pair.
 func (p Programs) Check(run []string) error {
-	_, err := p.find(run)
-	return err
-}
-
-func (p Programs) find(run []string) (pair, error) {
-	if err := fault.CheckRun(run); err != nil {
-		return pair{}, fmt.Errorf("run: %w: %w", err, ErrInvalid)
+	if _, known := p[run[0]]; known {
+		return nil
 	}
-	found, known := p[run[0]]
-	if !known {
-		allowed := "none is allowed"
-		if len(p) > 0 {
-			allowed = "allowed are " + strings.Join(slices.Sorted(maps.Keys(p)), ", ")
-		}
-		return pair{}, fmt.Errorf("programs %q: %s: want --external %s=START,STOP: %w", run[0], allowed, run[0], ErrInvalid)
+	allowed := "none is allowed"
+	if len(p) > 0 {
+		allowed = "allowed are " + strings.Join(slices.Sorted(maps.Keys(p)), ", ")
 	}
-	return found, nil
+	return fmt.Errorf("programs %q: %s: want --external %s=START,STOP: %w", run[0], allowed, run[0], ErrInvalid)
 }
 
 // Start begins the fault that the words name. Its error shows what the program said;
 // what it began may be there nevertheless.
 func (p Programs) Start(ctx context.Context, run []string) error {
-	found, err := p.find(run)
-	if err != nil {
-		return err
-	}
-	return execute(ctx, StartTime, found.start, run[1:])
+	return execute(ctx, p[run[0]].start, run[1:])
 }
 
 // Stop ends it and returns when all is as it was.
 func (p Programs) Stop(ctx context.Context, run []string) error {
-	found, err := p.find(run)
-	if err != nil {
-		return err
-	}
-	return execute(ctx, StopTime, found.stop, run[1:])
+	return execute(ctx, p[run[0]].stop, run[1:])
 }
 
 // execute runs a program to its end. It has a process group of its own, so that
 // Ctrl-C reaches the controller only, which then takes the fault back.
-func execute(ctx context.Context, limit time.Duration, path string, args []string) error {
+func execute(ctx context.Context, path string, args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)

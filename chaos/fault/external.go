@@ -60,6 +60,9 @@ func readExternal(f fields) Fault {
 		return p, err
 	})
 	fault.Run = run
+	if effect == effectPartition {
+		fault.Cut = "dropped" // for all that is known
+	}
 	fault.Target += " (" + strings.Join(run, " ") + ")"
 	return fault
 }

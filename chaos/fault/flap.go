@@ -20,6 +20,7 @@ func (kinds) Flap() Kind {
 			f.need("up")
 			down, up := f.duration("down", minFlap), f.duration("up", minFlap)
 			fault := readCut(f)
+			fault.Cut = "flapping"
 			fault.windows = func(from, until time.Duration) (windows []Window) {
 				for at := from; at < until && (at == from || until-at >= minFlap); at += down + up {
 					windows = append(windows, Window{at, min(at+down, until)})

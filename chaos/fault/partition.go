@@ -33,7 +33,11 @@ func readCut(f fields) Fault {
 		f.Get("mode").Fail("a reset hits both ways: want between: instead of from: and to:")
 	}
 	how := map[string]toxic.Effect{"hold": new(toxic.Hold), "drop": new(toxic.Drop), "reset": new(toxic.Reset)}
-	return onLinks(s, how[mode], silent{silence})
+	fault := onLinks(s, how[mode], silent{silence})
+	if fault.Cut = map[string]string{"hold": "held", "drop": "dropped", "reset": "reset"}[mode]; !s.both {
+		fault.Cut = "one-way"
+	}
+	return fault
 }
 
 const (

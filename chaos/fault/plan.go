@@ -53,21 +53,6 @@ type Plan struct {
 // Nodes are the nodes that the plan hits.
 func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Clocks, p.Disks, p.Lost) }
 
-// Alone are the things that the plan breaks and of which there is one each, so that no other
-// fault can break them at the same time.
-func (p Plan) Alone() (things []string) {
-	for _, node := range p.Clocks {
-		things = append(things, "the clock of node "+node)
-	}
-	for _, node := range p.Disks {
-		things = append(things, "the disk of node "+node)
-	}
-	for _, node := range slices.Concat(p.Pause, p.Restarted()) {
-		things = append(things, "the process of node "+node)
-	}
-	return things
-}
-
 // Restarted are the nodes that are started again when the fault is over: one that could not write may be
 // about to end, seconds later even, or has ended, and what it had promised must be on disk.
 func (p Plan) Restarted() []string {

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -109,20 +110,19 @@ func (r Reports) passages(l leg) (all []passage, ok bool) {
 
 // eachLeg calls f for the legs of all pairs that are probed, and wants one at least.
 func (c *Change) eachLeg(now Reports, f func(l leg, seen []passage) error) (err error) {
-	err = errNoProbes
+	some := false
 	for _, pair := range c.Plan.Pairs {
 		for _, l := range legsOf(pair) {
 			seen, ok := now.passages(l)
 			if !ok {
 				continue
 			}
-			if err == errNoProbes { //nolint:errorlint // set above
-				err = nil
-			}
-			if wrong := f(l, seen); wrong != nil && err == nil {
-				err = wrong
-			}
+			some = true
+			err = cmp.Or(err, f(l, seen))
 		}
+	}
+	if !some {
+		return errNoProbes
 	}
 	return err
 }
@@ -139,10 +139,7 @@ func (c *Change) every(now Reports,
 		if probed && (!some || at > last) {
 			last = at
 		}
-		some = some || probed
-		if missing != nil && err == nil {
-			err = missing
-		}
+		some, err = some || probed, cmp.Or(err, missing)
 	}
 	if !some {
 		return 0, errNoProbes
@@ -177,15 +174,10 @@ func (c *Change) usual(l leg, upTo float64, shift time.Duration) (time.Duration,
 
 // compares says whether there are enough passages before the fault.
 func (c *Change) compares() bool {
-	return c.Before != nil && !errors.Is(c.eachLeg(c.Before, func(_ leg, seen []passage) error {
-		if len(seen) < wantedRTTs {
-			return errTooFew
-		}
-		return nil
-	}), errTooFew)
+	few := c.Before == nil
+	_ = c.eachLeg(c.Before, func(_ leg, seen []passage) error { few = few || len(seen) < wantedRTTs; return nil })
+	return !few
 }
-
-var errTooFew = errors.New("too few probes")
 
 func tookOf(all []passage) (took []time.Duration) {
 	for _, p := range all {

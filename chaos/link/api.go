@@ -11,12 +11,6 @@ import (
 // Prefix is where the agent mounts [Host.Handler]: mux.Handle(link.Prefix, host.Handler()).
 const Prefix = "/v1/links/"
 
-// Info describes a host.
-type Info struct {
-	Host string `json:"host"`
-	Echo string `json:"echo"` // where probe links of other hosts lead
-}
-
 func kinds() []httpapi.Kind {
 	return []httpapi.Kind{{Is: ErrInvalid, Name: "invalid", Status: http.StatusBadRequest}}
 }
@@ -24,22 +18,18 @@ func kinds() []httpapi.Kind {
 // Handler is the control API: JSON over HTTP, paths below [Prefix]. The agent that mounts it
 // checks the token.
 //
-//	GET  info     Info
 //	GET  probes   Report
 //	GET  open     []Opened: the links and the impairments in force on them
 //	GET  hand     []Done
 //	POST open     Spec -> the address, such as "127.0.0.1:40001"
-//	POST probe    Peer
 //	POST apply    Impairment
 //	POST heal     impairment's id -> what contradicts it
 func (h *Host) Handler() http.Handler {
 	a := httpapi.New(httpapi.Config{Name: "links of " + h.config.Host, Kinds: kinds(), Log: h.config.Log})
-	get(a, "info", func() any { return Info{h.config.Host, h.EchoAddr()} })
 	get(a, "probes", func() any { return h.Probes() })
 	get(a, "open", func() any { return h.Opened() })
 	get(a, "hand", func() any { return h.Hand() })
 	post(a, "open", func(s Spec) (any, error) { return h.Open(s) })
-	post(a, "probe", func(p Peer) (any, error) { return nil, h.Probe(p) })
 	post(a, "apply", func(i Impairment) (any, error) { return nil, h.Apply(i) })
 	post(a, "heal", func(id string) (any, error) { return h.Heal(id), nil })
 	return a
@@ -67,24 +57,20 @@ func NewClient(agentURL, token string) *Client {
 // Disconnect frees the client's connections.
 func (c *Client) Disconnect() { c.http.Close() }
 
-// Info describes the host.
-func (c *Client) Info(ctx context.Context) (Info, error) { return ask[Info](ctx, c, "info", nil) }
-
 // Open opens a link and returns the address to dial on that host.
 func (c *Client) Open(ctx context.Context, s Spec) (addr string, err error) {
 	return ask[string](ctx, c, "open", s)
 }
 
 // Apply puts an impairment on the host's links.
-func (c *Client) Apply(ctx context.Context, i Impairment) error { return c.tell(ctx, "apply", i) }
+func (c *Client) Apply(ctx context.Context, i Impairment) error {
+	return c.http.Call(ctx, http.MethodPost, Prefix+"apply", i, nil)
+}
 
 // Heal takes an impairment off and says what contradicted it, see [Host.Heal].
 func (c *Client) Heal(ctx context.Context, id string) (contradicted string, err error) {
 	return ask[string](ctx, c, "heal", id)
 }
-
-// Probe has a peer probed.
-func (c *Client) Probe(ctx context.Context, peer Peer) error { return c.tell(ctx, "probe", peer) }
 
 // Probes returns the report of the host's probes.
 func (c *Client) Probes(ctx context.Context) (Report, error) {
@@ -107,8 +93,4 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (out Out,
 	}
 	err = c.http.Call(ctx, method, Prefix+path, in, &out)
 	return out, err
-}
-
-func (c *Client) tell(ctx context.Context, path string, in any) error {
-	return c.http.Call(ctx, http.MethodPost, Prefix+path, in, nil)
 }

@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -83,9 +84,7 @@ func open(t testing.TB, h *link.Host, spec link.Spec) string {
 	if spec.Name == "" {
 		spec.Name = "to " + spec.Upstream
 	}
-	if spec.ToHost == "" {
-		spec.ToHost = "b"
-	}
+	spec.ToHost, spec.ToNode = cmp.Or(spec.ToHost, "b"), cmp.Or(spec.ToNode, "b-1")
 	addr, err := h.Open(spec)
 	if err != nil {
 		t.Fatal(err)

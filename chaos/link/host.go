@@ -2,7 +2,6 @@ package link
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -37,16 +36,6 @@ func DefaultConfig() Config {
 	}
 }
 
-func (c Config) validate() error {
-	if c.Host == "" || len(c.Host) > maxNameBytes {
-		return fmt.Errorf("link host %q: want a name of 1 to %d bytes: %w", c.Host, maxNameBytes, ErrInvalid)
-	}
-	if c.Log == nil || c.EchoListen == "" {
-		return fmt.Errorf("link host %q: Log and EchoListen must be set: %w", c.Host, ErrInvalid)
-	}
-	return nil
-}
-
 // Host has all outbound links of one host. It is safe for concurrent use.
 type Host struct {
 	config Config
@@ -54,18 +43,15 @@ type Host struct {
 	echo   *echo
 
 	mu     sync.Mutex // of the fields below, and of every change to them
-	closed bool
 	links  map[string]*link
-	probes map[string]*prober // by host
+	probes map[string]*prober // by link
 	log    []*Done            // of all impairments, oldest first
 }
 
-var errClosed = errors.New("link: host is closed")
-
 // NewHost starts a host without links. Close ends it.
 func NewHost(config Config) (*Host, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
+	if config.Host == "" || len(config.Host) > maxNameBytes {
+		return nil, fmt.Errorf("link host %q: want a name of 1 to %d bytes: %w", config.Host, maxNameBytes, ErrInvalid)
 	}
 	if config.Gates == nil {
 		config.Gates = NewGates()
@@ -88,21 +74,14 @@ func NewHost(config Config) (*Host, error) {
 func (h *Host) EchoAddr() string { return cmp.Or(h.config.EchoAdvertise, h.echo.ln.Addr().String()) }
 
 // Open opens a link and returns the address that the host's programs dial. To
-// open the same link again returns the same address.
+// open the same link again returns the same address. A link to no node leads to the
+// echo service of its host, and is probed.
 func (h *Host) Open(spec Spec) (addr string, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.open(spec)
-}
-
-// open opens a link under the lock.
-func (h *Host) open(spec Spec) (addr string, err error) {
 	if err := spec.validate(); err != nil {
 		return "", err
 	}
-	if h.closed {
-		return "", errClosed
-	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	l := h.links[spec.Name]
 	switch {
 	case l == nil:
@@ -110,6 +89,11 @@ func (h *Host) open(spec Spec) (addr string, err error) {
 			return "", err
 		}
 		h.links[spec.Name] = l
+		if spec.isProbe() {
+			p := newProber(h.config.Host, spec.ToHost, l.gate.addr)
+			p.pad(h.padding(spec.ToHost))
+			h.probes[spec.Name] = p
+		}
 	case l.spec != spec:
 		return "", fmt.Errorf("link %q is open with other settings: close it first: %w", spec.Name, ErrInvalid)
 	}
@@ -143,7 +127,14 @@ func (h *Host) Clear() {
 	links, probes := h.links, h.probes
 	h.empty()
 	h.mu.Unlock()
-	shut(links, probes)
+	var wg sync.WaitGroup
+	for _, p := range probes {
+		wg.Go(p.close)
+	}
+	for _, l := range links {
+		wg.Go(l.close)
+	}
+	wg.Wait()
 	h.echo.clear()
 }
 
@@ -162,9 +153,6 @@ func (h *Host) Apply(i Impairment) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return errClosed
-	}
 	switch e := h.last(i.ID); {
 	case e.over():
 	case reflect.DeepEqual(i, e.Impairment):
@@ -221,25 +209,7 @@ func (h *Host) change(i Impairment, f func(*link)) {
 
 // Close resets all connections and returns when nothing of the host runs.
 func (h *Host) Close() {
-	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return
-	}
-	h.closed = true
-	h.mu.Unlock()
 	h.Clear()
 	h.echo.close()
 	h.timer.Close()
-}
-
-func shut(links map[string]*link, probes map[string]*prober) {
-	var wg sync.WaitGroup
-	for _, p := range probes {
-		wg.Go(p.close)
-	}
-	for _, l := range links {
-		wg.Go(l.close)
-	}
-	wg.Wait()
 }

@@ -47,18 +47,11 @@ func probePadding(bytesPerS int64) uint32 {
 	return uint32(min(max(bytesPerS/500-frameBytes, 0), maxPadding)) //nolint:gosec // at most maxPadding
 }
 
-// Peer is another host to probe.
-type Peer struct {
-	Host string `json:"host"`
-	Echo string `json:"echo"` // its [Host.EchoAddr]
-	Up   Delay  `json:"up"`   // base delays between the two
-	Down Delay  `json:"down"`
-}
-
 // Report is what the probes of one host saw. Ages are counted back from the
 // moment at which the report was made.
 type Report struct {
 	Host  string       `json:"host"`
+	Echo  string       `json:"echo"` // where other hosts' probes are answered
 	Peers []PeerReport `json:"peers"`
 	Heard []Heard      `json:"heard"`
 }
@@ -88,32 +81,12 @@ type Heard struct {
 	Age      time.Duration `json:"age_ns,format:nano"`
 }
 
-// Probe starts to probe the peer through a link of its own, which all
-// impairments towards that host hit. To ask again for the same is fine.
-func (h *Host) Probe(peer Peer) error {
-	spec := Spec{
-		Name: "probe " + peer.Host, ToHost: peer.Host,
-		Upstream: peer.Echo, Up: peer.Up, Down: peer.Down,
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	addr, err := h.open(spec)
-	if err != nil {
-		return err
-	}
-	if h.probes[peer.Host] == nil {
-		h.probes[peer.Host] = newProber(h.config.Host, peer.Host, addr)
-		h.probes[peer.Host].pad(h.padding(peer.Host))
-	}
-	return nil
-}
-
 // rush has the hosts that a change hits probed often for a while, and with large probes where the
 // bandwidth is limited. The caller holds mu.
 func (h *Host) rush(change Impairment) {
 	var hit []*prober
-	for host, p := range h.probes {
-		if change.hits(host) {
+	for _, p := range h.probes {
+		if change.hits(p.to) {
 			hit = append(hit, p)
 		}
 	}
@@ -138,7 +111,7 @@ func (h *Host) Probes() Report {
 	h.mu.Lock()
 	probes := slices.Collect(maps.Values(h.probes))
 	h.mu.Unlock()
-	report := Report{Host: h.config.Host}
+	report := Report{Host: h.config.Host, Echo: h.EchoAddr()}
 	for _, p := range probes {
 		p.watch(0)
 		report.Peers = append(report.Peers, p.report())

@@ -17,8 +17,8 @@ func pair(t testing.TB) (a, b *link.Host) {
 	a, b = newHost(t, "a"), newHost(t, "b")
 	delay := link.Delay{Base: 200 * time.Microsecond}
 	for _, x := range [][2]*link.Host{{a, b}, {b, a}} {
-		to := x[1].Probes().Host
-		if err := x[0].Probe(link.Peer{Host: to, Echo: x[1].EchoAddr(), Up: delay, Down: delay}); err != nil {
+		to := x[1].Probes()
+		if _, err := x[0].Open(link.Spec{Name: "probe", ToHost: to.Host, Upstream: to.Echo, Up: delay, Down: delay}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,10 +101,7 @@ func TestControlOverHTTP(t *testing.T) {
 	client := link.NewClient(server.URL, "")
 	defer client.Disconnect()
 	ctx := t.Context()
-	if info, err := client.Info(ctx); err != nil || info.Host != "a" || info.Echo != h.EchoAddr() {
-		t.Fatalf("%+v, %v", info, err)
-	}
-	spec := link.Spec{Name: "l", ToHost: "b", Upstream: serve(t, echo), Up: link.Delay{Base: time.Millisecond}}
+	spec := link.Spec{Name: "l", ToHost: "b", ToNode: "b-1", Upstream: serve(t, echo), Up: link.Delay{Base: time.Millisecond}}
 	addr, err := client.Open(ctx, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -171,12 +168,11 @@ func TestBadRequestsAreRefused(t *testing.T) {
 func FuzzControl(f *testing.F) {
 	f.Add("apply", []byte(`{"id":"x","to_hosts":["b"],"direction":"up","type":"locklab-latency","settings":{"delay_ns":1}}`))
 	f.Add("heal", []byte(`"x"`))
-	f.Add("probe", []byte(`{"host":"b","echo":"127.0.0.1:1","up":{"base_ns":1},"down":{"base_ns":1}}`))
 	f.Add("heal", []byte(`"x" trailing`))
 	h := newHost(f, "a")
 	handler := h.Handler()
 	f.Fuzz(func(t *testing.T, path string, body []byte) {
-		if path != "apply" && path != "heal" { // open and probe would dial what they are told
+		if path != "apply" && path != "heal" { // open would dial what it is told
 			return
 		}
 		w := httptest.NewRecorder()

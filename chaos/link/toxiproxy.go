@@ -36,25 +36,22 @@ const (
 // master-a:redis-a-1:client. Toxics are of toxiproxy's own types or of ours (locklab-hold and
 // others). What is done here is noted as done by hand, and only that can be taken off; which
 // links there are is the topology's business. As toxiproxy's, the API checks no token and
-// refuses browsers: serve it where everybody may break the links. Unless it is called by any
-// name, a request's Host must be an IP address or localhost.
+// refuses browsers, and names that a web page's own name server may have made point here: serve it
+// where everybody may break the links.
 //
 // For each request a server of toxiproxy is made, with the links as its proxies. They carry
 // nothing: it reads requests, and answers those that change nothing.
-func Toxiproxy(hosts map[string]*Client, anyName bool) http.Handler {
+func Toxiproxy(hosts map[string]*Client) http.Handler {
 	toxic.Register()
 	toxiproxy.Version = toxiproxyVersion
 	var changing sync.Mutex // one request at a time
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
 		r.Body = io.NopCloser(bytes.NewReader(text))
-		// A page that the user looks at could break the links, also by a name of its own.
 		switch {
-		case strings.HasPrefix(r.UserAgent(), "Mozilla/"):
-			err = failed(http.StatusForbidden, "user agent not allowed")
 		case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
 			err = failed(http.StatusForbidden, "web pages may not break the links")
-		case !anyName && !httpapi.IsAddress(r.Host):
+		case !httpapi.IsAddress(r.Host):
 			err = failed(http.StatusForbidden, "%q is no name of this API: want its IP address, or localhost", r.Host)
 		case err != nil:
 			err = failed(http.StatusBadRequest, "bad request body: %v", err)

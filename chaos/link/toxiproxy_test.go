@@ -33,7 +33,7 @@ func TestToxiproxy(t *testing.T) {
 	t.Cleanup(a.Disconnect)
 	t.Cleanup(b.Disconnect)
 	hosts := map[string]*link.Client{"a": a}
-	api := link.Toxiproxy(hosts, false)
+	api := link.Toxiproxy(hosts)
 	const toxics, slow = "/proxies/a:redis-1:redis/toxics", `{"type": "latency", "attributes": {"latency": 5}}`
 	for _, c := range []struct {
 		host, header   string
@@ -83,7 +83,7 @@ func TestToxiproxyClients(t *testing.T) {
 	t.Cleanup(control.Close)
 	client := link.NewClient(control.URL, "")
 	t.Cleanup(client.Disconnect)
-	api := httptest.NewServer(link.Toxiproxy(map[string]*link.Client{"a": client}, true))
+	api := httptest.NewServer(link.Toxiproxy(map[string]*link.Client{"a": client}))
 	t.Cleanup(api.Close)
 
 	const (
@@ -123,7 +123,6 @@ func TestToxiproxyClients(t *testing.T) {
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), c.verb, api.URL+c.path, strings.NewReader(c.body))
 		must.Do(t, err)
-		r.Host = "toxiproxy:8474"
 		r.Header.Set("User-Agent", c.client)
 		if c.client == "node" {
 			r.Header.Set("Sec-Fetch-Mode", "cors") // as its fetch does

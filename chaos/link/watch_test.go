@@ -109,7 +109,7 @@ func TestDataLinksSayWhatPassed(t *testing.T) {
 
 func TestProbesAreNoData(t *testing.T) {
 	a, b := newHost(t, "a"), newHost(t, "b")
-	if err := a.Probe(link.Peer{Host: "b", Echo: b.EchoAddr()}); err != nil {
+	if _, err := a.Open(link.Spec{Name: "probe", ToHost: "b", Upstream: b.EchoAddr()}); err != nil {
 		t.Fatal(err)
 	}
 	contradicted := a.Pretend(link.Impairment{ID: "fault", Effect: new(toxic.Hold), Direction: link.Both})

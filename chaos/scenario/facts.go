@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"locklab/chaos/fault"
-	"locklab/chaos/toxic"
 	"locklab/locks"
 )
 
@@ -68,49 +67,14 @@ func (l Lock) damageOf(plans []Planned) (d damage) {
 			d.soon = append(d.soon, dead...)
 		}
 		d.wiped, d.paused, d.clocks = append(d.wiped, p.Wipe...), append(d.paused, p.Pause...), append(d.clocks, p.Clocks...)
-		if mode := cutMode(p); mode != "" {
-			d.pairs, d.modes = append(d.pairs, p.Pairs...), append(d.modes, mode)
+		if f.Cut != "" {
+			d.pairs, d.modes = append(d.pairs, p.Pairs...), append(d.modes, f.Cut)
 		}
 	}
 	if len(plans) == 0 {
 		d.kinds = []string{none}
 	}
 	return d
-}
-
-// cutMode is how a fault cuts links; "" if all that is sent arrives in time.
-func cutMode(p Planned) string {
-	switch {
-	case len(p.Kill)+len(p.Lost) > 0: // what dies is not cut off
-		return ""
-	case len(p.External) > 0:
-		return "dropped" // for all that is known
-	}
-	oneWay := !slices.ContainsFunc(p.Pairs,
-		func(x fault.Pair) bool { return slices.Contains(p.Pairs, fault.Pair{From: x.To, To: x.From}) })
-	for _, list := range p.Links {
-		for _, i := range list {
-			mode := ""
-			switch i.Effect.(type) {
-			case *toxic.Hold:
-				mode = "held"
-			case *toxic.Drop:
-				mode = "dropped"
-			case *toxic.Reset:
-				mode = "reset"
-			default:
-				continue
-			}
-			switch {
-			case p.Step.Fault.Kind == "flap":
-				return "flapping"
-			case oneWay:
-				return "one-way"
-			}
-			return mode
-		}
-	}
-	return ""
 }
 
 // reach says whether two nodes hear each other.

@@ -8,16 +8,15 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
-	"locklab/cmd/locklab/internal/scratch"
 	"locklab/nodes/agent"
 )
 
@@ -27,7 +26,6 @@ type agentFlags struct {
 	tokenFile, scrapeFile string
 	makeToken, health     bool
 	lockCmds              []string
-	toxiproxy             toxiproxyFlags
 }
 
 func newAgent() *cobra.Command {
@@ -73,7 +71,6 @@ is a second one for Prometheus: it reads /metrics and does nothing else.`,
 	fl.DurationVar(&f.IdleReset, "idle-reset", time.Minute,
 		"stop all nodes when no controller was heard for so long; 0 never")
 	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
-	f.toxiproxy.add(fl)
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the links' jitter")
 	completions(cmd, map[string]cobra.CompletionFunc{"lock-cmd": files(nothing)})
 	return cmd
@@ -96,12 +93,12 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 		return err
 	}
 	if f.DataDir == "" {
-		own, err := scratch.New()
+		own, err := os.MkdirTemp("", "locklab-*")
 		if err != nil {
 			return err
 		}
-		defer func() { returned = errors.Join(returned, own.Remove()) }()
-		f.DataDir = own.Path
+		defer func() { returned = errors.Join(returned, os.RemoveAll(own)) }()
+		f.DataDir = own
 	}
 	if f.DataDir, err = filepath.Abs(f.DataDir); err != nil {
 		return fmt.Errorf("--data: %w", err)
@@ -114,12 +111,6 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	if err != nil {
 		return err
 	}
-	toxiproxy, err := f.toxiproxy.listen(ctx, stderr)
-	if err != nil {
-		return errors.Join(err, host.Close())
-	}
-	links := map[string]*link.Client{f.Host: link.NewClient(host.URL(), f.Token)}
-	defer toxiproxy.Serve(ctx, links, f.Log)()
 	fmt.Fprintf(stderr, "locklab agent %s: listening on %s\n", f.Host, strings.TrimPrefix(host.URL(), "http://"))
 	<-ctx.Done()
 	return host.Close()

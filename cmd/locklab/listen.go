@@ -12,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/spf13/pflag"
-
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
@@ -105,53 +103,37 @@ func (d noting) Note(line string) {
 	d.board.Note(line)
 }
 
-// toxiproxyFlags say where toxiproxy's own API is served over the links.
-type toxiproxyFlags struct {
-	addr     string
-	anywhere bool
-}
-
-func (f *toxiproxyFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.addr, "toxiproxy-api", "", "toxiproxy's API, such as 127.0.0.1:8474")
-	fl.BoolVar(&f.anywhere, "toxiproxy-api-anywhere", false, "also beyond the loopback: it has no token")
-}
-
-// check says which flag is wrong.
-func (f *toxiproxyFlags) check() error {
-	switch {
-	case f.addr != "":
-		return onLoopback("--toxiproxy-api", f.addr, f.anywhere, "it has no token")
-	case f.anywhere:
-		return errors.New("--toxiproxy-api-anywhere: want --toxiproxy-api ADDR, too")
+// checkToxiproxy refuses an address of toxiproxy's API that others can reach: it has no token.
+func checkToxiproxy(addr string) error {
+	if addr == "" {
+		return nil
 	}
-	return nil
+	return onLoopback("--toxiproxy-api", addr, "it has no token")
 }
 
-// listen is nil if nothing is asked for.
-func (f *toxiproxyFlags) listen(ctx context.Context, stderr io.Writer) (*lab.Toxiproxy, error) {
-	if err := f.check(); err != nil || f.addr == "" {
-		return nil, err
+// listenToxiproxy is nil if no address is asked for.
+func listenToxiproxy(ctx context.Context, addr string, stderr io.Writer) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
 	}
-	listener, err := listenOn(ctx, "--toxiproxy-api", f.addr, "want HOST:PORT of this machine")
-	if err != nil {
-		return nil, err
+	listener, err := listenOn(ctx, "--toxiproxy-api", addr, "want HOST:PORT of this machine")
+	if err == nil {
+		at := listener.Addr()
+		fmt.Fprintf(stderr, "locklab: toxiproxy's API on %s: toxiproxy-cli --host http://%s list\n", at, at)
 	}
-	at := listener.Addr()
-	fmt.Fprintf(stderr, "locklab: toxiproxy's API on %s: toxiproxy-cli --host http://%s list\n", at, at)
-	return &lab.Toxiproxy{Listener: listener, AnyName: f.anywhere}, nil
+	return listener, err
 }
 
-// onLoopback refuses an address that others can reach, unless a second flag allows it.
-func onLoopback(flag, addr string, anywhere bool, why string) error {
+// onLoopback refuses an address that others can reach.
+func onLoopback(flag, addr, why string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("%s %q: want HOST:PORT, such as 127.0.0.1:8474: %w", flag, addr, err)
 	}
-	if ip, err := netip.ParseAddr(host); host == "localhost" || anywhere || err == nil && ip.IsLoopback() {
+	if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %s, and this is not the loopback: want 127.0.0.1:PORT, or %s-anywhere, too",
-		flag, addr, why, flag)
+	return fmt.Errorf("%s %s: %s, and this is not the loopback: want 127.0.0.1:PORT", flag, addr, why)
 }
 
 // listenOn listens on the address of a flag. The error for an address that is taken asks for another port.

@@ -92,7 +92,10 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 			if !strings.Contains(f.ui, ":") {
 				return fmt.Errorf("--ui %q: want HOST:PORT of this machine: without the page there is nothing to play with", f.ui)
 			}
-			return onLoopback("--ui", f.ui, f.anywhere, "whoever opens the page can break the lab")
+			if f.anywhere {
+				return nil
+			}
+			return onLoopback("--ui", f.ui, "whoever opens the page can break the lab, which wants --ui-anywhere, too")
 		},
 	)
 	if err != nil {

@@ -83,5 +83,5 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 
 // ofThisTime are the flags that a run that goes on may have otherwise than it began.
 func ofThisTime() []string {
-	return []string{"token-file", "wait", "ui", "toxiproxy-api", "toxiproxy-api-anywhere"}
+	return []string{"token-file", "wait", "ui", "toxiproxy-api"}
 }

@@ -51,7 +51,7 @@ type runFlags struct {
 	missing            []string // libraries of a suite that are not installed
 	asked              map[string]library
 	lockCmds           []string
-	toxiproxy          toxiproxyFlags
+	toxiproxyAPI       string
 	ui                 string
 	own                []ownFlags
 	set                *pflag.FlagSet // where these flags are
@@ -139,7 +139,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.tokenFile, "token-file", "", "agents' bearer token (default: $LOCKLAB_TOKEN)")
 	fl.DurationVar(&f.Wait, "wait", 0, "time to wait for agents that do not answer yet")
 	fl.StringArrayVar(&f.external, "external", nil, "programs that begin and end external faults")
-	f.toxiproxy.add(fl)
+	fl.StringVar(&f.toxiproxyAPI, "toxiproxy-api", "", "toxiproxy's API, such as 127.0.0.1:8474")
 	for _, w := range catalog.Workloads() {
 		own := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
 		f.own = append(f.own, ownFlags{w, w.Flags(own), own})
@@ -175,7 +175,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		return err
 	}
 	defer func() { failed = errors.Join(failed, live.close(pagePath(say, dir))) }()
-	if plan.parts[0].Toxiproxy, err = f.toxiproxy.listen(ctx, stderr); err != nil {
+	if plan.parts[0].Toxiproxy, err = listenToxiproxy(ctx, f.toxiproxyAPI, stderr); err != nil {
 		return err
 	}
 	created := false

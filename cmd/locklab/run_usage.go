@@ -20,7 +20,7 @@ func runFlagGroups() [][2]string {
 		{"What comes out", "out=DIR full lang=en|ko ui=ADDR fail-on=FIGURE>N baseline=DIR"},
 		{"Going on with a run", "resume=DIR redo=VERDICT"},
 		{"Hosts with agents", "agents=URL token-file=FILE wait=TIME"},
-		{"Other tools", "toxiproxy-api=ADDR toxiproxy-api-anywhere external=NAME=START,STOP"},
+		{"Other tools", "toxiproxy-api=ADDR external=NAME=START,STOP"},
 	}
 }
 

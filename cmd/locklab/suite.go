@@ -31,7 +31,7 @@ type plan struct {
 
 // plan checks every flag before anything is started.
 func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
-	if err := f.toxiproxy.check(); err != nil {
+	if err := checkToxiproxy(f.toxiproxyAPI); err != nil {
 		return plan{}, err
 	}
 	if f.suite == "" && len(f.only) > 0 {

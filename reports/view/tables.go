@@ -248,10 +248,6 @@ func (v *View) Facts() table.Table {
 	for _, name := range slices.Sorted(maps.Keys(run.Versions)) {
 		add(name, run.Versions[name])
 	}
-	if c := run.LinkCost; c != nil {
-		add(v.say.Text("link cost"), v.say.Sprintf("a small message and its answer: %s us through a link, %s us without",
-			table.Number(c.LinkP50US), table.Number(c.DirectP50US)))
-	}
 	for _, c := range run.Clocks {
 		add(v.say.Sprintf("clock of %s", c.Host),
 			v.say.Sprintf("%s beside the controller's, give or take %s", table.Duration(float64(c.OffsetNS)/1e6),

@@ -40,7 +40,6 @@ type Run struct {
 	Repeats    int               `json:"repeats"`
 	Host       Host              `json:"host"`
 	Versions   map[string]string `json:"versions"`
-	LinkCost   *LinkCost         `json:"link_cost,omitempty"`
 	Clocks     []Clock           `json:"clocks,omitempty"` // of hosts on other machines
 	FailOn     []string          `json:"fail_on,omitempty"`
 	Warnings   []string          `json:"warnings,omitempty"`
@@ -70,13 +69,6 @@ type Host struct {
 	CPUModel  string `json:"cpu_model,omitempty"`
 	MemoryMiB int64  `json:"memory_mib,omitempty"`
 	Go        string `json:"go"`
-}
-
-// LinkCost is the round trip of one small message on the loopback: directly, and through a
-// link without any toxic.
-type LinkCost struct {
-	DirectP50US float64 `json:"direct_p50_us"`
-	LinkP50US   float64 `json:"link_p50_us"`
 }
 
 // Clock is how the clock of a host on another machine lay to the controller's.

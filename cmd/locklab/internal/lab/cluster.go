@@ -146,13 +146,14 @@ func oneWay(rtt topology.RTT) link.Delay {
 
 func (c *cluster) probe(ctx context.Context) error {
 	err := together(c.plan.hostPairs(false), func(pair [2]string) error {
-		info, err := c.machine(pair[1]).links.Info(ctx)
+		report, err := c.machine(pair[1]).links.Probes(ctx)
 		if err != nil {
 			return err
 		}
 		delay := oneWay(c.topo.Between(pair[0], pair[1]))
-		peer := link.Peer{Host: pair[1], Echo: info.Echo, Up: delay, Down: delay}
-		return c.machine(pair[0]).links.Probe(ctx, peer)
+		spec := link.Spec{Name: "probe " + pair[1], ToHost: pair[1], Upstream: report.Echo, Up: delay, Down: delay}
+		_, err = c.machine(pair[0]).links.Open(ctx, spec)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("start probes: %w", err)

@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -74,7 +75,7 @@ type Config struct {
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
 	Live        *live.Board       // shows the runs to browsers; nil is nobody
-	Toxiproxy   *Toxiproxy        // where toxiproxy's API is served over the links; nil is nowhere
+	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere
 
 	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
 	// for which the topology lacks something, which are then in Unavailable: it is made for any

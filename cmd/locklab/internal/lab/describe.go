@@ -6,9 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/nodes/role"
@@ -40,8 +38,7 @@ func (c *Config) part() *topology.Topology {
 	return t
 }
 
-// describe notes what runs where, what the links cost, and what the reader must be
-// warned of.
+// describe notes what runs where, and what the reader must be warned of.
 func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error {
 	run.Versions["locklab"] = provenance.ReadBuild().Version
 	maps.Copy(run.Versions, provenance.ModuleVersions(
@@ -71,12 +68,6 @@ func (c *Config) describe(ctx context.Context, f *fleet, run *result.Run) error 
 			run.Warn(lock.Caveat)
 		}
 	}
-	cost, err := link.MeasureCost(ctx)
-	if err != nil {
-		return fmt.Errorf("measure what a link costs: %w", err)
-	}
-	const us = float64(time.Microsecond)
-	run.LinkCost = &result.LinkCost{DirectP50US: float64(cost.Direct) / us, LinkP50US: float64(cost.Link) / us}
 	return nil
 }
 

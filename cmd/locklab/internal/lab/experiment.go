@@ -277,11 +277,7 @@ func (x *experiment) logStage(stage string) {
 // breakThings runs the scenario. What it did is in the history; a fault that could
 // not be proven is an inconclusive run, not an error.
 func (x *experiment) breakThings(ctx context.Context, c *cluster, measureFrom int64) error {
-	runner, err := chaos.NewRunner(x.chaosConfig(c))
-	if err != nil {
-		return err
-	}
-	_, err = runner.Run(ctx, x.scenario, x.config.Duration, measureFrom)
+	_, err := chaos.Run(ctx, x.chaosConfig(c), x.scenario, x.config.Duration, measureFrom)
 	return err
 }
 

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"locklab/chaos/link"
-	"locklab/cmd/locklab/internal/scratch"
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
@@ -39,7 +39,7 @@ type machine struct {
 // fleet is all machines of a comparison. It outlives single runs.
 type fleet struct {
 	machines map[string]*machine
-	data     *scratch.Dir // of local hosts
+	data     string // the directory of local hosts
 	log      *slog.Logger
 	notice   func(line string) // tells the user
 }
@@ -55,7 +55,7 @@ func startFleet(ctx context.Context, topo *topology.Topology, c *Config, log *sl
 	}()
 	// Agents of this process have a token too: others use the machine's loopback.
 	own, gates := httpapi.NewToken(), link.NewGates()
-	if f.data, err = scratch.New(); err != nil {
+	if f.data, err = os.MkdirTemp("", "locklab-*"); err != nil {
 		return nil, err
 	}
 	for _, host := range topo.Hosts {
@@ -63,7 +63,7 @@ func startFleet(ctx context.Context, topo *topology.Topology, c *Config, log *sl
 		url, token := host.Agent, c.Token
 		if url == "" {
 			config := HostConfig{Config: agent.DefaultConfig(), Seed: c.Seed, Gates: gates, Programs: c.Programs}
-			config.Host, config.Zone, config.DataDir = host.Name, host.Zone, filepath.Join(f.data.Path, host.Name)
+			config.Host, config.Zone, config.DataDir = host.Name, host.Zone, filepath.Join(f.data, host.Name)
 			config.Token, config.Log = own, log
 			if m.local, err = StartHost(config); err != nil {
 				return nil, fmt.Errorf("start agent of %s: %w", host.Name, err)
@@ -148,10 +148,7 @@ func (f *fleet) close() error {
 		m.agent.Close()
 		m.links.Disconnect()
 	}
-	if f.data != nil {
-		err = errors.Join(err, f.data.Remove())
-	}
-	return err
+	return errors.Join(err, os.RemoveAll(f.data))
 }
 
 // MeasureEach is how often it is recorded what a machine does: often enough to find
@@ -161,7 +158,7 @@ const MeasureEach = 500 * time.Millisecond
 // measure records what this machine does until done ends: with the nodes of all hosts
 // that run in this process, which are its own. Agents elsewhere measure theirs.
 func (f *fleet) measure(done context.Context, rec history.Recorder) {
-	sampler := hostload.New(f.localPIDs(), f.data.Path)
+	sampler := hostload.New(f.localPIDs(), f.data)
 	defer sampler.Close()
 	for done.Err() == nil {
 		_ = clock.Sleep(done, MeasureEach) // the last sample is that of the end

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"locklab/chaos/link"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
@@ -78,11 +77,7 @@ func with(
 			display.Note(fmt.Sprintf("warning: cleaning up: %v", err))
 		}
 	}()
-	links := map[string]*link.Client{}
-	for name, m := range fleet.machines {
-		links[name] = m.links
-	}
-	defer c.Toxiproxy.Serve(ctx, links, log)()
+	defer fleet.serveToxiproxy(ctx, c.Toxiproxy)()
 	if err := c.describe(ctx, fleet, &file.Run); err != nil {
 		return file, err
 	}

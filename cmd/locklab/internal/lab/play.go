@@ -235,11 +235,8 @@ func (p *Play) during(ctx, done context.Context, x *experiment, c *cluster, clie
 	if err := clock.Sleep(ctx, time.Duration(from-clock.Mono())); err != nil {
 		return nil //nolint:nilerr // the run ended before
 	}
-	runner, err := chaos.NewRunner(x.chaosConfig(c))
-	if err != nil {
-		return err
-	}
-	hand := runner.Hand(ctx)
+	hand := chaos.NewHand(ctx, x.chaosConfig(c))
+	var err error
 	p.mu.Lock()
 	p.hand, p.rates = hand, clients.SetRate
 	stop := p.stop

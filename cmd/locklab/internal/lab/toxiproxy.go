@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 
 	"locklab/chaos/link"
@@ -11,23 +10,21 @@ import (
 	"locklab/workloads/history"
 )
 
-// Toxiproxy is where toxiproxy's API is served over the links.
-type Toxiproxy struct {
-	net.Listener
-	AnyName bool // whatever name a request calls it by, see [link.Toxiproxy]
-}
-
-// Serve serves it over the links of hosts until stop is called; nothing if it is nil.
-func (t *Toxiproxy) Serve(ctx context.Context, links map[string]*link.Client, log *slog.Logger) (stop func()) {
-	if t == nil {
+// serveToxiproxy serves toxiproxy's API over the links of the fleet until stop is called.
+func (f *fleet) serveToxiproxy(ctx context.Context, at net.Listener) (stop func()) {
+	if at == nil {
 		return func() {}
+	}
+	links := map[string]*link.Client{}
+	for name, m := range f.machines {
+		links[name] = m.links
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := httpapi.Serve(ctx, t, link.Toxiproxy(links, t.AnyName), log); err != nil {
-			log.Warn("toxiproxy's API ended", "error", err)
+		if err := httpapi.Serve(ctx, at, link.Toxiproxy(links), f.log); err != nil {
+			f.log.Warn("toxiproxy's API ended", "error", err)
 		}
 	}()
 	return func() {

@@ -5,50 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 
 	"locklab/locks/clock"
 )
 
-// Cost is the median round trip of one small message on the loopback, directly
-// and through a link without any toxic.
-type Cost struct{ Direct, Link time.Duration }
-
-const (
-	costRounds  = 20
-	costPerTurn = 50 // messages
-)
-
-// MeasureCost measures both in turn, in this process, in about a quarter of a second.
-func MeasureCost(ctx context.Context) (Cost, error) {
-	var (
-		paths [2]*Path
-		times [2][]time.Duration
-		err   error
-	)
-	for n, delay := range []*Delay{nil, {}} {
-		if paths[n], err = NewPath(ctx, delay); err != nil {
-			return Cost{}, err
-		}
-		defer paths[n].Close()
-	}
-	for n := range 2 * costRounds * costPerTurn {
-		which := n / costPerTurn % 2
-		took, err := paths[which].RoundTrip(ctx)
-		if err != nil {
-			return Cost{}, err
-		}
-		times[which] = append(times[which], took)
-	}
-	for _, all := range times {
-		slices.Sort(all)
-	}
-	const median = costRounds * costPerTurn / 2
-	return Cost{Direct: times[0][median], Link: times[1][median]}, nil
-}
-
-// Path is one connection to an echo service, to measure what links add. Use it from one goroutine.
+// Path is one connection to an echo service, with which cmd/bench measures what links add. Use it from one
+// goroutine.
 type Path struct {
 	host *Host
 	conn net.Conn
