@@ -92,24 +92,3 @@ func TestByHand(t *testing.T) {
 		refused("the run is over", "{fault: kill, target: holder}")
 	})
 }
-
-// TestByHandNothingIsBelieved that no probe shows.
-func TestByHandNothingIsBelieved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage()
-		s.deaf = true
-		h := chaos.NewHand(t.Context(), s.config)
-		id, err := h.Begin(byHand(t, "{fault: partition, between: [zones], mode: drop}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		if open := h.Open(); len(open) != 1 || open[0].Proven || s.states(id) != "asked unproven" {
-			t.Errorf("open %+v, recorded %s", open, s.states(id))
-		}
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-		s.healed(t)
-	})
-}

@@ -69,8 +69,9 @@ type episode struct {
 
 // run reports whether the fault was asked for, and what could not be healed.
 func (e *episode) run(ctx context.Context) (happened bool, err error) {
-	if e.wait(ctx, e.from-int64(lookAhead)) {
-		e.lookAround(ctx)
+	// So that the hosts probe each other in the last second before a fault of links.
+	if !e.fault.Dynamic && e.wait(ctx, e.from-int64(lookAhead)) && e.makePlan(ctx) == nil {
+		e.ready(ctx)
 	}
 	if !e.wait(ctx, e.from) {
 		return false, nil
@@ -118,17 +119,13 @@ func (e *episode) lasts(ctx context.Context) {
 	}
 }
 
-// lookAround has the hosts probe each other in the last second before a fault of links, if
-// what was usual before it will have to be known.
-func (e *episode) lookAround(ctx context.Context) {
-	if e.fault.Dynamic {
-		return
+// makePlan plans the fault, again and again if what it hits moves.
+func (e *episode) makePlan(ctx context.Context) (err error) {
+	if !e.planned {
+		e.plan, err = e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver)
+		e.planned = err == nil && !e.fault.Dynamic
 	}
-	// an error will come again
-	if plan, err := e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver); err == nil {
-		e.plan, e.planned = plan, true
-		e.ready(ctx)
-	}
+	return err
 }
 
 // ready says whether it is known what was usual before the fault.
@@ -148,9 +145,7 @@ func (e *episode) prepare(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
 	defer cancel()
 	err := e.poll(looking, clock.Mono()+int64(e.config.ProofTime), func() (done bool, err error) {
-		if !e.planned {
-			e.plan, err = e.fault.Plan(looking, e.entry.ID, e.config.Inventory, e.config.Resolver)
-		}
+		err = e.makePlan(looking)
 		return err == nil || !e.fault.Dynamic, err
 	})
 	if err != nil {

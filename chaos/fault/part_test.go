@@ -50,14 +50,3 @@ func TestPartsOfARole(t *testing.T) {
 		t.Errorf("%v, %v; want %v", p.Pairs, err, want)
 	}
 }
-
-// TestCutsHaveMovingSides: who leads, or holds, can be cut off.
-func TestCutsHaveMovingSides(t *testing.T) {
-	for target, want := range map[string]string{"leader": "c1", "holder": "a1"} {
-		f := read(t, "partition, mode: hold, between: ["+target+", others]")
-		p, err := f.Plan(t.Context(), "f", inventory(), resolver{holder: "master-a"})
-		if err != nil || !f.Dynamic || len(p.From) != 1 || p.From[0] != want || len(p.To) != 3 {
-			t.Errorf("%s: %v to %v, %v; want %s to all others", target, p.From, p.To, err, want)
-		}
-	}
-}

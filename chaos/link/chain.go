@@ -34,6 +34,7 @@ const (
 type chain struct {
 	conn     *conn
 	way      Direction
+	back     *chain // the other direction
 	from, to *net.TCPConn
 	ended    chan struct{} // closed when nothing more is read
 
@@ -118,7 +119,7 @@ func (p *chain) write() {
 		p.out = nil
 		p.mu.Unlock()
 		if _, err := p.to.Write(batch); err != nil {
-			p.conn.other(p).broken()
+			p.back.broken()
 		}
 		p.mu.Lock()
 		p.underWay -= len(batch)

@@ -27,6 +27,7 @@ func newConn(l *link, s seed.Seed, client *net.TCPConn) *conn {
 	c := &conn{link: l, seed: s, client: client, died: make(chan struct{})}
 	c.up, c.down = newChain(c, Up), newChain(c, Down)
 	c.up.from, c.down.to = client, client
+	c.up.back, c.down.back = c.down, c.up
 	return c
 }
 
@@ -97,14 +98,6 @@ func (c *conn) begin(active []Impairment) {
 		c.put(i)
 	}
 	c.up.takeOff(early)
-}
-
-// other is the opposite direction.
-func (c *conn) other(p *chain) *chain {
-	if p == c.up {
-		return c.down
-	}
-	return c.up
 }
 
 func (c *conn) each(d Direction, f func(*chain)) {

@@ -38,9 +38,6 @@ func (l *link) collect(into chan<- prometheus.Metric) {
 			gauge, l.delay(way).Seconds(), "direction", string(way))
 	}
 	faults := map[string]int{}
-	for _, kind := range toxic.Kinds() {
-		faults[kind] = 0
-	}
 	l.mu.Lock()
 	conns, begun := len(l.conns), l.count
 	for _, i := range l.active {

@@ -21,7 +21,6 @@ func TestMetrics(t *testing.T) {
 		`locklab_link_delay_seconds{direction="up",link="b-1/http",to_host="b",to_node="b-1"} 0.001`,
 		`locklab_link_connections`+of+`} 1`,
 		`locklab_link_connections_total`+of+`} 1`,
-		`locklab_link_faults{kind="hold",link="b-1/http",to_host="b",to_node="b-1"} 0`,
 	)
 	if have := h.Traffic(); len(have) != 1 || have["b-1"] != [2]int64{5, 5} {
 		t.Errorf("traffic %+v", have)

@@ -34,16 +34,6 @@ func types() map[string]Effect {
 	}
 }
 
-// Kinds are those of our own toxics.
-func Kinds() (all []string) {
-	for name := range types() {
-		if kind, ours := strings.CutPrefix(name, prefix); ours {
-			all = append(all, kind)
-		}
-	}
-	return all
-}
-
 // Register makes our toxics known to toxiproxy, for its API, and keeps its toxics from writing
 // to stderr.
 func Register() {

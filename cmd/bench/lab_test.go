@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,10 +24,23 @@ import (
 // linkRows say what the links add to what is measured through them.
 func linkRows() []row {
 	path := func(b testing.TB, delay *link.Delay) measurement {
-		p, err := link.NewPath(b.Context(), delay)
+		echo, err := serveEcho(b.Context(), "127.0.0.1:0")
 		must.Do(b, err)
-		b.Cleanup(p.Close)
-		return timed(p.RoundTrip)
+		b.Cleanup(func() { _ = echo.Close() })
+		addr := echo.Addr().String()
+		if delay != nil {
+			config := link.DefaultConfig()
+			config.Host = "bench"
+			host, err := link.NewHost(config)
+			must.Do(b, err)
+			b.Cleanup(host.Close)
+			addr, err = host.Open(link.Spec{Name: "echo", ToHost: "bench", ToNode: "echo", Upstream: addr, Up: *delay})
+			must.Do(b, err)
+		}
+		conn, err := new(net.Dialer).DialContext(b.Context(), "tcp", addr)
+		must.Do(b, err)
+		b.Cleanup(func() { _ = conn.Close() })
+		return timed(func(context.Context) (time.Duration, error) { return roundTrip(conn) })
 	}
 	rows := []row{{
 		name: "link: round trip through a link p50 / direct p50", reach: 4, atMost: true, unit: "us",

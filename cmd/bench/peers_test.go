@@ -137,6 +137,28 @@ func startGroup(b testing.TB, n int, spec string) *group {
 	return g
 }
 
+// serveEcho answers each byte with itself.
+func serveEcho(ctx context.Context, addr string) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for conn, err := ln.Accept(); err == nil; conn, err = ln.Accept() {
+			go func() { _, _ = io.Copy(struct{ io.Writer }{conn}, conn) }() // without splice: a plain server
+		}
+	}()
+	return ln, nil
+}
+
+// roundTrip is one message to an echo and back.
+func roundTrip(conn net.Conn) (time.Duration, error) {
+	begin, buf := clock.Mono(), make([]byte, messageBytes)
+	_, err1 := conn.Write(buf)
+	_, err2 := io.ReadFull(conn, buf)
+	return since(begin), errors.Join(err1, err2)
+}
+
 // serveMultiphase is a process of a group. It takes the hot resource for as many
 // nanoseconds as a line of its input says, and answers how often it did.
 func serveMultiphase(ctx context.Context, config []byte) error {
@@ -144,15 +166,9 @@ func serveMultiphase(ctx context.Context, config []byte) error {
 	if err := json.Unmarshal(config, &m); err != nil {
 		return err
 	}
-	echoes, err := new(net.ListenConfig).Listen(ctx, "tcp", m.Echo[m.Rank])
-	if err != nil {
+	if _, err := serveEcho(ctx, m.Echo[m.Rank]); err != nil {
 		return err
 	}
-	go func() {
-		for conn, err := echoes.Accept(); err == nil; conn, err = echoes.Accept() {
-			go func() { _, _ = io.Copy(struct{ io.Writer }{conn}, conn) }() // without splice: a plain server
-		}
-	}()
 	l, _, err := m.serve(ctx, answerAll{})
 	for err == nil {
 		var n int
@@ -205,13 +221,10 @@ func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
 		took, err := timed(func(ctx context.Context) (time.Duration, error) {
 			var last time.Duration
 			for i := range len(g.echoes) + 1 {
-				begin, peer, buf := clock.Mono(), g.echoes[(len(echoes)+i)%len(g.echoes)], make([]byte, messageBytes)
-				_, err1 := peer.Write(buf)
-				_, err2 := io.ReadFull(peer, buf)
-				if err := errors.Join(err1, err2); err != nil {
+				var err error
+				if last, err = roundTrip(g.echoes[(len(echoes)+i)%len(g.echoes)]); err != nil {
 					return 0, err
 				}
-				last = since(begin)
 			}
 			echoes = append(echoes, micros(last))
 			return acquire(ctx, g.lock, "bench/uncontended")

@@ -248,10 +248,5 @@ func (v *View) Facts() table.Table {
 	for _, name := range slices.Sorted(maps.Keys(run.Versions)) {
 		add(name, run.Versions[name])
 	}
-	for _, c := range run.Clocks {
-		add(v.say.Sprintf("clock of %s", c.Host),
-			v.say.Sprintf("%s beside the controller's, give or take %s", table.Duration(float64(c.OffsetNS)/1e6),
-				table.Duration(float64(c.ErrorNS)/1e6)))
-	}
 	return t
 }

@@ -40,7 +40,6 @@ type Run struct {
 	Repeats    int               `json:"repeats"`
 	Host       Host              `json:"host"`
 	Versions   map[string]string `json:"versions"`
-	Clocks     []Clock           `json:"clocks,omitempty"` // of hosts on other machines
 	FailOn     []string          `json:"fail_on,omitempty"`
 	Warnings   []string          `json:"warnings,omitempty"`
 	// Interrupted: the user stopped the run before its end. Unfinished: it goes on, or was
@@ -69,13 +68,6 @@ type Host struct {
 	CPUModel  string `json:"cpu_model,omitempty"`
 	MemoryMiB int64  `json:"memory_mib,omitempty"`
 	Go        string `json:"go"`
-}
-
-// Clock is how the clock of a host on another machine lay to the controller's.
-type Clock struct {
-	Host     string `json:"host"`
-	OffsetNS int64  `json:"offset_ns"`
-	ErrorNS  int64  `json:"error_ns"`
 }
 
 // Unfit is a combination that was left out, and why.

@@ -3,14 +3,11 @@ package lab
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
 	"locklab/workloads/history"
-	"locklab/workloads/result"
 )
 
 // The clock of each host that is not this machine is read when a run begins, by which events are converted, and
@@ -78,20 +75,7 @@ func (c *cluster) settleClocks(ctx context.Context) error {
 			bound = m.clock.boundAtEnd(end)
 		}
 		c.recorder.Record(history.Event{Kind: history.KindClock, AtNS: clock.Mono(), Host: m.Name, ErrNS: int64(bound)})
-		if int64(bound) >= m.worst.ErrorNS {
-			m.worst = result.Clock{Host: m.Name, OffsetNS: int64(m.clock.Add), ErrorNS: int64(bound)}
-		}
 		c.fleet.log.Info("clock of a host", "host", m.Name, "offset", m.clock.Add, "error", bound)
 		return nil
 	})
-}
-
-// worstClocks are the readings with the largest errors over all runs, by host; none if all hosts are this machine.
-func (f *fleet) worstClocks() (all []result.Clock) {
-	for _, name := range slices.Sorted(maps.Keys(f.machines)) {
-		if m := f.machines[name]; m.worst.Host != "" {
-			all = append(all, m.worst)
-		}
-	}
-	return all
 }

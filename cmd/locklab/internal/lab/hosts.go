@@ -18,7 +18,6 @@ import (
 	"locklab/nodes/hostload"
 	"locklab/nodes/topology"
 	"locklab/workloads/history"
-	"locklab/workloads/result"
 )
 
 // machine is a host of the topology with the clients of its agent and its links.
@@ -31,7 +30,6 @@ type machine struct {
 	greeted  bool   // its agent is the right one
 	instance string // of its agent, since the run began; see agent.Health
 	clock    hostClock
-	worst    result.Clock // the reading with the largest error over all runs
 
 	returning bool // it was stopped on purpose and may still be on its way back
 }

@@ -92,7 +92,6 @@ func with(
 		return file, err
 	}
 	err = do(fleet, rows)
-	file.Run.Clocks = fleet.worstClocks()
 	file.Run.Unfinished = err != nil && ctx.Err() == nil // --resume goes on with it
 	file.Run.DurationMS += clk.Now().Sub(started).Milliseconds()
 	return file, errors.Join(err, rows.save())
