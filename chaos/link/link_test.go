@@ -108,30 +108,6 @@ func TestDelaysAddUp(t *testing.T) {
 	}
 }
 
-func TestHoldIsOneWay(t *testing.T) {
-	h := newHost(t, "a")
-	heard := make(chan byte, 1)
-	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) {
-		var b [1]byte
-		for {
-			if _, err := io.ReadFull(c, b[:]); err != nil {
-				return
-			}
-			heard <- b[0]
-			_, _ = c.Write(b[:])
-		}
-	})}))
-	say(t, c, "a")
-	<-heard
-	hear(t, c, "a")
-	apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: link.Down})
-	say(t, c, "b")
-	<-heard // the request passes, the answer does not
-	silent(t, c)
-	heal(t, h, "hold")
-	hear(t, c, "b")
-}
-
 func TestHoldIsBoundedAndLosesNothing(t *testing.T) {
 	h := newHost(t, "a")
 	const total = 32_000_000

@@ -2,12 +2,14 @@ package link_test
 
 import (
 	"bytes"
+	"errors"
 	"net/http/httptest"
 	"testing"
 	"time"
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 )
 
@@ -94,49 +96,18 @@ func TestProbesThatNobodyLooksAtAreRare(t *testing.T) {
 	locktest.Eventually(t, "a probes often while its report is asked for", func() bool { return answered(a) > from+5 })
 }
 
-func TestControlOverHTTP(t *testing.T) {
-	h := newHost(t, "a")
-	server := httptest.NewServer(h.Handler())
-	defer server.Close()
-	client := link.NewClient(server.URL, "")
-	defer client.Disconnect()
-	ctx := t.Context()
-	spec := link.Spec{Name: "l", ToHost: "b", ToNode: "b-1", Upstream: serve(t, echo), Up: link.Delay{Base: time.Millisecond}}
-	addr, err := client.Open(ctx, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := client.Open(ctx, spec); err != nil || again != addr {
-		t.Fatalf("opened again: %q, %v", again, err)
-	}
-	c := dial(t, addr)
-	say(t, c, "a")
-	hear(t, c, "a")
-	hold := link.Impairment{ID: "h", Effect: new(toxic.Hold), Direction: link.Both, ToHosts: []string{"b"}}
-	for range 2 {
-		if err := client.Apply(ctx, hold); err != nil {
-			t.Fatal(err)
-		}
-	}
-	say(t, c, "b")
-	silent(t, c)
-	for range 2 {
-		if _, err := client.Heal(ctx, "h"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hear(t, c, "b")
-	h.Clear()
-	if _, err := c.Read(make([]byte, 1)); err == nil {
-		t.Fatal("a closed link's connection lives")
-	}
-}
-
 func TestBadRequestsAreRefused(t *testing.T) {
 	h := newHost(t, "a")
 	good := link.Impairment{ID: "i", Effect: new(toxic.Hold), Direction: link.Up}
-	if err := h.Apply(good); err != nil {
-		t.Fatal(err)
+	spec := link.Spec{Name: "l", ToHost: "b", ToNode: "b-1", Upstream: "127.0.0.1:1"}
+	var addrs [2]string
+	for n := range addrs { // requests can be repeated
+		var err error
+		addrs[n], err = h.Open(spec)
+		must.Do(t, errors.Join(err, h.Apply(good)))
+	}
+	if addrs[0] != addrs[1] {
+		t.Errorf("the same link at %q", addrs)
 	}
 	for name, i := range map[string]link.Impairment{
 		"other settings": {ID: "i", Effect: new(toxic.Drop), Direction: link.Up},

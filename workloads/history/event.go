@@ -254,8 +254,6 @@ type Run struct {
 	Program *Program `json:"program,omitzero"`
 	// Seats is how many players fit in a room; 0 if the workload has no rooms.
 	Seats int `json:"seats,omitzero"`
-	// RTTNS is the median round trip from a master to the lock's servers or peers, through the links.
-	RTTNS int64 `json:"rtt_ns,omitzero"`
 	// SecondNS is ten of the longest round trips of the topology, if that is more than a second; else 0.
 	SecondNS int64 `json:"second_ns,omitzero"`
 }

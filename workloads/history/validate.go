@@ -49,8 +49,7 @@ func (r *Run) validate() error {
 		return fmt.Errorf("run.offered_per_s: have %v, want 0 or more", r.OfferedPS)
 	}
 	spans := map[string]int64{
-		"run.warmup_ns": r.WarmupNS, "run.duration_ns": r.DurationNS, "run.lease_ns": r.LeaseNS, "run.rtt_ns": r.RTTNS,
-		"run.second_ns": r.SecondNS,
+		"run.warmup_ns": r.WarmupNS, "run.duration_ns": r.DurationNS, "run.lease_ns": r.LeaseNS, "run.second_ns": r.SecondNS,
 	}
 	for i, p := range r.Planned {
 		spans[fmt.Sprintf("run.planned[%d].at_ns", i)], spans[fmt.Sprintf("run.planned[%d].for_ns", i)] = p.AtNS, p.ForNS

@@ -94,7 +94,7 @@ func millis(s string) int64 { return int64(number(cmp.Or(s, "0")) * float64(mill
 
 func (d *drawing) header(key, value string) bool {
 	head := &d.head
-	if ns := map[string]*int64{"column": &d.col, "begins": &d.first, "drain": &d.drain, "lease": &head.LeaseNS, "rtt": &head.RTTNS, "second": &head.SecondNS}[key]; ns != nil {
+	if ns := map[string]*int64{"column": &d.col, "begins": &d.first, "drain": &d.drain, "lease": &head.LeaseNS, "second": &head.SecondNS}[key]; ns != nil {
 		if *ns = millis(value); key == "begins" || key == "drain" { // since the measured part began
 			*ns += zero
 		}

@@ -117,7 +117,7 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 // record makes the history. It says whether the measured part was reached.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
 	rec := &recorder{file: file, live: x.config.Live}
-	defer func() { rec.begin(x.head(0)) }() //nolint:contextcheck // a run that failed early has a head too
+	defer func() { rec.begin(x.head()) }() //nolint:contextcheck // a run that failed early has a head too
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
 	p.hold, p.outlook = x.scenario.Wants.Hold, x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // likewise
 	x.display.Advance(0, "starting")
@@ -135,11 +135,10 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		}
 		err = errors.Join(err, down)
 	}()
-	rtt := c.measureRTT(ctx)
-	rec.begin(x.head(rtt)) //nolint:contextcheck // planning waits for nothing
+	rec.begin(x.head()) //nolint:contextcheck // planning waits for nothing
 	measured, err = x.measure(ctx, c)
 	calm := measured && len(x.scenario.Timeline) == 0 && x.play == nil
-	if err == nil && calm && x.config.Capacity && rtt > 0 && ctx.Err() == nil {
+	if err == nil && calm && x.config.Capacity && len(p.hostPairs(true)) > 0 && ctx.Err() == nil {
 		err = x.measureCapacity(ctx, c)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -149,7 +148,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 }
 
 // head is the first event of the history.
-func (x *experiment) head(rtt time.Duration) history.Event {
+func (x *experiment) head() history.Event {
 	topo := x.config.Topology
 	run := history.Run{
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
@@ -157,7 +156,7 @@ func (x *experiment) head(rtt time.Duration) history.Event {
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
 		Expect:  expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect),
 		Planned: planned(x.scenario, x.config.Duration), HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(),
-		RTTNS: int64(rtt), LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
+		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
 	}
 	if second := topo.Second(); second > time.Second {
 		run.SecondNS = int64(second)
