@@ -78,7 +78,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	for _, other := range h.open {
 		for _, thing := range b.breaks {
 			if slices.Contains(other.breaks, thing) {
-				return "", fmt.Errorf("%s is broken already, by %s: want one fault of it at a time: %w", thing, other.ID, ErrRefused)
+				return "", fmt.Errorf("%s is broken already, by %s: want one fault of it: %w", thing, other.ID, ErrRefused)
 			}
 		}
 	}

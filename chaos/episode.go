@@ -78,7 +78,7 @@ func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	}
 	if err := e.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
-			return false, nil // the run ended before the fault began: nothing happened
+			return false, nil //nolint:nilerr // the run ended before the fault began: nothing happened
 		}
 		e.entry.Asked = clock.Mono()
 		e.record(stateAsked, e.entry.Asked)

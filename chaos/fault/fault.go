@@ -20,7 +20,7 @@ type Fault struct {
 	Instant  bool     // it is over as soon as it began
 	Run      []string // of an external fault: name of the programs, arguments
 	LoseData []string // roles whose nodes come back without their data
-	Cut      string   // how it cuts links: held, dropped, reset, one-way or flapping; "" if all that is sent arrives in time
+	Cut      string   // how it cuts links: held, dropped, reset, one-way or flapping; "" if all arrives in time
 	Prepared bool     // it hits only what was started for it: with a clock that can be set, a disk that can fail
 
 	plan    planner
