@@ -26,9 +26,7 @@ type Locker interface {
 // Lease is one grant of one resource to one caller.
 type Lease interface {
 	// Token is the fencing token: it grows with every grant of the resource, for as long as
-	// the lock remembers its grants. What is kept on disk outlives crashes; a lock that is
-	// told to keep it in memory says when it forgets (multiphase:quorum,store=memory: when
-	// most peers lose their memory at once). The second value is false if the lock has none.
+	// the lock remembers its grants. The second value is false if the lock has none.
 	Token() (Token, bool)
 	// Expires is the moment, on this process's clock, until which the holder may
 	// believe that it holds. The second value is false if the lock has no lease

@@ -92,7 +92,7 @@ input; 130 interrupted.`,
 	count(&f.Renewals, "renewals", "leases that are renewed, or any; only of locks with leases")
 	count(&f.Forgets, "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
 	fl.BoolVar(&f.Untimed, "untimed", false,
-		"let votes and recoveries end before the leases that rely on them; only of locks with leases")
+		"let votes end before the leases that rely on them; only of locks with leases")
 	fl.Int64Var(&f.StatesMax, "states-max", 30_000_000,
 		"end the search when so many states were seen, which take about 200 bytes each")
 	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")

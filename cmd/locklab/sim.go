@@ -240,8 +240,9 @@ func (r *simReport) text(duration time.Duration) string {
 		found = append(found, []string{
 			g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), fmt.Sprint(uint64(g.First)), g.Hold.String(), g.Example.String(),
 		})
-		if why := harmless(g.Example.Kind); why != "" && !slices.Contains(verdict, why) {
-			verdict = append(verdict, why)
+		if g.Example.Kind == sim.Fenced && len(verdict) == 1 {
+			verdict = append(verdict,
+				"a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has seen the later one")
 		}
 	}
 	kinds := cmp.Or(strings.Trim(fmt.Sprint(r.Faults), "[]"), "none")
@@ -261,15 +262,6 @@ func (r *simReport) text(duration time.Duration) string {
 			m.Faults, m.Finding, strings.Join(m.Trace, "\n"))
 	}
 	return w.String()
-}
-
-// harmless says why a finding violates nothing; "" if it does.
-func harmless(kind sim.FindingKind) string {
-	return map[sim.FindingKind]string{
-		sim.Fenced: "a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has " +
-			"seen the later one",
-		sim.Forgot: "tokens were forgotten only where a majority had lost its memory, and more is not promised",
-	}[kind]
 }
 
 // tellFact writes a fact with its name before it and its lines below each other.

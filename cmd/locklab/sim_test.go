@@ -47,16 +47,6 @@ func TestSimExitCodes(t *testing.T) {
 	}
 }
 
-// TestSimHolderIsNotForgotten: a holder that had lent its own vote used to forget that it
-// held when this vote came back, and its client was told nothing.
-func TestSimHolderIsNotForgotten(t *testing.T) {
-	code, stdout, stderr := simulate(t, "multiphase:quorum --peers 5 --seed 62235 --seeds 1 "+
-		"--faults crash,partition --give-up 30ms --hold 4s --think 1ms --jitter 3 --no-shrink")
-	if code != exitOK || strings.Contains(stdout, "overlap") {
-		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
-	}
-}
-
 func TestSimPrintsTheSameAgain(t *testing.T) {
 	for _, args := range []string{
 		"multiphase --seeds 30 --faults partition,crash,pause",
@@ -109,12 +99,11 @@ func TestSimJSON(t *testing.T) {
 // TestHarmlessIsWhatWasFound: only what is in the table is explained, and runs that were ended
 // do not pass for runs in which nothing was violated.
 func TestHarmlessIsWhatWasFound(t *testing.T) {
-	const fenced, forgot = "earlier holder of each fenced overlap", "a majority had lost its memory"
+	const fenced = "earlier holder of each fenced overlap"
 	for args, want := range map[string]struct{ told, untold string }{
-		"multiphase:quorum --seeds 300 --faults partition,crash,pause,slow":     {fenced, forgot},
-		"multiphase:quorum,store=memory --seeds 300 --faults crash --think 1ms": {forgot, fenced},
-		"multiphase --seeds 2 --max-events 1000":                                {"of which --max-events ended 2 before a verdict", forgot},
-		"multiphase --seeds 2":                                                  {"nothing was violated in 2 runs", "--max-events"},
+		"multiphase:quorum --seeds 300 --faults partition,crash,pause,slow": {fenced, "--max-events"},
+		"multiphase --seeds 2 --max-events 1000":                            {"of which --max-events ended 2 before a verdict", fenced},
+		"multiphase --seeds 2":                                              {"nothing was violated in 2 runs", "--max-events"},
 	} {
 		_, out, _ := simulate(t, args)
 		if !strings.Contains(out, want.told) || strings.Contains(out, want.untold) {

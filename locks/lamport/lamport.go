@@ -48,7 +48,7 @@ func (o Options) String() string {
 func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		Spec: o.String(),
-		New: func(self int, peers peercore.Set, _ bool) State {
+		New: func(self int, peers peercore.Set) State {
 			return NewState(&Member{Self: self, Peers: peers, Options: o})
 		},
 		Opens: func(m Message) bool { return m.Kind == Request },

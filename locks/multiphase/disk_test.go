@@ -2,9 +2,8 @@ package multiphase_test
 
 import (
 	"errors"
+	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,33 +16,6 @@ import (
 	"locklab/locks/peerlock/journal"
 	"locklab/verify/peertest"
 )
-
-// onDisk is n peers of a new cluster that keep their votes in files.
-func onDisk(tb testing.TB, n int, ttl time.Duration) []multiphase.Config {
-	tb.Helper()
-	options := quorum(ttl)
-	options.Quorum.Rules.Disk = true
-	cfgs := peertest.Configs(tb, n, options)
-	dir := tb.TempDir()
-	for i := range cfgs {
-		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].Self.ID), true
-	}
-	return cfgs
-}
-
-func TestQuorumOnDiskConforms(t *testing.T) {
-	const ttl = 4 * time.Second
-	leases := &locktest.Leases{Time: ttl, Margin: 2 * ttl, Clock: locktest.NewClock()}
-	locktest.Run(t, locktest.Subject{
-		CloseFreesWithin: 3 * ttl,
-		Leases:           leases,
-		New: func(tb testing.TB) []locks.Locker {
-			cfgs := onDisk(tb, 3, ttl)
-			cfgs[0].Clock = leases.Clock
-			return peertest.Lockers(peertest.StartAll(tb, cfgs, multiphase.New))
-		},
-	})
-}
 
 // TestPowerCut ends all three peers at once, of which one never comes back. The others go
 // on, and tokens grow.
@@ -110,11 +82,11 @@ func TestStateFile(t *testing.T) {
 	if err := tryNew(func(c *multiphase.Config) { c.StateFile = "" }); !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), "StateFile") {
 		t.Errorf("want ErrInvalid and the name of the field, got %v", err)
 	}
-	for _, start := range []func(*multiphase.Config){
-		again, // recovers
-		again,
-		func(c *multiphase.Config) { c.Founding = true }, // says too much; the file is there all the same
-	} {
+	if err := tryNew(again); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "could vote twice") {
+		t.Errorf("not founding and without its file: want ErrNotExist and why, got %v", err)
+	}
+	founding := func(c *multiphase.Config) { c.Founding = true } // the second time it says too much, and the file is there
+	for _, start := range []func(*multiphase.Config){founding, again, founding} {
 		must.Do(t, tryNew(start))
 	}
 	corrupt := func(err error) {
@@ -130,22 +102,12 @@ func TestStateFile(t *testing.T) {
 	corrupt(tryNew(again))
 }
 
-// TestOneProcessForAFile starts a peer twice: while it takes part, and while it recovers
-// and there is no file yet. The second would give its own vote anew, and two would hold.
+// TestOneProcessForAFile starts a peer twice. The second would give its own vote anew, and two would hold.
 func TestOneProcessForAFile(t *testing.T) {
 	cfg := onDisk(t, 1, time.Minute)[0]
-	for _, recovers := range []bool{false, true} {
-		cfg.Founding = !recovers
-		l := peertest.Start(t, cfg, multiphase.New)
-		second := cfg
-		second.Listener = peertest.Listen(t, "127.0.0.1:0")
-		if _, err := multiphase.New(second); !errors.Is(err, journal.ErrInUse) || !strings.Contains(err.Error(), cfg.StateFile) {
-			t.Errorf("recovers: %v: want ErrInUse and the name of the file, got %v", recovers, err)
-		}
-		_ = l.Close()
-		if !recovers {
-			must.Do(t, os.Remove(cfg.StateFile))
-			cfg = peertest.Again(t, cfg)
-		}
+	peertest.Start(t, cfg, multiphase.New)
+	cfg.Listener = peertest.Listen(t, "127.0.0.1:0")
+	if _, err := multiphase.New(cfg); !errors.Is(err, journal.ErrInUse) || !strings.Contains(err.Error(), cfg.StateFile) {
+		t.Errorf("want ErrInUse and the name of the file, got %v", err)
 	}
 }

@@ -10,8 +10,8 @@
 // where many callers of one process want the same, and longer waits for the others.
 //
 // The variant multiphase:quorum is another algorithm, see package quorum: a majority must
-// vote for the holder. It keeps votes on disk, in Config.StateFile, unless store=memory.
-// Without, or when a file is lost, a peer that starts recovers from the others.
+// vote for the holder. It keeps votes on disk, in Config.StateFile, which a peer that is started
+// again needs.
 //
 // # What it promises
 //

@@ -46,7 +46,7 @@ func (o Options) Protocol() peerlock.Protocol[core.State, core.Message] {
 func (o Options) QuorumProtocol() peerlock.Protocol[quorum.State, quorum.Message] {
 	q := o.Quorum
 	p := peerlock.Protocol[quorum.State, quorum.Message]{
-		Algorithm: q.Rules.Algorithm(), NeedsMost: true, Cohort: o.cohort(),
+		Algorithm: quorum.Algorithm(), NeedsMost: true, Cohort: o.cohort(),
 		Lease: peerlock.Lease{TTL: q.TTL, Margin: q.TTL/100 + 2*time.Millisecond},
 	}
 	if q.Extend {

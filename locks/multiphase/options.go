@@ -7,7 +7,6 @@ import (
 
 	"locklab/locks"
 	"locklab/locks/multiphase/core"
-	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock"
 )
 
@@ -18,12 +17,6 @@ const Name = "multiphase"
 const (
 	cohortVariant = "cohort"
 	quorumVariant = "quorum"
-)
-
-// Where quorum keeps votes.
-const (
-	storeDisk   = "disk"
-	storeMemory = "memory"
 )
 
 // Options chooses the rules and how local waiters are served.
@@ -41,13 +34,9 @@ type Options struct {
 
 // Quorum is the options of multiphase:quorum, the same at all peers of a cluster.
 type Quorum struct {
-	// TTL is the lease: how long a dead holder blocks, and how long a peer that has lost its
-	// memory waits before it takes part.
-	TTL time.Duration
+	TTL time.Duration // the lease: how long a dead holder blocks
 	// Extend renews leases every third of the TTL until they are released.
 	Extend bool
-	// Rules.Disk needs Config.StateFile.
-	Rules quorum.Options
 }
 
 const (
@@ -84,13 +73,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 		o.Cohort = r.Int("cohort", cohortText, cohortUsual, 1, cohortMost)
 	case quorumVariant:
 		q := &Quorum{}
-		q.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others; "+
-			"a peer that has lost its memory waits as long before it takes part", ttlUsual)
+		q.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others", ttlUsual)
 		q.Extend = r.Bool("extend", "whether leases are extended, every third of the ttl, until they are released", true)
-		q.Rules.View = r.Bool("view", "whether a peer also needs the vote of everybody that it is connected to, "+
-			"not just of a majority", false)
-		store := r.Choice("store", "where peers keep their votes: on disk or in memory", storeDisk, storeMemory)
-		q.Rules.Disk = store == storeDisk
 		o = Options{Quorum: q}
 		o.Cohort = r.Int("cohort", cohortText+"; 0: each does its own", 0, 0, peerlock.CohortMost)
 		if q.TTL < ttlLeast || q.TTL > ttlMost {
@@ -121,12 +105,8 @@ func (o Options) String() string {
 		spec.Variant, spec.Options["cohort"] = cohortVariant, strconv.Itoa(o.Cohort)
 	}
 	if q := o.Quorum; q != nil {
-		spec.Variant, spec.Options["ttl"], spec.Options["store"] = quorumVariant, q.TTL.String(), storeMemory
-		if q.Rules.Disk {
-			spec.Options["store"] = storeDisk
-		}
+		spec.Variant, spec.Options["ttl"] = quorumVariant, q.TTL.String()
 		on("extend", q.Extend)
-		on("view", q.Rules.View)
 		return spec.String()
 	}
 	spec.Options["rule"] = o.Rules.Rule.String()

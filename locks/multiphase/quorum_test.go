@@ -3,11 +3,10 @@ package multiphase_test
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
@@ -15,9 +14,15 @@ import (
 	"locklab/verify/peertest"
 )
 
-// quorum is the options with long leases, so that a slow machine does not end them.
-func quorum(ttl time.Duration) multiphase.Options {
-	return multiphase.Options{Quorum: &multiphase.Quorum{TTL: ttl, Extend: true}}
+// onDisk is n peers of a new cluster of multiphase:quorum.
+func onDisk(tb testing.TB, n int, ttl time.Duration) []multiphase.Config {
+	tb.Helper()
+	cfgs := peertest.Configs(tb, n, multiphase.Options{Quorum: &multiphase.Quorum{TTL: ttl, Extend: true}})
+	dir := tb.TempDir()
+	for i := range cfgs {
+		cfgs[i].StateFile, cfgs[i].Founding = filepath.Join(dir, cfgs[i].Self.ID), true
+	}
+	return cfgs
 }
 
 func TestQuorumConforms(t *testing.T) {
@@ -25,8 +30,6 @@ func TestQuorumConforms(t *testing.T) {
 	for n, cohort := range map[int]int{2: 0, 3: 2} {
 		t.Run(fmt.Sprintf("%d peers, cohort of %d", n, cohort), func(t *testing.T) {
 			t.Parallel()
-			options := quorum(ttl)
-			options.Cohort = cohort
 			leases := &locktest.Leases{Time: ttl, Margin: 2 * ttl}
 			if n > 2 { // with fewer nobody gets anything without the first
 				leases.Clock = locktest.NewClock()
@@ -35,41 +38,31 @@ func TestQuorumConforms(t *testing.T) {
 				CloseFreesWithin: 3 * ttl,
 				Leases:           leases,
 				New: func(tb testing.TB) []locks.Locker {
-					cfgs := peertest.Configs(tb, n, options)
+					cfgs := onDisk(tb, n, ttl)
+					for i := range cfgs {
+						cfgs[i].Options.Cohort = cohort
+					}
 					if n == 2 { // it needs both: a process of the one that is closed comes back
-						return peertest.Supervised(tb, cfgs, founders())
+						return peertest.Supervised(tb, cfgs, multiphase.New)
 					}
 					cfgs[0].Clock = leases.Clock
-					return peertest.Lockers(peertest.StartAll(tb, cfgs, founders()))
+					return peertest.Lockers(peertest.StartAll(tb, cfgs, multiphase.New))
 				},
 			})
 		})
 	}
 }
 
-// founders starts peers. One that it has started before has lost its memory.
-func founders() func(multiphase.Config) (multiphase.Locker, error) {
-	var mu sync.Mutex
-	before := map[string]bool{}
-	return func(cfg multiphase.Config) (multiphase.Locker, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		cfg.Founding = !before[cfg.Self.ID]
-		before[cfg.Self.ID] = true
-		return multiphase.New(cfg)
-	}
-}
-
 func TestQuorumManyNames(t *testing.T) {
-	peertest.ManyNames(t, peertest.StartAll(t, peertest.Configs(t, 3, quorum(time.Minute)), founders()))
+	peertest.ManyNames(t, peertest.StartAll(t, onDisk(t, 3, time.Minute), multiphase.New))
 }
 
 // TestQuorumMinority cuts a holder off. It loses the lease, cannot get another one,
 // and says why; the others go on with greater tokens.
 func TestQuorumMinority(t *testing.T) {
-	cfgs := peertest.Configs(t, 3, quorum(time.Second))
+	cfgs := onDisk(t, 3, time.Second)
 	cut := cutOff(t, cfgs)
-	all := peertest.StartAll(t, cfgs, founders())
+	all := peertest.StartAll(t, cfgs, multiphase.New)
 	held := locktest.Acquire(t, all[2], "x")
 	cut(true)
 	next := locktest.Acquire(t, all[0], "x")
@@ -129,41 +122,22 @@ func growing(tb testing.TB) (take func(l multiphase.Locker)) {
 	}
 }
 
-// TestQuorumRecovers restarts one peer after the other. Each waits until what it granted
-// must be over, and the tokens go on from where the others know them to be.
-func TestQuorumRecovers(t *testing.T) {
-	const ttl = 300 * time.Millisecond
-	cfgs := peertest.Configs(t, 3, quorum(ttl))
-	start := founders()
-	all := peertest.StartAll(t, cfgs, start)
-	take := growing(t)
-	for i := range all {
-		for range 20 {
-			take(all[(i+1)%3])
-		}
-		began := clock.System().Now()
-		must.Do(t, all[i].Close())
-		all[i] = peertest.Start(t, peertest.Again(t, cfgs[i]), start)
-		take(all[i])
-		if took := clock.System().Now().Sub(began); took < ttl {
-			t.Errorf("after %v a peer took part that may have granted something for %v", took, ttl)
-		}
-	}
-}
-
 func TestQuorumExtends(t *testing.T) {
-	options := quorum(time.Second)
-	all := peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
+	const ttl = time.Second
+	all := peertest.StartAll(t, onDisk(t, 3, ttl), multiphase.New)
 	lease := locktest.Acquire(t, all[0], "x")
 	first, _ := lease.Expires()
 	locktest.Eventually(t, "the lease was extended twice over", func() bool {
 		now, _ := lease.Expires()
-		return now.Sub(first) > options.Quorum.TTL
+		return now.Sub(first) > ttl
 	})
 	locktest.Release(t, lease)
 
-	options.Quorum.Extend = false
-	all = peertest.StartAll(t, peertest.Configs(t, 3, options), founders())
+	cfgs := onDisk(t, 3, ttl)
+	for i := range cfgs {
+		cfgs[i].Options.Quorum.Extend = false
+	}
+	all = peertest.StartAll(t, cfgs, multiphase.New)
 	lease = locktest.Acquire(t, all[0], "x")
 	locktest.AwaitLost(t, lease)
 	locktest.Release(t, locktest.Acquire(t, all[0], "x"))

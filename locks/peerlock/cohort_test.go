@@ -45,7 +45,7 @@ func TestCohort(t *testing.T) {
 				l, err := peerlock.New(peerlock.Config[struct{}]{},
 					peerlock.Protocol[eager, int]{
 						Algorithm: peercore.Algorithm[eager, int]{
-							New: func(int, peercore.Set, bool) eager { return eager{&times} },
+							New: func(int, peercore.Set) eager { return eager{&times} },
 						},
 						Cohort: tt.cohort,
 					})

@@ -17,14 +17,12 @@ type Config[O any] struct {
 	Options     O
 
 	// Founding says that this peer has never run before: it is part of a new cluster and
-	// has no memory that it could have lost, so an algorithm with leases takes part at
-	// once. It must not be said of a peer that is started again.
+	// makes its StateFile. It must not be said of a peer that is started again.
 	Founding bool
 
 	// StateFile is where algorithms that keep something on disk keep it; others do not use
 	// it. Each peer has its own, for one process at a time (on Unix a second one is refused),
-	// and never an older copy of it. A peer that finds none, and is not founding, recovers as
-	// one that has lost its memory.
+	// and never an older copy of it. A peer that finds none, and is not founding, is refused.
 	StateFile string
 
 	sync func(*os.File) error // of the state file, in tests; nil: its method
@@ -81,7 +79,7 @@ func (l Lease) Takes(t peercore.Timer) time.Duration {
 		return l.TTL
 	case peercore.Renew:
 		return l.Renew
-	default: // Vote and Recovery
+	default: // Vote
 		return l.TTL + l.Margin
 	}
 }

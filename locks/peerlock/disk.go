@@ -29,64 +29,46 @@ type unsaid[S, M any, P peercore.Machine[S, M]] struct {
 
 // These explain what to do about a file that cannot be read, or is used.
 var (
-	errBadState = errors.New("if this is the peer's own file, its votes are lost: move it away, and the peer recovers")
-	errTwice    = errors.New("end the other process of this peer first: a peer is one process")
+	errLost  = errors.New("without its votes this peer could vote twice: put its file back, or found the whole cluster anew")
+	errTwice = errors.New("end the other process of this peer first: a peer is one process")
 )
 
-// openState reads what this peer has stored before, if the algorithm stores anything. It
-// says whether the peer must recover what it has lost.
-func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (amnesic bool, err error) {
-	if d, ok := any(P(&l.idle)).(peercore.Durable); !ok || !d.Stores() {
-		return !founding, nil
+// openState reads what this peer has stored before, if the algorithm stores anything, and makes the file anew
+// with the latest of each name. Names that it does not have start above the number of the empty name.
+func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (err error) {
+	if !peercore.Stores[S, M, P](&l.idle) {
+		return nil
 	}
 	if cfg.Path == "" {
-		return false, fmt.Errorf("peerlock: StateFile is empty, want where to keep what must outlive a crash: %w",
-			locks.ErrInvalid)
+		return fmt.Errorf("peerlock: StateFile is empty, want where to keep what must outlive a crash: %w", locks.ErrInvalid)
 	}
-	l.state = cfg
-	l.state.Stored, l.state.Failed = l.storedUpTo, l.cannotStore
+	cfg.Stored, cfg.Failed = l.storedUpTo, l.cannotStore
 	if l.unlock, err = journal.Lock(cfg.Path); errors.Is(err, journal.ErrInUse) {
-		return false, fmt.Errorf("peerlock: %w: %w", err, errTwice)
+		return fmt.Errorf("peerlock: %w: %w", err, errTwice)
 	} else if err != nil {
-		return false, fmt.Errorf("peerlock: %w", err)
+		return fmt.Errorf("peerlock: %w", err)
 	}
 	last, err := journal.Read(cfg.Path, cfg.Owner)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && founding:
-		return false, l.createState(nil)
-	case errors.Is(err, fs.ErrNotExist):
-		l.log.Warn("starts as a peer that has lost its memory: it waits until its votes are over, and asks the others",
-			"missing", cfg.Path)
-		return true, nil // the file is made when that is over
-	case errors.Is(err, journal.ErrCorrupt):
-		return false, fmt.Errorf("peerlock: %w: %w", err, errBadState)
+		last = map[string][]byte{"": binary.AppendUvarint(nil, 0)}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, journal.ErrCorrupt):
+		return fmt.Errorf("peerlock: %w: %w", err, errLost)
 	case err != nil:
-		return false, fmt.Errorf("peerlock: %w", err)
+		return fmt.Errorf("peerlock: %w", err)
 	}
 	var n int
 	if l.round, n = binary.Uvarint(last[""]); n != len(last[""]) {
-		return false, fmt.Errorf("peerlock: read %s: number %x that names start above: %w",
-			cfg.Path, last[""], journal.ErrCorrupt)
+		return fmt.Errorf("peerlock: read %s: number %x that names start above: %w", cfg.Path, last[""], journal.ErrCorrupt)
+	}
+	if l.journal, err = journal.Create(cfg, last); err != nil {
+		return fmt.Errorf("peerlock: %w", err)
 	}
 	delete(last, "")
-	if err := l.createState(last); err != nil {
-		return false, err
-	}
 	for _, name := range slices.Sorted(maps.Keys(last)) {
 		if err := l.load(name, last[name]); err != nil {
-			return false, fmt.Errorf("peerlock: read %s: name %.64q: %w", cfg.Path, name, err)
+			return fmt.Errorf("peerlock: read %s: name %.64q: %w", cfg.Path, name, err)
 		}
-	}
-	return false, nil
-}
-
-// createState makes the file anew, with the latest of each name. Names that it does not have start
-// above the number of the empty name.
-func (l *Locker[S, M, P]) createState(last map[string][]byte) (err error) {
-	all := map[string][]byte{"": binary.AppendUvarint(nil, l.round)}
-	maps.Copy(all, last)
-	if l.journal, err = journal.Create(l.state, all); err != nil {
-		return fmt.Errorf("peerlock: %w", err)
 	}
 	return nil
 }

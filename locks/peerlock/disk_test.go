@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -184,25 +182,6 @@ func TestDiskThatFailsEndsThePeer(t *testing.T) {
 	case <-ctx.Done():
 		t.Error("it never says that it has failed")
 	}
-}
-
-// TestCloseWhileRecovering: a peer that is closed while the file is made with which its
-// recovery ends leaves nothing open.
-func TestCloseWhileRecovering(t *testing.T) {
-	cfgs, disks := onSlowDisks(t, 1)
-	cfgs[0].Founding, cfgs[0].Options.Quorum.TTL = false, 50*time.Millisecond
-	leave := disks[0].hold()
-	l, err := multiphase.New(cfgs[0])
-	must.Do(t, err)
-	<-disks[0].entered
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		_ = l.Close()
-	}()
-	leave()
-	<-closed
-	goleak.VerifyNone(t)
 }
 
 // TestDiskOutlastsTheLease: a hold whose lease is over when the disk is done is not told;

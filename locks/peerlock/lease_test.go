@@ -1,11 +1,9 @@
 package peerlock_test
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"locklab/internal/must"
@@ -15,18 +13,6 @@ import (
 	"locklab/locks/multiphase"
 	"locklab/verify/peertest"
 )
-
-// TestNewThatFailsLeavesNothing waits until the recovery would be over that a peer
-// begins when it starts, though it could not be started.
-func TestNewThatFailsLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		options := locktest.Options(t, multiphase.ParseOptions, "multiphase:quorum")
-		if _, err := multiphase.New(multiphase.Config{Options: options}); !errors.Is(err, locks.ErrInvalid) {
-			t.Fatalf("without a StateFile, want ErrInvalid, got %v", err)
-		}
-		time.Sleep(10 * options.Quorum.TTL)
-	})
-}
 
 // late is the clock of a process that was stopped: time has passed, and no timer has
 // gone off yet.
@@ -41,13 +27,10 @@ func (l *late) Now() time.Time { return l.Clock.Now().Add(time.Duration(l.by.Loa
 // leases have run out, as after a pause of the process.
 func TestLeaseEndsLateWithTheLink(t *testing.T) {
 	const names, ttl = 50, time.Minute
-	cfgs := peertest.Configs(t, 3, locktest.Options(t, multiphase.ParseOptions, "multiphase:quorum,store=memory,ttl=1m"))
+	cfgs, _ := onSlowDisks(t, 3) // which are not slow here
 	stopped := &late{Clock: clock.System()}
 	cfgs[0].Clock = stopped
-	all := peertest.StartAll(t, cfgs, func(c multiphase.Config) (multiphase.Locker, error) {
-		c.Founding = true
-		return multiphase.New(c)
-	})
+	all := peertest.StartAll(t, cfgs, multiphase.New)
 	var held []locks.Lease
 	for i := range names {
 		held = append(held, locktest.Acquire(t, all[0], fmt.Sprint(i)))

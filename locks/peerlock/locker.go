@@ -34,7 +34,6 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	idle      S // what an unwanted resource looks like now
 	links     [mesh.MaxRank + 1]*mesh.Link
 	resources map[string]*resource[S, M, P] // those that are wanted, and the late ones
-	control   *resource[S, M, P]            // has the control state; nil if there is none
 	late      [lateCount]*resource[S, M, P] // were wanted last
 	lateAt    int                           // the place of the next one
 	round     uint64                        // at least that of every forgotten state
@@ -42,10 +41,9 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	rand      *rand.Rand                    // of pauses
 
 	// See disk.go. All are zero if nothing is stored.
-	state   journal.Config
-	journal *journal.Journal // nil until there is a file
-	unlock  func()           // lets another process use the file
-	stored  uint64           // batches that are on disk
+	journal *journal.Journal
+	unlock  func() // lets another process use the file
+	stored  uint64 // batches that are on disk
 	waiting []unsaid[S, M, P]
 
 	// To be used again:
@@ -83,28 +81,16 @@ func (l *Locker[S, M, P]) begin(cfg mesh.Config, founding bool, state journal.Co
 	for _, p := range cfg.Peers {
 		peers = peers.With(p.Rank)
 	}
-	l.idle = l.protocol.New(cfg.Self.Rank, peers, false)
-	if l.protocol.Control != nil {
-		_, l.idle = l.protocol.Control(cfg.Self.Rank, peers, false)
-	}
-	amnesic, err := l.openState(state, founding)
-	if err != nil {
+	l.idle = l.protocol.New(cfg.Self.Rank, peers)
+	if err := l.openState(state, founding); err != nil {
 		return err
-	}
-	if l.protocol.Control != nil {
-		l.control = &resource[S, M, P]{}
-		l.control.state, l.idle = l.protocol.Control(cfg.Self.Rank, peers, amnesic)
-		if amnesic {
-			l.start(l.control, peercore.Recovery)
-		}
 	}
 	l.checkReady()
 	return nil
 }
 
-// Ready waits until this peer is bootstrapped: it has once been connected to every
-// other one at once, or has recovered what it must not forget. Before that nothing is
-// granted to it. Its error wraps locks.ErrUnavailable and names the peers that are missing, and why.
+// Ready waits until this peer is bootstrapped, which most algorithms are once it has been connected
+// to every other one at once. Before that nothing is granted to it. Its error wraps locks.ErrUnavailable and names the peers that are missing, and why.
 func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 	if signals.Closed(l.ready) {
 		return nil
@@ -134,8 +120,6 @@ func (l *Locker[S, M, P]) unavailable() string {
 		return ""
 	case len(missing) > 0:
 		return strings.Join(missing, "; ")
-	case l.protocol.Control != nil:
-		return "it recovers until nothing can be left of what it granted before it started"
 	}
 	return "all are connected now, but never were at once"
 }
@@ -215,9 +199,6 @@ func (l *Locker[S, M, P]) orphanAll() {
 	for _, r := range l.resources {
 		l.orphan(r)
 	}
-	if l.control != nil {
-		l.orphan(l.control)
-	}
 }
 
 // checkReady is called after each event that may have bootstrapped this peer.
@@ -247,7 +228,7 @@ func (n *network[S, M, P]) Receive(link *mesh.Link, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(name) == 0 && n.protocol.Control == nil || len(name) > locks.ResourceBytesMax {
+	if len(name) == 0 || len(name) > locks.ResourceBytesMax {
 		return fmt.Errorf("name of %d bytes, want 1 to %d: %w", len(name), locks.ResourceBytesMax, ErrMalformed)
 	}
 	(*Locker[S, M, P])(n).receive(link, name, m)

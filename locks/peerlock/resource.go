@@ -48,7 +48,7 @@ func (l *Locker[S, M, P]) add(name string) *resource[S, M, P] {
 
 // tidy sees to it that r is forgotten some time if it is not wanted any more.
 func (l *Locker[S, M, P]) tidy(r *resource[S, M, P]) {
-	if r.late || r == l.control || r.wanted() {
+	if r.late || r.wanted() {
 		return
 	}
 	oldest := l.late[l.lateAt]
@@ -69,12 +69,8 @@ func (r *resource[S, M, P]) wanted() bool { return len(r.claims) > 0 || !P(&r.st
 
 // step runs the state machine and carries out what it asks for.
 func (l *Locker[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
-	if r == l.control {
-		ev.Round = max(ev.Round, l.used())
-	}
 	l.effects = P(&r.state).Step(ev, l.effects[:0])
-	lost, recovered := false, false
-	var round uint64
+	lost := false
 	for i := range l.effects {
 		e := &l.effects[i]
 		switch e.Kind {
@@ -89,20 +85,14 @@ func (l *Locker[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
 			l.stop(r, e.Timer)
 		case peercore.Lose:
 			lost = true
-		case peercore.Recovered:
-			recovered, round = true, e.Token
 		case peercore.Pause:
 			l.pause(r, e.Attempt)
 		case peercore.Send:
 			l.send(r, e)
 		}
 	}
-	// Only now: these run the state machine again.
-	if lost {
+	if lost { // only now: it runs the state machine again
 		l.lose(r)
-	}
-	if recovered {
-		l.recover(round)
 	}
 }
 
@@ -126,8 +116,6 @@ func (l *Locker[S, M, P]) receive(link *mesh.Link, name []byte, m M) {
 	switch {
 	case l.closed:
 		return
-	case len(name) == 0:
-		r = l.control
 	case r == nil && !l.protocol.Opens(m):
 		return
 	case r == nil:
@@ -146,46 +134,16 @@ func (l *Locker[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
 	if kind == peercore.Connect {
 		l.links[link.Rank()] = link
 	}
-	l.tellAll(peercore.Event[M]{Kind: kind, Peer: link.Rank()})
-	if l.control != nil && !l.closed {
-		l.step(l.control, peercore.Event[M]{Kind: kind, Peer: link.Rank()})
-	}
-	l.checkReady()
-}
-
-// tellAll tells all resources of an event.
-func (l *Locker[S, M, P]) tellAll(ev peercore.Event[M]) {
 	if l.closed {
 		return
 	}
+	ev := peercore.Event[M]{Kind: kind, Peer: link.Rank()}
 	l.effects = P(&l.idle).Step(ev, l.effects[:0]) // has no effects: it is not wanted
 	for _, r := range l.resources {                // any order: resources are independent
 		l.expireLate(r)
 		l.step(r, ev)
 		l.tidy(r)
 	}
-}
-
-// used is the highest number that was used with any resource.
-func (l *Locker[S, M, P]) used() uint64 {
-	round := l.round
-	for _, r := range l.resources {
-		round = max(round, P(&r.state).Round())
-	}
-	return round
-}
-
-// recover tells all resources that the control state has recovered. From then on they
-// may have something to store.
-func (l *Locker[S, M, P]) recover(round uint64) {
-	l.round = max(l.round, round)
-	if l.state.Path != "" && l.journal == nil {
-		if err := l.createState(nil); err != nil {
-			l.cannotStore(err)
-			return
-		}
-	}
-	l.tellAll(peercore.Event[M]{Kind: peercore.Recover, Round: round})
 	l.checkReady()
 }
 

@@ -41,7 +41,7 @@ func (s *sleeper) Step(ev peercore.Event[int], out []peercore.Effect[int]) []pee
 		}
 	case peercore.Leave:
 		s.wants, s.holds = false, false
-	case peercore.Receive, peercore.Connect, peercore.Disconnect, peercore.Expire, peercore.Recover:
+	case peercore.Receive, peercore.Connect, peercore.Disconnect, peercore.Expire:
 	}
 	return out
 }
@@ -57,7 +57,7 @@ func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mean = time.Second
 		l, err := peerlock.New(peerlock.Config[struct{}]{}, peerlock.Protocol[sleeper, int]{
-			Algorithm: peercore.Algorithm[sleeper, int]{New: func(int, peercore.Set, bool) sleeper { return sleeper{} }},
+			Algorithm: peercore.Algorithm[sleeper, int]{New: func(int, peercore.Set) sleeper { return sleeper{} }},
 			Pause:     mean,
 		})
 		if err != nil {

@@ -18,7 +18,7 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 		return s.disconnect(ev.Peer, out)
 	case peercore.Wake:
 		return s.wake(out)
-	case peercore.Expire, peercore.Recover: // this algorithm has no leases
+	case peercore.Expire: // this algorithm has no leases
 	}
 	return out
 }

@@ -49,7 +49,7 @@ func (o Options) String() string {
 func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		Spec: Name, // peers with other options fit
-		New: func(self int, peers peercore.Set, _ bool) State {
+		New: func(self int, peers peercore.Set) State {
 			return NewState(&Member{Self: self, Peers: peers, Fair: !o.Greedy})
 		},
 		Opens: func(m Message) bool { return m.Kind == Prepare || m.Kind == Inquire },

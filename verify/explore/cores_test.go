@@ -41,8 +41,7 @@ func describe(s *core.State) string { return s.Phase().String() }
 func TestLoad(t *testing.T) {
 	t.Run("multiphase", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase").Protocol().Algorithm) })
 	t.Run("multiphase, literal", func(t *testing.T) { loads(t, multiphaseOf(t, "multiphase:rule=literal,fair=off").Protocol().Algorithm) })
-	t.Run("multiphase, quorum", func(t *testing.T) { loads(t, quorum.Options{}.Algorithm()) })
-	t.Run("multiphase, quorum, all must agree", func(t *testing.T) { loads(t, quorum.Options{View: true}.Algorithm()) })
+	t.Run("multiphase, quorum", func(t *testing.T) { loads(t, quorum.Algorithm()) })
 	t.Run("lamport", func(t *testing.T) { loads(t, lamport.Options{}.Algorithm()) })
 	t.Run("ricart-agrawala", func(t *testing.T) { loads(t, lamport.Options{Detect: true, Defer: true}.Algorithm()) })
 	t.Run("2pc", func(t *testing.T) { loads(t, twophase.Options{}.Algorithm()) })
@@ -55,9 +54,7 @@ func loads[S, M any, P peercore.Core[S, M]](t *testing.T, alg peercore.Algorithm
 		const n = 3
 		var live, loaded [n]S
 		for i := range n {
-			amnesic := rapid.Bool().Draw(t, "amnesic")
-			live[i] = alg.New(i, peercore.Others(n, i), amnesic)
-			loaded[i] = alg.New(i, peercore.Others(n, i), false)
+			live[i], loaded[i] = alg.New(i, peercore.Others(n, i)), alg.New(i, peercore.Others(n, i))
 		}
 		type letter struct {
 			from, to int

@@ -26,9 +26,8 @@
 //
 // # What production does
 //
-// Where peers recover from the loss of their memory with control states ([peercore.Algorithm].Control),
-// and one crashes, each peer has one beside its state of the resource, as in package peerlock. A
-// resource that no peer wants can be forgotten ([Scope].Forgets). Not modelled are other resources,
+// A peer that crashes starts again with what its core stores. A resource that no peer wants can be
+// forgotten ([Scope].Forgets). Not modelled are other resources,
 // and clocks: a timer goes off whenever the order of leases and votes allows. For those see package sim.
 //
 // # Checks

@@ -58,23 +58,14 @@ func (w *world[S, M, P]) peerMoves(i int, out []Move) []Move {
 	if w.left[forgets] != 0 && !p.Forgotten && !p.Waits() && !p.Holds() && w.idle(i) {
 		out = append(out, Move{Kind: Forget, Peer: peer})
 	}
-	if w.all.Controls {
-		out = w.expiries(i, any(P(&p.Control)).(peercore.Timed), out)
-	}
 	if core, pauses := any(P(&p.State)).(peercore.Pauser); pauses && core.Pauses() {
 		out = append(out, Move{Kind: Wake, Peer: peer})
 	}
 	if core, timed := any(P(&p.State)).(peercore.Timed); timed {
-		out = w.expiries(i, core, out)
-	}
-	return out
-}
-
-// expiries are the timers of a core that may be over. A control state has but one that runs: Recovery.
-func (w *world[S, M, P]) expiries(i int, core peercore.Timed, out []Move) []Move {
-	for t := range peercore.Timers {
-		if core.Running(t) && w.mayExpire(i, t) {
-			out = append(out, Move{Kind: Expire, Peer: int8(i), Timer: t})
+		for t := range peercore.Timers {
+			if core.Running(t) && w.mayExpire(i, t) {
+				out = append(out, Move{Kind: Expire, Peer: peer, Timer: t})
+			}
 		}
 	}
 	return out
@@ -90,37 +81,28 @@ func (w *world[S, M, P]) idle(i int) bool {
 func (w *world[S, M, P]) mayExpire(i int, t peercore.Timer) bool {
 	switch t {
 	case peercore.Lease:
-		return w.left[expiries] != 0 || w.awaited(i)
+		return w.left[expiries] != 0
 	case peercore.Renew:
 		return w.left[renewals] != 0
-	case peercore.Vote:
+	default: // Vote
 		for j := range w.n {
-			if uses := w.uses(j); !w.scope.Untimed && uses != 0 && uses == w.voted(i) {
+			if uses := w.timer(j).Uses(); !w.scope.Untimed && uses != 0 && uses == w.timer(i).Voted() {
 				return false
 			}
 		}
 		return true
-	default: // Recovery
-		return w.scope.Untimed || w.pending[i] == 0
 	}
 }
 
-// awaited says that a peer that lost its memory waits until the lease of i is over: that
-// it comes to an end follows from the crash and costs nothing more.
-func (w *world[S, M, P]) awaited(i int) bool {
-	return slices.ContainsFunc(w.pending, func(leases byte) bool { return leases&(1<<i) != 0 })
+func (w *world[S, M, P]) timer(i int) peercore.Timed {
+	return any(P(&w.peers[i].State)).(peercore.Timed)
 }
 
 // deliveries are those from i to j. Of the messages on a connection that was lost any
-// number still arrives: the news can come at any moment, in place of the rest. What
-// control states say, and what else is said, overtake each other, since the shell
-// handles them side by side.
+// number still arrives: the news can come at any moment, in place of the rest.
 func (w *world[S, M, P]) deliveries(i, j int, out []Move) []Move {
-	message, control := false, false // whether some come before
 	for k, it := range w.wire(i, j).items {
-		first := it.kind == itemMessage && !message || it.kind == itemControl && !control
-		message, control = message || it.kind == itemMessage, control || it.kind == itemControl
-		if first || it.news() || w.scope.Reorder {
+		if k == 0 || it.news() || w.scope.Reorder {
 			out = append(out, Move{Kind: Deliver, Peer: int8(j), From: int8(i), Index: uint8(k)})
 		}
 		if it.news() {
@@ -181,7 +163,13 @@ func (w *world[S, M, P]) apply(m Move) {
 	case Wake:
 		w.take(i, peercore.Event[M]{Kind: peercore.Wake})
 	case Expire:
-		w.expire(i, peercore.Event[M]{Kind: peercore.Expire, Timer: m.Timer})
+		switch m.Timer { //nolint:exhaustive // others follow from what was spent before
+		case peercore.Lease:
+			spend(&w.left[expiries])
+		case peercore.Renew:
+			spend(&w.left[renewals])
+		}
+		w.take(i, peercore.Event[M]{Kind: peercore.Expire, Timer: m.Timer})
 	case Deliver:
 		w.deliver(j, i, int(m.Index))
 	case Cut:
@@ -198,7 +186,7 @@ func (w *world[S, M, P]) apply(m Move) {
 		w.crash(i)
 	case Forget:
 		spend(&w.left[forgets])
-		p, like := &w.peers[i], w.all.Start(i, false)
+		p, like := &w.peers[i], w.all.Start(i)
 		peercore.Decode(peercore.Encode(nil, P(&p.State).Code), P(&like.State).Code) // for the two may share no memory
 		w.all.Forget(&p.Peer, &like.State)
 	}
@@ -214,7 +202,7 @@ func spend(left *byte) {
 
 // take has one peer's core take an event and does what follows from it.
 func (w *world[S, M, P]) take(i int, ev peercore.Event[M]) {
-	p, used := &w.peers[i], w.uses(i)
+	p := &w.peers[i]
 	w.toldHold = false
 	w.all.Step(i, &p.Peer, ev)
 	if !p.Waits() {
@@ -225,49 +213,6 @@ func (w *world[S, M, P]) take(i int, ev peercore.Event[M]) {
 			q.passed++
 		}
 	}
-	if used != 0 && w.uses(i) != used {
-		w.pend(i, 0)
-	}
-}
-
-// takeControl has the control state of a peer take an event, if there is one.
-func (w *world[S, M, P]) takeControl(i int, ev peercore.Event[M]) {
-	if !w.all.Controls {
-		return
-	}
-	p := &w.peers[i]
-	ev.Round = P(&p.State).Round()
-	w.effects = peercore.Run[S, M, P](&w.all.Alg, &p.Control, ev, w.effects[:0])
-	recovered, round := false, uint64(0)
-	for k := range w.effects {
-		e := &w.effects[k]
-		if w.observe != nil {
-			w.observe(i, *e)
-		}
-		switch e.Kind { //nolint:exhaustive // timers run or not by what Running says
-		case peercore.Send:
-			w.send(i, itemControl, e)
-		case peercore.Recovered:
-			recovered, round = true, e.Token
-		}
-	}
-	if recovered { // only now: it has effects of its own
-		w.take(i, peercore.Event[M]{Kind: peercore.Recover, Round: round})
-	}
-}
-
-// expire ends a timer. What is not counted follows from what was spent before.
-func (w *world[S, M, P]) expire(i int, ev peercore.Event[M]) {
-	switch {
-	case ev.Timer == peercore.Lease && !w.awaited(i):
-		spend(&w.left[expiries])
-	case ev.Timer == peercore.Renew:
-		spend(&w.left[renewals])
-	case ev.Timer == peercore.Recovery && w.all.Controls:
-		w.takeControl(i, ev)
-		return
-	}
-	w.take(i, ev)
 }
 
 // deliver lets an item from i arrive at j, the first or a later one.
@@ -279,21 +224,11 @@ func (w *world[S, M, P]) deliver(i, j, index int) {
 	}
 	wire.items = slices.Delete(wire.items, first, index+1)
 	ev := peercore.Event[M]{Kind: peercore.Receive, Peer: i, Msg: it.msg}
-	switch it.kind {
-	case itemMessage:
-		w.take(j, ev)
-		return
-	case itemControl:
-		w.takeControl(j, ev)
-		return
-	case itemDown:
-		ev.Kind = peercore.Disconnect
-	case itemUp:
-		ev.Kind = peercore.Connect
+	if it.news() {
+		ev.Kind = map[byte]peercore.EventKind{itemDown: peercore.Disconnect, itemUp: peercore.Connect}[it.kind]
+		w.wire(j, i).live = it.kind == itemUp
 	}
-	w.wire(j, i).live = it.kind == itemUp
 	w.take(j, ev)
-	w.takeControl(j, ev)
 }
 
 // crash replaces peer i by a new process that is connected to nobody.
@@ -305,10 +240,8 @@ func (w *world[S, M, P]) crash(i int) {
 			*w.wire(j, i) = wire[M]{items: w.wire(j, i).items[:0]}
 		}
 	}
-	p, voted, fresh := &w.peers[i], w.voted(i), w.all.Start(i, !w.durable)
-	w.all.Restart(&p.Peer, &fresh)
-	p.Peer, p.passed = fresh, 0
-	w.pend(i, voted)
+	p := &w.peers[i]
+	p.Peer, p.passed = w.all.Restart(i, &p.Peer), 0
 }
 
 // sever ends what i had of a connection to j. A connection that j has not noticed yet never comes to be.
@@ -320,16 +253,5 @@ func (w *world[S, M, P]) sever(i, j int) {
 		wire.items = wire.items[:news-1]
 	case news == 0 && w.wire(j, i).live:
 		wire.items = append(wire.items, item[M]{kind: itemDown})
-	}
-}
-
-// pend notes that i uses no more what it used, and, if it gave a vote before it crashed, whose lease relies
-// on that: its recovery waits for those, beside others of earlier crashes.
-func (w *world[S, M, P]) pend(i int, voted uint64) {
-	for j := range w.pending {
-		w.pending[j] &^= 1 << i
-		if j != i && voted != 0 && w.uses(j) == voted {
-			w.pending[i] |= 1 << j
-		}
 	}
 }

@@ -34,7 +34,7 @@ type Scope struct {
 
 	Cuts    int  // how often a link between two peers breaks
 	Mends   int  // how often a link that is down comes back, or Any
-	Crashes int  // how often a peer restarts without its memory
+	Crashes int  // how often a peer restarts, with what its core keeps on disk
 	Forming bool // start with no connection, in place of all
 	// Reorder lets messages on one connection overtake each other: not what the mesh does, but what
 	// shows why it does not.
@@ -44,8 +44,7 @@ type Scope struct {
 	// Cores with leases only.
 	Expiries int // how often a lease of a peer that waits or holds runs out, or Any
 	Renewals int // how often it is time to renew one, or Any
-	// Untimed drops what such cores rely on: that a lease is over before the votes that were given for
-	// it, and before the peer that granted it has recovered from a crash.
+	// Untimed drops what such cores rely on: that a lease is over before the votes that were given for it.
 	Untimed bool
 
 	Bypass int // how often a waiting peer may be passed; 0 is not checked
@@ -86,7 +85,7 @@ func (sc *Scope) leases() string {
 	if sc.Untimed {
 		must = "may not end"
 	}
-	return fmt.Sprintf("%s, %s, votes and recoveries %s after the leases that rely on them",
+	return fmt.Sprintf("%s, %s, votes %s after the leases that rely on them",
 		times(sc.Expiries, "lease expiry", "lease expiries"), times(sc.Renewals, "renewal", "renewals"), must)
 }
 

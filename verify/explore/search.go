@@ -21,7 +21,7 @@ type Subject struct {
 // Of makes an algorithm a subject. describe names a peer's state in traces; without it they say whether
 // the peer waits or holds.
 func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe func(P) string) Subject {
-	sample := alg.New(0, peercore.Others(2, 0), false)
+	sample := alg.New(0, peercore.Others(2, 0))
 	_, numbered := any(P(&sample)).(peercore.Numbered)
 	return Subject{numbered && alg.Renumber != nil, func(ctx context.Context, sc Scope) *Result {
 		s := newSearch(newWorld[S, M, P](alg, sc))
@@ -31,7 +31,7 @@ func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe 
 		}
 		r := s.result
 		r.Spec, r.Scope, r.States = alg.Spec, sc, int64(len(s.seen))
-		r.Shortened, r.Controls, r.Durable, r.Timed = s.numbers.shortened, s.all.Controls, s.durable, s.timed
+		r.Shortened, r.Durable, r.Timed = s.numbers.shortened, s.durable, s.timed
 		if r.Ended == Violated {
 			r.Trace = s.trace(describe)
 			r.Moves = len(r.Trace) - 2 // a head, and the beginning
@@ -71,7 +71,6 @@ type Result struct {
 	// have been taken for each other.
 	Shortened bool `json:"timestamps_shortened,omitempty"`
 	Timed     bool `json:"-"` // the core has leases
-	Controls  bool `json:"-"` // peers recovered as in production: by control states
 	Durable   bool `json:"-"` // a crash left what the core stores
 }
 
@@ -97,8 +96,6 @@ func (r *Result) Modelled() []string {
 	case r.Durable:
 		out = append(out, "a peer that crashes starts again with what it had stored; "+
 			"every store comes before what follows from it")
-	case r.Controls:
-		out = append(out, "recovery as in production: a peer's control state recovers for its resources")
 	default:
 		out = append(out, "a peer that crashes starts again and knows nothing")
 	}

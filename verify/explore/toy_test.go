@@ -42,7 +42,7 @@ func (s *toy) Code(c *peercore.Coder) { c.Bools(&s.waits) }
 func toys(pings bool) peercore.Algorithm[toy, ping] {
 	return peercore.Algorithm[toy, ping]{
 		Spec: "toy",
-		New: func(self int, peers peercore.Set, _ bool) toy {
+		New: func(self int, peers peercore.Set) toy {
 			if !pings {
 				peers = peercore.Set{}
 			}

@@ -21,7 +21,6 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	peers     []peer[S]
 	wires     []wire[M]    // by from*n+to
 	left      [counts]byte // of what the scope counts; anyByte is any number
-	pending   []byte       // with leases, by peer: whose leases its recovery from a crash waits for, one bit for each
 	token     uint64       // the highest that was given
 	tokenBack bool         // a lower one was given after it
 
@@ -29,7 +28,6 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	step     int // numbers the steps of a trace; items keep it
 	observe  func(peer int, e peercore.Effect[M])
 	toldHold bool // in this step
-	effects  []peercore.Effect[M]
 	coder    peercore.Coder
 }
 
@@ -54,7 +52,6 @@ type item[M any] struct {
 
 const (
 	itemMessage = 'm'
-	itemControl = 'c' // a message from control state to control state
 	itemDown    = 'd'
 	itemUp      = 'u'
 )
@@ -78,17 +75,16 @@ const anyByte = 255 // Any in one byte
 // newWorld is a world in the state in which an exploration begins.
 func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc Scope) *world[S, M, P] {
 	n := sc.Peers
-	sample := alg.New(n-1, peercore.Others(n, n-1), false)
+	sample := alg.New(n-1, peercore.Others(n, n-1))
 	w := &world[S, M, P]{
 		scope: sc, n: n, durable: peercore.Stores[S, M, P](&sample),
-		wires: make([]wire[M], n*n), pending: make([]byte, n),
+		wires: make([]wire[M], n*n),
 		left: [counts]byte{
 			byte(sc.GiveUps), byte(sc.Cuts), byte(sc.Mends), byte(sc.Crashes),
 			byte(sc.Expiries), byte(sc.Renewals), byte(sc.Forgets),
 		},
 	}
-	controls := alg.Control != nil && sc.Crashes > 0 && !w.durable
-	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Controls: controls, Does: w.does}
+	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Does: w.does}
 	_, w.timed = any(P(&sample)).(peercore.Timed)
 	numbered, ok := any(P(&sample)).(peercore.Numbered)
 	if ok && alg.Renumber != nil {
@@ -96,15 +92,12 @@ func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc 
 	}
 	w.tokens = w.timed && !w.numbers.on
 	for i := range n {
-		p := peer[S]{Peer: w.all.Start(i, false), requests: byte(sc.requests(i))}
+		p := peer[S]{Peer: w.all.Start(i), requests: byte(sc.requests(i))}
 		for j := range n {
 			w.wire(i, j).live = !sc.Forming || j == i // and to itself it has nothing to say
 			if j != i && !sc.Forming {
 				met := peercore.Event[M]{Kind: peercore.Connect, Peer: j}
 				peercore.Run[S, M, P](&alg, &p.State, met, nil)
-				if controls {
-					peercore.Run[S, M, P](&alg, &p.Control, met, nil)
-				}
 			}
 		}
 		w.peers = append(w.peers, p)
@@ -124,9 +117,6 @@ func (w *world[S, M, P]) code(c *peercore.Coder) {
 		c.Byte((*byte)(&p.Client))
 		c.Bools(&p.Forgotten)
 		P(&p.State).Code(c)
-		if w.all.Controls {
-			P(&p.Control).Code(c)
-		}
 	}
 	code := func(it *item[M]) {
 		switch c.Byte(&it.kind); {
@@ -149,9 +139,6 @@ func (w *world[S, M, P]) code(c *peercore.Coder) {
 	}
 	for i := range w.left {
 		c.Byte(&w.left[i])
-	}
-	for i := range w.pending {
-		c.Byte(&w.pending[i])
 	}
 	c.Bools(&w.tokenBack)
 	c.Number(&w.token)
@@ -233,7 +220,7 @@ func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
 	}
 	switch e.Kind { //nolint:exhaustive // see above
 	case peercore.Send:
-		w.send(i, itemMessage, e)
+		w.send(i, e)
 	case peercore.Hold:
 		w.toldHold = true
 		if !w.tokens || e.Token == 0 {
@@ -246,28 +233,12 @@ func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
 }
 
 // send puts a message on the wires of its receivers, but for those that are not live.
-func (w *world[S, M, P]) send(i int, kind byte, e *peercore.Effect[M]) {
+func (w *world[S, M, P]) send(i int, e *peercore.Effect[M]) {
 	for j := range e.To.All() {
 		if wire := w.wire(i, j); wire.live {
-			wire.items = append(wire.items, item[M]{kind, e.Msg, w.step})
+			wire.items = append(wire.items, item[M]{itemMessage, e.Msg, w.step})
 		}
 	}
-}
-
-// uses is the token that a core with leases holds or asks with, voted that to which it has given its vote;
-// 0 if there is none.
-func (w *world[S, M, P]) uses(i int) uint64 {
-	if core, ok := any(P(&w.peers[i].State)).(peercore.Timed); ok {
-		return core.Uses()
-	}
-	return 0
-}
-
-func (w *world[S, M, P]) voted(i int) uint64 {
-	if core, ok := any(P(&w.peers[i].State)).(peercore.Timed); ok {
-		return core.Voted()
-	}
-	return 0
 }
 
 // numbering makes rounds and timestamps small again after every step: their order stays, and zero, and gaps

@@ -16,9 +16,6 @@ import "locklab/locks/peerlock/peercore"
 type Peers[S, M any, P peercore.Core[S, M]] struct {
 	Alg peercore.Algorithm[S, M]
 	N   int
-	// Controls says that every peer has a control state beside its state of the resource,
-	// as in package peerlock.
-	Controls bool
 	// Does carries out the effects of a step, one after the other. was is what the client
 	// believed before.
 	Does func(i int, e *peercore.Effect[M], was peercore.Client)
@@ -28,34 +25,25 @@ type Peers[S, M any, P peercore.Core[S, M]] struct {
 
 // Peer is what one peer knows of the resource, and what its client believes.
 type Peer[S any] struct {
-	State   S
-	Control S // if there are any
-	Client  peercore.Client
+	State  S
+	Client peercore.Client
 	// Forgotten says that of the resource nothing is kept but the number that a new state
-	// starts above. Nothing happens to it, but for connections and the end of a recovery,
-	// until it is wanted or asked for.
+	// starts above. Nothing happens to it, but for connections, until it is
+	// wanted or asked for.
 	Forgotten bool
 }
 
 // Start makes a peer of a new process, which is connected to nobody.
-func (ps *Peers[S, M, P]) Start(i int, amnesic bool) (p Peer[S]) {
-	others := peercore.Others(ps.N, i)
-	if ps.Controls {
-		p.Control, p.State = ps.Alg.Control(i, others, amnesic)
-	} else {
-		p.State = ps.Alg.New(i, others, amnesic)
-	}
-	return p
+func (ps *Peers[S, M, P]) Start(i int) Peer[S] {
+	return Peer[S]{State: ps.Alg.New(i, peercore.Others(ps.N, i))}
 }
 
-// Restart makes fresh, which has just been started, the peer of a new process in the place
-// of old, which has crashed: with what the core had stored, if it stores anything, or as it
-// was started, without memory. One with a control state has that, and no resource at all.
-func (ps *Peers[S, M, P]) Restart(old, fresh *Peer[S]) {
-	if peercore.Stores[S, M, P](&old.State) {
-		peercore.Restart[S, M, P](&ps.Alg, &old.State, &fresh.State)
-	}
-	fresh.Client, fresh.Forgotten = peercore.ClientIdle, ps.Controls
+// Restart makes the peer of a new process in the place of old, which has crashed: with what the core had
+// stored, if it stores anything, or without memory.
+func (ps *Peers[S, M, P]) Restart(i int, old *Peer[S]) Peer[S] {
+	fresh := ps.Start(i)
+	peercore.Restart[S, M, P](&ps.Alg, &old.State, &fresh.State)
+	return fresh
 }
 
 // Forget makes the resource one that p has forgotten, as it does with one that nobody wants.

@@ -27,7 +27,7 @@ type Transcripts[S, M any, P peercore.Core[S, M]] struct {
 //
 //	> peers N [OPTION ...]
 //	> P request        > P leave          the application
-//	> P lease          > P renew          > P vote          > P recovery      that timer is over
+//	> P lease          > P renew          > P vote          that timer is over
 //	> P wake                              its pause is over
 //	> P crash                             loses its memory and its connections
 //	> deliver I J      > run              the next token from I to J; all, until none is left

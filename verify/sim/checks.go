@@ -15,15 +15,10 @@ import (
 func (r *run[S, M, P]) hold(i int) {
 	p := &r.peers[i]
 	r.res.Grants++
-	switch stale := peers.Stale(p.token, r.seen); {
-	case stale && r.forgot: // from here on they must grow again
-		r.seen, r.forgot = p.token, false
-		r.violate(Finding{Kind: Forgot, A: i, B: i})
-	case stale:
+	if peers.Stale(p.token, r.seen) {
 		r.violate(Finding{Kind: Token, A: i, B: i})
-	default:
-		r.seen = max(r.seen, p.token)
 	}
+	r.seen = max(r.seen, p.token)
 	for _, h := range r.holders {
 		o := &r.peers[h]
 		kind := Overlap
@@ -40,21 +35,6 @@ func (r *run[S, M, P]) endHold(i int) {
 	if at := slices.Index(r.holders, i); at >= 0 {
 		r.holders = slices.Delete(r.holders, at, at+1)
 	}
-}
-
-// forget is called when a process has died. A core that keeps votes in memory promises that tokens
-// grow while less than a majority has lost its memory and not recovered yet.
-func (r *run[S, M, P]) forget(died int) {
-	if peercore.Stores[S, M, P](&r.peers[died].State) {
-		return
-	}
-	without := 0
-	for i := range r.peers {
-		if p := &r.peers[i]; !p.alive || !P(&p.State).Bootstrapped() {
-			without++
-		}
-	}
-	r.forgot = r.forgot || without > len(r.peers)/2
 }
 
 // leaseIsOver says that leases do not rule out that another peer than the holder h holds now: its
@@ -126,9 +106,6 @@ const (
 	Fenced FindingKind = "fenced-overlap"
 	// Token: a grant whose token is not above one that was used before.
 	Token FindingKind = "token"
-	// Forgot is the same after a majority of peers that keep their votes in memory had lost it within
-	// one recovery. They do not promise more. No violation.
-	Forgot FindingKind = "forgotten-tokens"
 	// Stuck: all was healed and no other client asked any more, and yet a peer waited on.
 	Stuck FindingKind = "stuck"
 	// Untold: a core held, or had ceased to, and its client was told something else.
@@ -136,7 +113,7 @@ const (
 )
 
 // Bad says that it violates what a lock promises.
-func (k FindingKind) Bad() bool { return k != Fenced && k != Forgot }
+func (k FindingKind) Bad() bool { return k != Fenced }
 
 // Finding is something that should not have happened.
 type Finding struct {
@@ -160,7 +137,7 @@ func (f Finding) String() string {
 	switch f.Kind {
 	case Overlap, Fenced:
 		return fmt.Sprintf("%s: p%d holds since %v, and from %v so does p%d", f.Kind, f.A, f.Since, f.At, f.B)
-	case Token, Forgot:
+	case Token:
 		return fmt.Sprintf("%s: at %v p%d holds with a token that is not above all that were used", f.Kind, f.At, f.A)
 	case Stuck:
 		return fmt.Sprintf("stuck: p%d waits since %v", f.A, f.Since)

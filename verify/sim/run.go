@@ -48,7 +48,6 @@ type run[S, M any, P peercore.Core[S, M]] struct {
 	waiting int    // peers
 	holders []int  // whose clients believe that they hold
 	seen    uint64 // the highest token
-	forgot  bool   // a majority had lost its memory at once since seen was set
 }
 
 // peer is one process, the lock in it, and its clients.
@@ -199,17 +198,13 @@ func (r *run[S, M, P]) start(i int, again bool) {
 	p := &r.peers[i]
 	p.alive = true
 	p.epoch++
-	fresh := r.all.Start(i, again && !peercore.Stores[S, M, P](&p.State))
 	if again {
-		r.all.Restart(&p.Peer, &fresh)
+		p.Peer = r.all.Restart(i, &p.Peer)
+	} else {
+		p.Peer = r.all.Start(i)
 	}
-	p.Peer = fresh
-	if core, timed := any(P(&p.State)).(peercore.Timed); timed {
-		for _, t := range [...]peercore.Timer{peercore.Vote, peercore.Recovery} {
-			if core.Running(t) {
-				r.startTimer(i, t)
-			}
-		}
+	if core, timed := any(P(&p.State)).(peercore.Timed); timed && core.Running(peercore.Vote) {
+		r.startTimer(i, peercore.Vote)
 	}
 	for range r.cfg.Load.Clients {
 		r.think(i)
@@ -227,7 +222,6 @@ func (r *run[S, M, P]) die(i int) {
 	p.Client, p.untold, p.claims, p.early = peercore.ClientIdle, false, nil, 0
 	p.timers = [peercore.Timers]deadline{}
 	r.waitEnds(p)
-	r.forget(i)
 }
 
 // resume lets a stopped process go on: it reads all that has come meanwhile.

@@ -67,7 +67,7 @@ func (t *toy) step(ev peercore.Event[int], out []peercore.Effect[int]) []peercor
 			out = append(out, peercore.Effect[int]{Kind: peercore.Send, To: t.peers, Msg: t.sent})
 		}
 		return append(out, t.request(t)...)
-	case peercore.Leave, peercore.Wake, peercore.Expire, peercore.Recover:
+	case peercore.Leave, peercore.Wake, peercore.Expire:
 	}
 	if t.reaction != nil {
 		out = append(out, t.reaction(t, ev)...)
@@ -92,7 +92,7 @@ func leasing(ttl, after time.Duration) sim.Simulator {
 		return peercore.Effect[int]{Kind: peercore.Start, Timer: t}
 	}
 	return sim.New(peerlock.Protocol[toy, int]{Algorithm: peercore.Algorithm[toy, int]{
-		New: func(self int, peers peercore.Set, _ bool) toy {
+		New: func(self int, peers peercore.Set) toy {
 			return toy{
 				self: self, peers: peers, log: &ledger{},
 				request: func(y *toy) []peercore.Effect[int] {
@@ -118,7 +118,7 @@ func leasing(ttl, after time.Duration) sim.Simulator {
 // toys is a simulator of toys that answer a request so.
 func toys(l *ledger, request func(t *toy) []peercore.Effect[int]) sim.Simulator {
 	return sim.New(peerlock.Protocol[toy, int]{Algorithm: peercore.Algorithm[toy, int]{
-		New: func(self int, peers peercore.Set, _ bool) toy {
+		New: func(self int, peers peercore.Set) toy {
 			return toy{self: self, peers: peers, log: l, request: request}
 		},
 	}})

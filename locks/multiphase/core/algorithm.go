@@ -9,7 +9,7 @@ import (
 // simulations. Spec is left to the caller.
 func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
-		New: func(self int, peers peercore.Set, _ bool) State {
+		New: func(self int, peers peercore.Set) State {
 			return New(&Config{Self: self, Peers: peers, Options: o})
 		},
 		Opens: func(m Message) bool { return m.Kind == MyLock },

@@ -16,7 +16,7 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 		return s.connect(ev.Peer, out)
 	case peercore.Disconnect:
 		return s.disconnect(ev.Peer, out)
-	case peercore.Wake, peercore.Expire, peercore.Recover: // this algorithm neither pauses nor has leases
+	case peercore.Wake, peercore.Expire: // this algorithm neither pauses nor has leases
 	}
 	return out
 }

@@ -23,15 +23,9 @@ type stored struct {
 // giving a vote needs it: a vote that is still on disk though it was taken back is freed
 // by time.
 func (s *State) store(out []Effect) []Effect {
-	if !s.cfg.Options.Disk {
-		return out
-	}
 	s.disk = stored{vote: request{from: s.vote.from, token: s.vote.token}, floor: s.floor, seen: s.seen}
 	return append(out, Effect{Kind: peercore.Store})
 }
-
-// Stores says that votes are kept on disk.
-func (s *State) Stores() bool { return s.cfg.Options.Disk }
 
 // AppendStored appends what the latest Store asked to be kept.
 func (s *State) AppendStored(b []byte) []byte { return peercore.Encode(b, s.disk.code) }
@@ -51,7 +45,7 @@ func (s *State) LoadStored(b []byte) error {
 	from, token := numbers[0], numbers[1]
 	if len(rest) > 0 {
 		return fmt.Errorf("%d bytes after it: %w", len(rest), ErrStored)
-	} else if from >= peercore.MaxPeers || token != 0 && int(from) != s.cfg.Self && !s.cfg.Peers.Has(int(from)) {
+	} else if from >= peercore.MaxPeers || token != 0 && int(from) != s.cfg.self && !s.cfg.peers.Has(int(from)) {
 		return fmt.Errorf("vote for peer %d, which is not configured: %w", from, ErrStored)
 	}
 	s.disk = stored{
@@ -69,7 +63,7 @@ func (s *State) LoadStored(b []byte) error {
 func (s *State) restart() {
 	d := s.disk
 	*s = State{cfg: s.cfg, waiting: s.waiting[:0], disk: d, vote: d.vote, floor: d.floor, seen: d.seen}
-	if s.votedFor(s.cfg.Self) {
+	if s.votedFor(s.cfg.self) {
 		s.floor, s.vote = max(s.floor, s.vote.token), request{}
 	}
 }

@@ -22,11 +22,20 @@ func TestExploreDisk(t *testing.T) {
 		{"the vote", explore.TwoHold, one, func(d *stored) { d.vote = request{} }},
 		{"all", explore.TokenBack, both, func(d *stored) { *d = stored{} }},
 	} {
-		alg := Options{Disk: true}.Algorithm()
+		alg := Algorithm()
 		peertest.Explore(t, "", alg, m.sc)
 		alg.Mutant.LoadStored = loads(m.load)
 		peertest.Explore(t, m.want, alg, m.sc)
 	}
+}
+
+// TestForgets explores resources that nobody wants and that are forgotten: not while a vote is given.
+func TestForgets(t *testing.T) {
+	sc := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, GiveUps: 1, Forgets: explore.Any}
+	alg := Algorithm()
+	peertest.Explore(t, "", alg, sc)
+	alg.Mutant.Idle = func(s *State) bool { return s.phase == None }
+	peertest.Explore(t, explore.TwoHold, alg, sc)
 }
 
 // TestForgetsOnTheWay: what else is stored matters so late that no exploration gets there.
@@ -73,7 +82,7 @@ func TestForgetsOnTheWay(t *testing.T) {
 		},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
-			alg := Options{Disk: true}.Algorithm()
+			alg := Algorithm()
 			if v := peertest.Follow(t, alg, m.sc, m.way); v != "" {
 				t.Errorf("as it is: %s", v)
 			}
@@ -103,8 +112,8 @@ func loads(forget func(d *stored)) func(s *State, b []byte) error {
 // TestStoreComesFirst checks that no vote is given, to others or to oneself, before it is
 // asked to be kept.
 func TestStoreComesFirst(t *testing.T) {
-	alg := Options{Disk: true}.Algorithm()
-	s := alg.New(1, peercore.Others(3, 1), false)
+	alg := Algorithm()
+	s := alg.New(1, peercore.Others(3, 1))
 	stored := false
 	step := func(ev Event) {
 		t.Helper()
@@ -119,7 +128,7 @@ func TestStoreComesFirst(t *testing.T) {
 		if !stored {
 			t.Errorf("after event %v nothing is to be kept", ev.Kind)
 		}
-		again := alg.New(1, peercore.Others(3, 1), false)
+		again := alg.New(1, peercore.Others(3, 1))
 		if err := again.LoadStored(s.AppendStored(nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -138,16 +147,16 @@ func FuzzLoadStored(f *testing.F) {
 	f.Add([]byte{})
 	vote := stored{vote: request{from: 2, token: Token(7, 2)}, floor: Token(6, 0), seen: Token(9, 1)}
 	f.Add(peercore.Encode(nil, vote.code))
-	alg := Options{Disk: true}.Algorithm()
+	alg := Algorithm()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := alg.New(1, peercore.Others(3, 1), false)
+		s := alg.New(1, peercore.Others(3, 1))
 		if err := s.LoadStored(b); err != nil {
 			if !errors.Is(err, ErrStored) {
 				t.Errorf("%x: want ErrStored, got %v", b, err)
 			}
 			return
 		}
-		again := alg.New(1, peercore.Others(3, 1), false)
+		again := alg.New(1, peercore.Others(3, 1))
 		if err := again.LoadStored(s.AppendStored(nil)); err != nil || string(peercore.Encode(nil, again.Code)) != string(peercore.Encode(nil, s.Code)) {
 			t.Errorf("%x: what was read can't be written and read again: %v", b, err)
 		}

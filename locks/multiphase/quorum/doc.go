@@ -46,28 +46,16 @@
 // tokens below one that it has seen. Lose and the LockReset that frees the votes are one
 // step, so a holder has as long to notice as a message and a vote take.
 //
-// # Crashes, with a disk
+// # Crashes
 //
-// With [Options].Disk every vote, to others or to oneself, is stored before anything that
-// follows from it leaves the peer ([peercore.Store]), with the highest token that may have
-// been used by the vote and the highest that was seen. A peer that crashed goes on with
-// them: a vote for another runs for a whole Vote timer from the restart, its own hold is
-// over, and tokens grow, also when all peers crash at once.
+// Every vote, to others or to oneself, is stored before anything that follows from it leaves
+// the peer ([peercore.Store]), with the highest token that may have been used by the vote and
+// the highest that was seen. A peer that crashed goes on with them: a vote for another runs for
+// a whole Vote timer from the restart, its own hold is over, and tokens grow, also when all
+// peers crash at once.
 //
-// # Loss of memory
-//
-// Without, and when a disk is lost, votes are gone with the process. A peer that starts so,
-// and was not told that the whole cluster is new, recovers first: it neither votes nor asks
-// until its Recovery timer is over, when no peer relies any more on a vote that it may have
-// given. Only then it asks the others which tokens were used (Ask, Floor): before, a grant by
-// such a vote may still come about. It waits for the answers of N - majority + 1 peers
-// that are not recovering, which have a member in common with every majority that its
-// vote completed, or of all other peers: then none is left that could know more.
-//
-// So exclusion outlives any loss of memory. That tokens grow does while less than a
-// majority loses its memory within one recovery; beyond that, as far as any peer that is
-// left had heard. Where more peers are gone for good than a recovery can do without, it
-// never ends.
+// A peer that has lost its disk must not start again: it could vote twice. The others go on while
+// they are a majority. To replace it, end all peers and found the cluster anew.
 //
 // # Fairness
 //

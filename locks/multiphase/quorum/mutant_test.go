@@ -32,10 +32,10 @@ func before(change func(s *State, ev *Event)) func(s *State, ev Event) []Effect 
 // forgetful is the core as it once was: a vote that is free again and too late for its
 // own request ends a hold, too, and nobody is told.
 func forgetful(s *State, ev Event) []Effect {
-	mine := func(w request) bool { return w.from == s.cfg.Self }
+	mine := func(w request) bool { return w.from == s.cfg.self }
 	lent := s.phase == Acquired && slices.ContainsFunc(s.waiting, mine)
 	out := s.Step(ev, nil)
-	if lent && s.phase == Acquired && !slices.ContainsFunc(s.waiting, mine) && !s.votedFor(s.cfg.Self) {
+	if lent && s.phase == Acquired && !slices.ContainsFunc(s.waiting, mine) && !s.votedFor(s.cfg.self) {
 		out = s.settle(s.abandon(out))
 	}
 	return out
@@ -45,7 +45,7 @@ func forgetful(s *State, ev Event) []Effect {
 // That takes five peers, of which no exploration sees the end: so it is shown on the way
 // there, by what judges all ways.
 func TestForgottenHold(t *testing.T) {
-	alg := peertest.Mutate(Options{}.Algorithm(), forgetful)
+	alg := peertest.Mutate(Algorithm(), forgetful)
 	if v := peertest.Follow(t, alg, explore.Scope{Peers: 5, Requests: []int{2, 1, 0, 0, 0}, GiveUps: 2}, []string{
 		"0: requests", "0: gives up", "0: requests", "1: requests", "2 <- 1: MyLock(1.1)", "3 <- 1: MyLock(1.1)", "4 <- 1: MyLock(1.1)",
 		"1 <- 0: MyLock(1.0)", "1 <- 0: LockReset(unused)", "1 <- 0: MyLock(2.0)",
@@ -53,11 +53,6 @@ func TestForgottenHold(t *testing.T) {
 	}); v != explore.Untold {
 		t.Errorf("explore: want %q, got %q", explore.Untold, v)
 	}
-
-	peertest.SimFinds(t, sim.Untold, leased(alg), sim.Plan{Config: sim.Config{
-		Peers: 5, Seed: 62235, Jitter: 3, MaxEvents: 1_000_000, // who forgot its hold may keep it for ever
-		Load: sim.Load{Think: time.Millisecond, Hold: 4 * time.Second, GiveUp: 30 * time.Millisecond},
-	}})
 }
 
 // leased is a lock with the leases of production.
@@ -78,14 +73,14 @@ func freesOnDisconnect(s *State, ev Event) []Effect {
 // TestLongHoldsAreDrawn: the vote matters for as long as somebody holds by it, so what
 // frees it too early only shows when holds are long.
 func TestLongHoldsAreDrawn(t *testing.T) {
-	alg := peertest.Mutate(Options{}.Algorithm(), freesOnDisconnect)
+	alg := peertest.Mutate(Algorithm(), freesOnDisconnect)
 	peertest.SimFinds(t, sim.Overlap, leased(alg), sim.Plan{Config: sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}}})
 }
 
 // TestPausesDoNotExcuse: the second holder begins long before the lease of the first is
 // over, and a pause anywhere in the run is no excuse for that.
 func TestPausesDoNotExcuse(t *testing.T) {
-	alg := peertest.Mutate(Options{}.Algorithm(), freesOnDisconnect)
+	alg := peertest.Mutate(Algorithm(), freesOnDisconnect)
 	cfg := sim.Config{Seed: 2, Load: sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond}}
 	cfg.Faults = sim.Draw(cfg, []sim.Kind{sim.Pause})
 	if r := sim.New(leased(alg))(cfg); r.Bad() == nil {
@@ -229,30 +224,6 @@ func mutants() []mutant {
 		},
 
 		{
-			rule: "a recovery reads the floor of N - majority + 1 peers", want: explore.TokenBack, apart: [2]int{0, 2},
-			sc: explore.Scope{Peers: 3, Requests: []int{1, 0, 1}, Crashes: 1, Mends: 2, Expiries: 1, Stuck: explore.StuckUnchecked},
-			step: before(func(s *State, ev *Event) {
-				if isReceived(*ev, Floor) && s.recovering && s.waited {
-					s.heard = s.cfg.Peers
-				}
-			}),
-		},
-		{
-			rule: "when all are recovering, all go on", want: explore.Stuck,
-			sc: explore.Scope{Peers: 2, Requests: []int{1, 0}, Crashes: 2, Mends: explore.Any},
-			step: before(func(_ *State, ev *Event) {
-				if isReceived(*ev, Floor) && ev.Msg.Recovering {
-					ev.Kind = peercore.Wake
-				}
-			}),
-		},
-		{
-			rule: "a recovering peer asks whom it meets", want: explore.Stuck,
-			sc:   explore.Scope{Peers: 2, Requests: []int{1, 0}, Crashes: 1, Mends: 1},
-			step: unsent(Ask, func(_ *State, ev Event) bool { return ev.Kind == peercore.Connect }),
-		},
-
-		{
 			rule: "Recall when a higher-ranking peer waits", want: explore.Stuck,
 			sc: explore.Scope{Peers: 4, Requests: []int{1, 1, 0, 0}}, stays: true,
 			step: unsent(Recall, func(*State, Event) bool { return true }),
@@ -268,7 +239,7 @@ func mutants() []mutant {
 			rule: "an own vote goes to a higher-ranking peer", want: explore.Stuck,
 			sc: explore.Scope{Peers: 2, Requests: []int{1, 1}},
 			step: before(func(s *State, ev *Event) {
-				if isReceived(*ev, MyLock) && s.phase == Soliciting && s.votedFor(s.cfg.Self) {
+				if isReceived(*ev, MyLock) && s.phase == Soliciting && s.votedFor(s.cfg.self) {
 					s.waiting.put(request{from: ev.Peer, token: ev.Msg.Token})
 					ev.Kind = peercore.Wake
 				}
@@ -321,20 +292,12 @@ type mutant struct {
 	apart [2]int // two that never meet, if any
 }
 
-// whole is the algorithm whose resources recover by themselves, and not by a control state
-// (for that see TestProductionParts).
-func whole(o Options) peercore.Algorithm[State, Message] {
-	alg := o.Algorithm()
-	alg.Control = nil
-	return alg
-}
-
 // TestEveryRuleIsNeeded breaks one rule after the other: each break is found.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	for _, m := range mutants() {
 		t.Run(m.rule, func(t *testing.T) {
 			t.Parallel()
-			alg := apart(whole(Options{}), m.apart, asItIs)
+			alg := apart(Algorithm(), m.apart, asItIs)
 			mutant := apart(alg, m.apart, m.step)
 			if m.stays {
 				peertest.Needed(t, m.want, staying(alg), staying(mutant).Mutant.Step, m.sc)
@@ -355,9 +318,7 @@ func (s *voteStays) Running(t peercore.Timer) bool { return t != peercore.Vote &
 func staying(alg peercore.Algorithm[State, Message]) peercore.Algorithm[voteStays, Message] {
 	out := peercore.Algorithm[voteStays, Message]{
 		Spec: alg.Spec, Append: alg.Append, Decode: alg.Decode, Opens: alg.Opens,
-		New: func(self int, peers peercore.Set, amnesic bool) voteStays {
-			return voteStays{alg.New(self, peers, amnesic)}
-		},
+		New: func(self int, peers peercore.Set) voteStays { return voteStays{alg.New(self, peers)} },
 	}
 	out.Mutant.Step = func(s *voteStays, ev Event) []Effect { return alg.Mutant.Step(&s.State, ev) }
 	return out
@@ -366,7 +327,7 @@ func staying(alg peercore.Algorithm[State, Message]) peercore.Algorithm[voteStay
 // apart is the algorithm with such steps, and two peers of it that never meet.
 func apart(alg peercore.Algorithm[State, Message], pair [2]int, step peertest.Mutation[State, Message]) peercore.Algorithm[State, Message] {
 	return peertest.Mutate(alg, func(s *State, ev Event) []Effect {
-		if ev.Kind == peercore.Connect && pair[0] != pair[1] && pair == [2]int{min(s.cfg.Self, ev.Peer), max(s.cfg.Self, ev.Peer)} {
+		if ev.Kind == peercore.Connect && pair[0] != pair[1] && pair == [2]int{min(s.cfg.self, ev.Peer), max(s.cfg.self, ev.Peer)} {
 			return nil
 		}
 		return step(s, ev)
@@ -383,10 +344,10 @@ func TestReturnedVote(t *testing.T) {
 		"4 <- 1: YourLock(1.4)", "4 <- 1: Recall(1.4)", "1 <- 4: Return(1.4)", "0 <- 1: YourLock(1.0)", "2 <- 4: MyLock(1.4)", "4 <- 2: YourLock(1.4)",
 	}
 	sc := explore.Scope{Peers: 5, Requests: []int{1, 0, 0, 0, 1}}
-	if v := peertest.Follow(t, whole(Options{}), sc, way); v != "" {
+	if v := peertest.Follow(t, Algorithm(), sc, way); v != "" {
 		t.Errorf("with the rule: %s", v)
 	}
-	alg := peertest.Mutate(whole(Options{}), func(s *State, ev Event) []Effect {
+	alg := peertest.Mutate(Algorithm(), func(s *State, ev Event) []Effect {
 		granted := s.granted
 		out := s.Step(ev, nil)
 		if isReceived(ev, Recall) && s.phase == Soliciting {
@@ -412,7 +373,7 @@ func TestTimes(t *testing.T) {
 		Config: sim.Config{Duration: far.Until, Load: sim.Load{Think: 20 * time.Millisecond}, Faults: []sim.Fault{far}, Jitter: 60},
 		Seeds:  200, Kinds: []sim.Kind{sim.Partition},
 	}
-	if o := sim.Campaign(t.Context(), sim.New(short(Options{}.Algorithm())), plan); o.Bad() {
+	if o := sim.Campaign(t.Context(), sim.New(short(Algorithm())), plan); o.Bad() {
 		t.Errorf("with the rules: %v", o.Groups)
 	}
 	for rule, step := range map[string]peertest.Mutation[State, Message]{
@@ -460,51 +421,8 @@ func TestTimes(t *testing.T) {
 		},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			alg := peertest.Mutate(Options{}.Algorithm(), step)
+			alg := peertest.Mutate(Algorithm(), step)
 			peertest.SimFinds(t, sim.Overlap, short(alg), plan)
 		})
-	}
-}
-
-// TestFloorsAreReadAfterTheWait: peer 1 votes for 4 and loses its memory. 4 acquires by
-// that vote after 1 has started again, and before 1 may vote. If 1 knew from earlier on
-// what the others knew then, it would now let 0 have a lower token.
-func TestFloorsAreReadAfterTheWait(t *testing.T) {
-	way := []string{
-		"4: requests", "1 <- 4: MyLock(1.4)", "4 <- 1: YourLock(1.4)", "1: crashes, memory lost",
-		"0 <- 1: loses 1", "2 <- 1: loses 1", "3 <- 1: loses 1",
-		"0-1: new connection", "1 <- 0: connects to 0", "0 <- 1: connects to 1",
-		"1-2: new connection", "1 <- 2: connects to 2", "2 <- 1: connects to 1",
-		"1-3: new connection", "1 <- 3: connects to 3", "3 <- 1: connects to 1",
-		"0 <- 1: LockReset(used)", "2 <- 1: LockReset(used)", "3 <- 1: LockReset(used)",
-		"1 <- 0: LockReset(used)", "1 <- 2: LockReset(used)", "1 <- 3: LockReset(used)",
-		"0 <- 1: Ask", "2 <- 1: Ask", "3 <- 1: Ask",
-		"1 <- 0: Floor(0.0)", "1 <- 2: Floor(0.0)", "1 <- 3: Floor(0.0)",
-		"2 <- 4: MyLock(1.4)", "4 <- 2: YourLock(1.4)", "4: releases", "2 <- 4: LockReset(used)",
-		"1: recovery over", "0: requests",
-		"0 <- 1: Ask", "2 <- 1: Ask", "3 <- 1: Ask",
-		"1 <- 0: MyLock(1.0)", "3 <- 0: MyLock(1.0)",
-		"0 <- 1: Floor(0.0)", "0 <- 1: YourLock(1.0)", "0 <- 3: YourLock(1.0)",
-	}
-	sc := explore.Scope{
-		Peers: 5, Requests: []int{1, 0, 0, 0, 1},
-		Crashes: 1, Mends: 3,
-	}
-	alg := whole(Options{})
-	if v := peertest.Follow(t, alg, sc, way); v != "" {
-		t.Errorf("with the rule: %s", v)
-	}
-	alg.Mutant.Step = func(s *State, ev Event) []Effect {
-		out := s.Step(ev, nil)
-		switch early := s.recovering && !s.waited; {
-		case early && ev.Kind == peercore.Connect:
-			out = append(out, peertest.Reply(ev, Message{Kind: Ask}))
-		case early && isReceived(ev, Floor):
-			s.heard, s.steady = s.heard.With(ev.Peer), s.steady.With(ev.Peer)
-		}
-		return out
-	}
-	if v := peertest.Follow(t, alg, sc, way); v != explore.TokenBack {
-		t.Errorf("without the rule: want %q, got %q", explore.TokenBack, v)
 	}
 }

@@ -21,24 +21,10 @@ func drawScope(t *rapid.T) explore.Scope {
 }
 
 // TestWalk walks at random through worlds too large to explore, with all kinds of
-// faults, but with fewer than a majority recovering at once, or all.
+// faults.
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		alg := whole(Options{View: rapid.IntRange(0, 4).Draw(t, "view") == 0})
-		sc := drawScope(t)
-		type walk = explore.Walk[State, Message, *State]
-		peertest.Walk(t, alg, sc, func(w *walk, m explore.Move) bool {
-			if m.Kind != explore.Crash {
-				return true
-			}
-			recovering := 0
-			for i := range sc.Peers {
-				if i == int(m.Peer) || w.Peer(i).recovering {
-					recovering++
-				}
-			}
-			return recovering <= sc.Peers/2
-		})
+		peertest.Walk[State, Message, *State](t, Algorithm(), drawScope(t), nil)
 	})
 }
 
@@ -47,7 +33,7 @@ func TestWalk(t *testing.T) {
 func TestNoTokenTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := map[uint64]bool{}
-		w := explore.NewWalk[State, Message](whole(Options{}), explore.Scope{Peers: 3, Requests: []int{3}, Untimed: true}, func(_ int, e Effect) {
+		w := explore.NewWalk[State, Message](Algorithm(), explore.Scope{Peers: 3, Requests: []int{3}, Untimed: true}, func(_ int, e Effect) {
 			if e.Kind == peercore.Hold && given[e.Token] {
 				t.Fatalf("token %d is given twice", e.Token)
 			}

@@ -9,7 +9,7 @@ import (
 // State is what one peer knows of one resource. A State is used by one goroutine
 // at a time. A plain copy shares memory.
 type State struct {
-	cfg       *Config
+	cfg       *config
 	connected peercore.Set
 	seen      uint64 // the highest token that was heard of or made
 
@@ -26,20 +26,7 @@ type State struct {
 	recalled bool    // it was asked for back
 	floor    uint64  // no token above it was used by this peer's vote, as far as it knows
 	waiting  queue   // requests of connected peers, and perhaps the own
-	disk     stored  // what was kept last; only with Options.Disk
-
-	// Recovery from a loss of memory.
-	recovering bool         // no voting, no asking
-	waited     bool         // nothing is left of what the peer granted before
-	heard      peercore.Set // have told their floors since then
-	steady     peercore.Set // those of heard that were not recovering
-}
-
-// New is an unwanted resource, at a peer without connections. The
-// config is kept, not copied, and must not change. A recovering peer has lost its
-// memory, if it had one: its Recovery timer runs from now on.
-func New(cfg *Config, recovering bool) State {
-	return State{cfg: cfg, recovering: recovering}
+	disk     stored  // what was kept last
 }
 
 // Reset makes s the state of an unwanted resource, with the connections
@@ -49,7 +36,6 @@ func (s *State) Reset(like *State, round uint64) {
 	*s = State{
 		cfg: like.cfg, connected: like.connected, waiting: waiting,
 		seen: max(like.seen, round), floor: max(like.floor, round),
-		recovering: like.recovering, waited: like.waited, heard: like.heard, steady: like.steady,
 	}
 	s.disk = stored{floor: s.floor, seen: s.seen}
 }
@@ -66,16 +52,11 @@ func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Solicitin
 // Holds says that the lock is held.
 func (s *State) Holds() bool { return s.phase == Acquired }
 
-// Bootstrapped says that the peer takes part: it has nothing to recover any more.
-func (s *State) Bootstrapped() bool { return !s.recovering }
+// Bootstrapped says that the peer takes part at once: what it must not forget is on its disk.
+func (*State) Bootstrapped() bool { return true }
 
-// Idle says that nothing but Round would be lost by forgetting the state: the resource is
-// not wanted, and no recovery that it does by itself is under way. A control state is
-// never idle.
-func (s *State) Idle() bool {
-	return s.cfg.Part != Control && s.phase == None && !s.voted() && len(s.waiting) == 0 &&
-		(!s.recovering || s.cfg.Part == Resource)
-}
+// Idle says that nothing but Round would be lost by forgetting the state: the resource is not wanted.
+func (s *State) Idle() bool { return s.phase == None && !s.voted() && len(s.waiting) == 0 }
 
 // Code goes through the state: two states of one peer behave alike if what is written of them is equal.
 func (s *State) Code(c *peercore.Coder) {
@@ -84,7 +65,7 @@ func (s *State) Code(c *peercore.Coder) {
 	}
 	voted := s.voted()
 	c.Byte((*byte)(&s.phase))
-	c.Bools(&s.recovering, &s.waited, &s.renewing, &s.due, &s.recalled, &voted)
+	c.Bools(&s.renewing, &s.due, &s.recalled, &voted)
 	c.Set(&s.connected)
 	c.Number(&s.seen)
 	c.Number(&s.floor)
@@ -102,17 +83,10 @@ func (s *State) Code(c *peercore.Coder) {
 		code(&s.vote)
 	}
 	peercore.List(c, (*[]request)(&s.waiting), code)
-	if s.recovering {
-		c.Set(&s.heard)
-		c.Set(&s.steady)
-	}
-	if s.cfg.Options.Disk {
-		s.disk.code(c)
-	}
+	s.disk.code(c)
 }
 
-// Running says whether Expire of the timer would do something. Recovery runs from the
-// start, without having been started by an effect.
+// Running says whether Expire of the timer would do something.
 func (s *State) Running(t peercore.Timer) bool {
 	switch t {
 	case peercore.Lease:
@@ -120,9 +94,7 @@ func (s *State) Running(t peercore.Timer) bool {
 	case peercore.Renew:
 		return s.claims() && !s.due
 	case peercore.Vote:
-		return s.voted() && s.vote.from != s.cfg.Self
-	case peercore.Recovery:
-		return s.recovering && !s.waited && s.cfg.Part != Resource
+		return s.voted() && s.vote.from != s.cfg.self
 	default:
 		return false
 	}

@@ -21,8 +21,6 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 		return s.disconnect(ev.Peer, out)
 	case peercore.Expire:
 		return s.expire(ev.Timer, out)
-	case peercore.Recover:
-		return s.recover(ev.Round, out)
 	case peercore.Wake: // this algorithm does not pause
 	}
 	return out
@@ -32,7 +30,7 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 // of the waiting requests and of the connections.
 func (s *State) settle(out []Effect) []Effect {
 	out = s.grantNext(out)
-	if s.phase == Lurking && !s.recovering && !s.voted() && len(s.waiting) == 0 && s.seesMost() {
+	if s.phase == Lurking && !s.voted() && len(s.waiting) == 0 && s.seesMost() {
 		out = s.solicit(out)
 	}
 	return s.recall(out)
@@ -45,19 +43,19 @@ func (s *State) seesMost() bool { return s.connected.Len()+1 >= s.cfg.majority()
 // grantNext gives the vote, if it is free, to the highest-ranking waiting request
 // whose token can't have been used. The others are refused.
 func (s *State) grantNext(out []Effect) []Effect {
-	for !s.recovering && !s.voted() && len(s.waiting) > 0 {
+	for !s.voted() && len(s.waiting) > 0 {
 		w := s.waiting.pop()
 		switch {
 		case w.token > s.floor:
 			s.vote, s.recalled = w, false
 			out = s.store(out)
-			if w.from == s.cfg.Self {
+			if w.from == s.cfg.self {
 				out = s.count(w.from, out)
 				continue
 			}
 			out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Vote})
 			out = s.send(w.from, Message{Kind: YourLock, Token: w.token, Seq: w.seq}, out)
-		case w.from == s.cfg.Self:
+		case w.from == s.cfg.self:
 			// A holder holds by the votes of others: that its own, which it had lent, comes
 			// back too late for its token changes nothing.
 			if s.phase == Soliciting {
@@ -73,16 +71,16 @@ func (s *State) grantNext(out []Effect) []Effect {
 // solicit begins a round.
 func (s *State) solicit(out []Effect) []Effect {
 	s.phase = Soliciting
-	s.token = Token(Counter(s.seen)+1, s.cfg.Self)
+	s.token = Token(Counter(s.seen)+1, s.cfg.self)
 	s.seen = s.token
-	s.vote = request{from: s.cfg.Self, token: s.token}
+	s.vote = request{from: s.cfg.self, token: s.token}
 	s.granted, s.seq, s.renewing, s.due = peercore.Set{}, 0, false, false
 	out = append(out,
 		Effect{Kind: peercore.Start, Timer: peercore.Renew}, // the moment from which the lease counts
 		Effect{Kind: peercore.Start, Timer: peercore.Lease})
 	out = s.store(out)
 	out = s.myLock(out)
-	return s.count(s.cfg.Self, out)
+	return s.count(s.cfg.self, out)
 }
 
 // count takes the vote of a peer, or its answer to the latest renewal.
@@ -90,7 +88,12 @@ func (s *State) count(from int, out []Effect) []Effect {
 	switch {
 	case s.phase == Soliciting:
 		s.granted = s.granted.With(from)
-		return s.look(out)
+		if s.granted.Len() < s.cfg.majority() {
+			return out
+		}
+		s.phase, s.granted = Acquired, peercore.Set{}
+		out = append(out, Effect{Kind: peercore.Hold, Token: s.token})
+		return s.renewIfDue(out)
 	case s.phase == Acquired && s.renewing:
 		s.granted = s.granted.With(from)
 		if s.granted.Len() < s.cfg.majority() {
@@ -101,17 +104,6 @@ func (s *State) count(from int, out []Effect) []Effect {
 		return s.renewIfDue(out)
 	}
 	return out
-}
-
-// look acquires if there are votes enough.
-func (s *State) look(out []Effect) []Effect {
-	if s.phase != Soliciting || s.granted.Len() < s.cfg.majority() ||
-		(s.cfg.Options.View && !s.connected.Within(s.granted)) {
-		return out
-	}
-	s.phase, s.granted = Acquired, peercore.Set{}
-	out = append(out, Effect{Kind: peercore.Hold, Token: s.token})
-	return s.renewIfDue(out)
 }
 
 // leave releases the lock, or gives up waiting for it.
@@ -141,10 +133,10 @@ func (s *State) end(used bool, out []Effect) []Effect {
 	if used {
 		s.floor = max(s.floor, s.token)
 	}
-	if s.votedFor(s.cfg.Self) {
+	if s.votedFor(s.cfg.self) {
 		out = s.free(used, out)
 	}
-	s.waiting.drop(s.cfg.Self)
+	s.waiting.drop(s.cfg.self)
 	s.phase, s.token, s.seq = Lurking, 0, 0
 	s.granted, s.renewing, s.due = peercore.Set{}, false, false
 	out = append(out,
@@ -158,7 +150,7 @@ func (s *State) free(used bool, out []Effect) []Effect {
 	if used {
 		s.floor = max(s.floor, s.vote.token)
 	}
-	if s.vote.from != s.cfg.Self {
+	if s.vote.from != s.cfg.self {
 		out = append(out, Effect{Kind: peercore.Stop, Timer: peercore.Vote})
 	}
 	s.vote, s.recalled = request{}, false
@@ -168,7 +160,7 @@ func (s *State) free(used bool, out []Effect) []Effect {
 // recall asks for the vote back, once, if a higher-ranking peer waits for it.
 func (s *State) recall(out []Effect) []Effect {
 	h := s.vote
-	if !s.voted() || s.recalled || h.from == s.cfg.Self || !s.connected.Has(h.from) ||
+	if !s.voted() || s.recalled || h.from == s.cfg.self || !s.connected.Has(h.from) ||
 		len(s.waiting) == 0 || s.waiting[0].from > h.from {
 		return out
 	}
@@ -181,15 +173,10 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 		out = s.disconnect(peer, out)
 	}
 	s.connected = s.connected.With(peer)
-	switch {
-	case s.cfg.Part == Control:
-	case s.claims():
+	if s.claims() {
 		out = s.send(peer, Message{Kind: MyLock, Token: s.token, Seq: s.seq}, out)
-	default: // whatever this peer asked for before counts no more
+	} else { // whatever this peer asked for before counts no more
 		out = s.send(peer, Message{Kind: LockReset, Used: true}, out)
-	}
-	if s.recovering && s.waited {
-		out = s.send(peer, Message{Kind: Ask}, out)
 	}
 	return s.settle(out)
 }
@@ -199,8 +186,6 @@ func (s *State) disconnect(peer int, out []Effect) []Effect {
 	s.connected = s.connected.Without(peer)
 	s.granted = s.granted.Without(peer)
 	s.waiting.drop(peer)
-	out = s.finish(out) // it may have been waited for
-	out = s.look(out)
 	return s.settle(out)
 }
 
@@ -243,10 +228,6 @@ func (s *State) receive(ev Event, out []Effect) []Effect {
 		if s.phase == Soliciting && m.Token >= s.token {
 			return s.settle(s.abandon(out))
 		}
-	case Ask:
-		return s.send(from, Message{Kind: Floor, Token: max(s.seen, ev.Round), Recovering: s.recovering}, out)
-	case Floor:
-		return s.receiveFloor(from, m, out)
 	}
 	return out
 }
@@ -260,8 +241,8 @@ func (s *State) receiveMyLock(r request, out []Effect) []Effect {
 		return s.recall(out)
 	case s.votedFor(r.from): // its LockReset was lost with a connection
 		out = s.free(true, out)
-	case s.votedFor(s.cfg.Self) && s.phase == Soliciting && r.from < s.cfg.Self:
-		s.granted = s.granted.Without(s.cfg.Self)
+	case s.votedFor(s.cfg.self) && s.phase == Soliciting && r.from < s.cfg.self:
+		s.granted = s.granted.Without(s.cfg.self)
 		s.waiting.put(s.vote)
 		out = s.free(false, out)
 	}
@@ -290,10 +271,6 @@ func (s *State) expire(t peercore.Timer, out []Effect) []Effect {
 		return s.renewIfDue(out)
 	case peercore.Vote:
 		return s.settle(s.free(true, out))
-	case peercore.Recovery:
-		s.waited = true
-		out = peercore.SendTo(s.connected, Message{Kind: Ask}, out)
-		return s.finish(out)
 	default:
 		return out
 	}
@@ -322,52 +299,8 @@ func (s *State) renewIfDue(out []Effect) []Effect {
 	s.due, s.renewing, s.granted = false, true, peercore.Set{}
 	out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Renew}) // the moment from which the lease counts
 	out = s.myLock(out)
-	if s.votedFor(s.cfg.Self) {
-		out = s.count(s.cfg.Self, out)
+	if s.votedFor(s.cfg.self) {
+		out = s.count(s.cfg.self, out)
 	}
 	return out
-}
-
-// receiveFloor learns which tokens were used, as far as another peer knows.
-func (s *State) receiveFloor(from int, m Message, out []Effect) []Effect {
-	if !s.recovering || s.cfg.Part == Resource {
-		return out
-	}
-	s.floor = max(s.floor, m.Token)
-	if !s.waited { // more may be used by what this peer granted before
-		return out
-	}
-	s.heard = s.heard.With(from)
-	if !m.Recovering {
-		s.steady = s.steady.With(from)
-	}
-	return s.finish(out)
-}
-
-// finish ends the recovery if enough is known. Otherwise it waits, for more answers or
-// for peers to come back. All at once may be recovering, as when a cluster starts: then
-// no other peer is left that could know more.
-func (s *State) finish(out []Effect) []Effect {
-	enough := s.steady.Len() >= s.cfg.steadyNeeded() || s.heard == s.cfg.Peers
-	if !s.waited || !enough {
-		return out
-	}
-	s.recovering, s.waited, s.heard, s.steady = false, false, peercore.Set{}, peercore.Set{}
-	s.seen = max(s.seen, s.floor)
-	if s.cfg.Part == Control {
-		out = append(out, Effect{Kind: peercore.Recovered, Token: s.floor})
-	}
-	// Others may still wait for a peer that is not recovering.
-	out = peercore.SendTo(s.connected, Message{Kind: Floor, Token: s.seen}, out)
-	return s.settle(out)
-}
-
-// recover is told by the peer's control state that no token above round was used.
-func (s *State) recover(round uint64, out []Effect) []Effect {
-	if !s.recovering || s.cfg.Part != Resource {
-		return out
-	}
-	s.recovering = false
-	s.seen, s.floor = max(s.seen, round), max(s.floor, round)
-	return s.settle(out)
 }

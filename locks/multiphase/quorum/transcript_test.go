@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"locklab/locks/peerlock/peercore"
@@ -12,12 +11,10 @@ import (
 
 var rewrite = peertest.Rewrite()
 
-// TestTranscripts knows the option view.
 func TestTranscripts(t *testing.T) {
 	peertest.Transcripts[State, Message, *State]{
-		Begin: func(options []string) (peercore.Algorithm[State, Message], explore.Scope, error) {
-			alg := whole(Options{View: slices.Contains(options, "view")})
-			return alg, explore.Scope{}, nil
+		Begin: func([]string) (peercore.Algorithm[State, Message], explore.Scope, error) {
+			return Algorithm(), explore.Scope{}, nil
 		},
 		Show: show,
 		Tell: func(e Effect) string {
@@ -34,9 +31,5 @@ func show(s *State) string {
 	if s.voted() {
 		vote = fmt.Sprintf("%d's", s.vote.from)
 	}
-	text := fmt.Sprintf("%v, vote %s, F %d.%d, connected to %v", s.phase, vote, Counter(s.floor), s.floor%(1<<rankBits), s.connected)
-	if s.recovering {
-		text += ", recovering"
-	}
-	return text
+	return fmt.Sprintf("%v, vote %s, F %d.%d, connected to %v", s.phase, vote, Counter(s.floor), s.floor%(1<<rankBits), s.connected)
 }

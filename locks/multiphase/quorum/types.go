@@ -43,38 +43,31 @@ const (
 	Return                           // returns it
 	LockReset                        // says that nothing that the sender asked for counts any more
 	Stale                            // refuses: Token may have been used already
-	Ask                              // asks a recovering peer's question: which tokens were used?
-	Floor                            // answers: none above Token
 )
 
 func (k MessageKind) String() string {
-	return [...]string{"?", "MyLock", "YourLock", "Recall", "Return", "LockReset", "Stale", "Ask", "Floor"}[k]
+	return [...]string{"?", "MyLock", "YourLock", "Recall", "Return", "LockReset", "Stale"}[k]
 }
 
 // Message is what one peer tells another about one resource.
 type Message struct {
-	Kind       MessageKind
-	Used       bool // LockReset: the sender held the lock, or may have
-	Recovering bool // Floor: the sender does not know more than it was told since it started
+	Kind MessageKind
+	Used bool // LockReset: the sender held the lock, or may have
 	// Seq counts in MyLock how often the lease of the same token has been renewed. YourLock
 	// answers with it.
 	Seq uint64
-	// Token is the round that is asked about or answered, in Stale and Floor the highest
-	// that may have been used.
+	// Token is the round that is asked about or answered, in Stale the highest that may have
+	// been used.
 	Token uint64
 }
 
 func (m Message) String() string {
 	token := fmt.Sprintf("%d.%d", Counter(m.Token), m.Token%(1<<rankBits))
 	switch {
-	case m.Kind == Ask:
-		return m.Kind.String()
 	case m.Kind == LockReset:
 		return fmt.Sprintf("%v(%s)", m.Kind, map[bool]string{true: "used", false: "unused"}[m.Used])
 	case m.Seq > 0:
 		return fmt.Sprintf("%v(%s, %d)", m.Kind, token, m.Seq)
-	case m.Recovering:
-		return fmt.Sprintf("%v(%s, recovering)", m.Kind, token)
 	}
 	return fmt.Sprintf("%v(%s)", m.Kind, token)
 }
@@ -85,38 +78,11 @@ type Event = peercore.Event[Message]
 // Effect is the output of [State.Step].
 type Effect = peercore.Effect[Message]
 
-// Part is what a state stands for. How a peer with many resources recovers from the
-// loss of its memory is the difference.
-type Part uint8
-
-// The parts.
-const (
-	Whole    Part = iota // one resource, which recovers by itself
-	Resource             // one of many resources: it waits for Recover
-	Control              // no resource: recovers for all of the peer's
-)
-
-// Options are the rules in force. All peers of a cluster need the same.
-type Options struct {
-	// View makes a peer acquire only when every peer that it is connected to has voted
-	// for it, not just a majority of all.
-	View bool
-	// Disk says that votes are kept on disk: a peer that crashes comes back with them.
-	Disk bool
-}
-
-// Config is what a peer is told once.
-type Config struct {
-	Self    int          // own rank
-	Peers   peercore.Set // ranks of all others
-	Part    Part
-	Options Options
+// config is what a peer is told once.
+type config struct {
+	self  int          // own rank
+	peers peercore.Set // ranks of all others
 }
 
 // majority is how many votes it takes, the own one included.
-func (c *Config) majority() int { return (c.Peers.Len()+1)/2 + 1 }
-
-// steadyNeeded is of how many others, that are not recovering themselves, a recovering
-// peer must know the floor. Together with the peer they leave less than a majority
-// out: a holder by this peer's vote held by one of theirs, too.
-func (c *Config) steadyNeeded() int { return c.Peers.Len() + 1 - c.majority() + 1 }
+func (c *config) majority() int { return (c.peers.Len()+1)/2 + 1 }

@@ -20,21 +20,24 @@ func Forgettable[S, M any, P Machine[S, M]](a *Algorithm[S, M], s *S) bool {
 
 // Stores says that the core keeps on disk what must outlive a crash.
 func Stores[S, M any, P Machine[S, M]](s *S) bool {
-	d, ok := any(P(s)).(Durable)
-	return ok && d.Stores()
+	_, ok := any(P(s)).(Durable)
+	return ok
 }
 
 // Restart makes fresh, which has just been made, the state of a new process that has read
-// what old had stored: by the way that production takes.
+// what old had stored, if it stores anything: by the way that production takes.
 func Restart[S, M any, P Machine[S, M]](a *Algorithm[S, M], old, fresh *S) {
-	from, to := any(P(old)).(Durable), any(P(fresh)).(Durable)
+	from, durable := any(P(old)).(Durable)
+	if !durable {
+		return
+	}
 	var stored []byte
 	if a.Mutant.AppendStored != nil {
 		stored = a.Mutant.AppendStored(old, nil)
 	} else {
 		stored = from.AppendStored(nil)
 	}
-	load := to.LoadStored
+	load := any(P(fresh)).(Durable).LoadStored
 	if a.Mutant.LoadStored != nil {
 		load = func(b []byte) error { return a.Mutant.LoadStored(fresh, b) }
 	}

@@ -16,8 +16,8 @@ type Machine[S, M any] interface {
 	Round() uint64
 	// Idle says that nothing but Round would be lost by forgetting the state.
 	Idle() bool
-	// Bootstrapped says that the peer has once been connected to every other one, or
-	// whatever else it needs before it can take part.
+	// Bootstrapped says that the peer can take part: it has once been connected to every other
+	// one, if it needs that.
 	Bootstrapped() bool
 }
 
@@ -47,11 +47,9 @@ type Timed interface {
 	Voted() uint64
 }
 
-// Durable is implemented by cores with leases that can keep on disk what must outlive a
-// crash.
+// Durable is implemented by cores with leases that keep on disk what must outlive a crash, and ask
+// for [Store].
 type Durable interface {
-	// Stores says that it does so, and asks for [Store].
-	Stores() bool
 	// AppendStored appends what the latest Store asked to be kept.
 	AppendStored(b []byte) []byte
 	// LoadStored makes a state that has just been made or reset the one of a new process
@@ -63,16 +61,8 @@ type Durable interface {
 // Algorithm is how the peers of one cluster are made and what they say.
 type Algorithm[S, M any] struct {
 	Spec string // canonical, with all options; peers of another spec are refused
-	// New is the state of an unwanted resource, at a peer without connections. amnesic says
-	// that the peer took part before and lost its memory.
-	New func(self int, peers Set, amnesic bool) S
-	// Control is for algorithms whose peers must recover from the loss of their memory
-	// before they take part. A peer of many resources does so once for all of them: with
-	// a control state, which stands for no resource and talks to the control states of
-	// the others. idle is then what New is for other algorithms; if the peer lost its
-	// memory, it waits for Recover.
-	// Nil if there is nothing to recover.
-	Control func(self int, peers Set, amnesic bool) (control, idle S)
+	// New is the state of an unwanted resource, at a peer without connections.
+	New func(self int, peers Set) S
 	// Opens says that the message means something to a peer that keeps no state of
 	// the resource; others are dropped there.
 	Opens func(m M) bool

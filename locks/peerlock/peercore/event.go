@@ -14,11 +14,10 @@ const (
 	Disconnect                      // the connection to Peer was lost
 	Wake                            // the time asked for by the last Pause is over, or nearly so
 	Expire                          // Timer is over
-	Recover                         // the peer's control state has recovered; Round was used before
 )
 
 func (k EventKind) String() string {
-	return [...]string{"?", "request", "leave", "receive", "connect", "disconnect", "wake", "expire", "recover"}[k]
+	return [...]string{"?", "request", "leave", "receive", "connect", "disconnect", "wake", "expire"}[k]
 }
 
 // Timer is one of the times that a core with leases can wait for. How long each is
@@ -40,14 +39,10 @@ const (
 	// has it: a Lease and a margin for clocks that drift, after it was asked. So it never
 	// counts from before the event of the step that starts it.
 	Vote
-	// Recovery is over when whatever this peer granted before it lost its memory can't
-	// be believed in any more: as long as Vote, from when it started. No effect starts it:
-	// it runs from the beginning if the new state says so, see [Timed].
-	Recovery
 	Timers // how many there are
 )
 
-func (t Timer) String() string { return [...]string{"lease", "renew", "vote", "recovery"}[t] }
+func (t Timer) String() string { return [...]string{"lease", "renew", "vote"}[t] }
 
 // Event is the input of a step. M is the algorithm's message. Messages of one peer
 // arrive in the order in which they were sent for as long as it stays connected; a
@@ -57,9 +52,6 @@ type Event[M any] struct {
 	Timer Timer // Expire
 	Peer  int   // Receive, Connect, Disconnect
 	Msg   M     // Receive
-	// Round is in Recover, and in all events of a control state, the highest number that
-	// was used with any resource as far as the peer knows.
-	Round uint64
 }
 
 // EffectKind is what a step can ask for.
@@ -67,13 +59,12 @@ type EffectKind uint8
 
 // The effects.
 const (
-	Send      EffectKind = iota + 1 // send Msg to every peer of To
-	Hold                            // the lock is held from now on, with Token if it is not zero
-	Pause                           // give Wake after a random time that grows with Attempt
-	Start                           // start Timer, or start it again
-	Stop                            // stop Timer
-	Lose                            // a client that was told Hold must assume that it no longer holds
-	Recovered                       // control states: all resources are to Recover, with Token as Round
+	Send  EffectKind = iota + 1 // send Msg to every peer of To
+	Hold                        // the lock is held from now on, with Token if it is not zero
+	Pause                       // give Wake after a random time that grows with Attempt
+	Start                       // start Timer, or start it again
+	Stop                        // stop Timer
+	Lose                        // a client that was told Hold must assume that it no longer holds
 	// Store comes from cores that are [Durable]. What AppendStored says after the step is to
 	// be on disk before anything leaves the process that this step asks for after it, or a
 	// later step does: a message, or the news of a Hold.
@@ -86,7 +77,7 @@ type Effect[M any] struct {
 	Kind    EffectKind
 	Timer   Timer  // Start, Stop
 	Attempt int    // Pause
-	Token   uint64 // Hold: grows with every grant of the resource, 0 if there is none; Recovered
+	Token   uint64 // Hold: grows with every grant of the resource, 0 if there is none
 	To      Set    // Send, never empty
 	Msg     M      // Send
 }
@@ -97,8 +88,6 @@ func (e Effect[M]) String() string {
 		return "hold"
 	case Lose:
 		return "lose"
-	case Recovered:
-		return fmt.Sprintf("recovered(%d)", e.Token)
 	case Store:
 		return "store"
 	case Pause:

@@ -84,7 +84,7 @@ func TestWhatIsReadIsListed(t *testing.T) {
 		"redlock": "ttl=TIME, persistence=none|everysec|always, restart_delay=TIME, delay=TIME, " +
 			"order=parallel|sequential, retry=random|fixed",
 		"multiphase": "rule=flow|literal, fair=on|off, view=on|off, rounds=on|off; cohort: cohort=N, rule=flow|literal, fair=on|off, view=on|off, " +
-			"rounds=on|off; quorum: ttl=TIME, extend=on|off, view=on|off, store=disk|memory, cohort=N",
+			"rounds=on|off; quorum: ttl=TIME, extend=on|off, cohort=N",
 	}
 	for _, e := range catalog.Entries() {
 		if text, known := want[e.Name]; known && e.Options != text {

@@ -122,8 +122,7 @@ func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error), opti
 				Listener: listener, Clock: env.Clock, Seed: env.seed(), Log: env.Log,
 			},
 			Options: options,
-			// All peers of a run are new with it, so there is nothing to recover. A peer that is
-			// restarted without its folder has lost something.
+			// All peers of a run are new with it.
 			StateFile: filepath.Join(env.Dir, "votes"), Founding: env.First,
 		})
 	}

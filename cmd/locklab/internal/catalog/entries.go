@@ -64,11 +64,9 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 				return l
 			}
 			l.Lease = o.Quorum.TTL
+			l.OnDisk = true
 			l.Traits = locks.Traits{
-				Agree: locks.AgreePeers, Lease: locks.LeaseOwn, Keeps: locks.KeepsNothing, Tokens: true,
-			}
-			if l.OnDisk = o.Quorum.Rules.Disk; l.OnDisk {
-				l.Traits.Keeps = locks.KeepsEverything
+				Agree: locks.AgreePeers, Lease: locks.LeaseOwn, Keeps: locks.KeepsEverything, Tokens: true,
 			}
 			l.Core = core(o.QuorumProtocol(), (*quorum.State).Phase)
 			return l
