@@ -217,10 +217,12 @@ func TestRefusals(t *testing.T) {
 		"name with path":   {func() error { _, err := c.Reserve(ctx, "../etc", "own"); return err }, httpapi.ErrInvalid, "want 1 to 63"},
 		"bad settings":     {post("/v1/nodes/own-1/start", `{"role":"own","settings":{"colour":"red"}}`), httpapi.ErrInvalid, `field "colour" is unknown: want one of mute`},
 		"events from text": {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=x", nil, nil) }, httpapi.ErrInvalid, "want the number"},
-		"events to come":   {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=99&instance="+a.health().Instance, nil, nil) }, httpapi.ErrInvalid, "the next one will be 0"},
-		"no instance":      {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=0", nil, nil) }, ErrEventsLost, "restarted or reset"},
-		"other instance":   {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=0&instance=x", nil, nil) }, ErrEventsLost, "restarted or reset"},
-		"wrong token":      {func() error { return stranger.Kill(ctx, "own-1") }, httpapi.ErrUnauthorized, "token is missing or wrong"},
+		"events to come": {func() error {
+			return c.Call(ctx, http.MethodGet, "/v1/events?from=99&instance="+a.health().Instance, nil, nil)
+		}, httpapi.ErrInvalid, "the next one will be 0"},
+		"no instance":    {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=0", nil, nil) }, ErrEventsLost, "restarted or reset"},
+		"other instance": {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=0&instance=x", nil, nil) }, ErrEventsLost, "restarted or reset"},
+		"wrong token":    {func() error { return stranger.Kill(ctx, "own-1") }, httpapi.ErrUnauthorized, "token is missing or wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.do()

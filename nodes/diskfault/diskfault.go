@@ -57,11 +57,11 @@ func (c Calls) More(other Calls) Calls {
 // ErrNotWatched says that the calls are not known that a power cut must know of.
 var ErrNotWatched = errors.New("it was not started with a disk whose power can be cut")
 
-// Cut is how the power of a disk is cut, and Lost what that took.
-type (
-	Cut  = shadow.Cut
-	Lost = shadow.Lost
-)
+// Cut is how the power of a disk is cut.
+type Cut = shadow.Cut
+
+// Lost is what a power cut took.
+type Lost = shadow.Lost
 
 // Command is what to run instead of a program, so that its calls are stopped: args are those of
 // `locklab node disk`, which are for [Exec]. The file that has the number fd there is socket,

@@ -70,7 +70,7 @@ func readThreads(pid int, into map[threadID]schedstat) {
 	threads, _ := procfs.AllThreads(pid)
 	for _, t := range threads {
 		if s, err := t.Schedstat(); err == nil {
-			into[threadID{pid, t.PID}] = schedstat{int64(s.RunningNanoseconds), int64(s.WaitingNanoseconds)} //nolint:gosec // times
+			into[threadID{pid, t.PID}] = schedstat{int64(s.RunningNanoseconds), int64(s.WaitingNanoseconds)}
 		}
 	}
 }

@@ -7,7 +7,7 @@
 //	Lose ─▶ puts back the bytes, then the names
 //
 // What was not synced is gone, all of it. A rename or a removal is durable once its directory was synced, between two
-// directories in each by itself. A new file that is synced has its name, too, and takes the others in its directory
+// directories in each by itself. A file that is synced has its new name, too, which takes the others in its directory
 // with it: so do the journaling file systems of Linux (ext4, XFS, Btrfs). POSIX does not promise it, and Lose can be as
 // strict. A write that runs at the same moment as a sync may stay: where two orders are possible, the
 // one is taken that keeps more, as it must never lose what was synced.

@@ -27,7 +27,6 @@ type Shadow struct {
 	files   map[uint64]*file      // those that were written to since they were synced
 	links   map[uint64]bool       // the files that have a link in kept, so that their inodes are not reused
 	named   map[uint64]bool       // the inodes that have a name in dirs
-	reach   map[uint64]bool       // those that are durable, if new files take names along; nil: not known
 	root    uint64
 	written uint64 // the file that was written to last, if not yet synced
 	from    int64  // where the last write to it began, and what it was to end at
@@ -89,7 +88,7 @@ func (s *Shadow) SyncAll() error {
 func (s *Shadow) syncAll() error {
 	s.forget()
 	s.dirs, s.files = map[uint64]*directory{}, map[uint64]*file{}
-	s.links, s.named, s.reach, s.failed = map[uint64]bool{}, map[uint64]bool{}, nil, nil
+	s.links, s.named, s.failed = map[uint64]bool{}, map[uint64]bool{}, nil
 	err := errors.Join(os.RemoveAll(s.kept), os.Mkdir(s.kept, 0o700))
 	stat, known := statOf(s.dir)
 	if err != nil || !known {
@@ -121,7 +120,7 @@ func (s *Shadow) adopt(path string, inode uint64, deep bool) error {
 	d, err := s.directory(path, inode)
 	if err == nil {
 		d.names, err = s.take(path, deep)
-		d.taken, s.reach = nil, nil
+		d.taken = nil
 	}
 	return err
 }
@@ -311,46 +310,27 @@ func (s *Shadow) syncFile(inode uint64) {
 	}
 }
 
-// takeNames has a new file that is synced take the names in its directory with it, and so on up to one that is durable:
+// takeNames has a file that is synced take along the names in its directory if its own is new there, and so on up:
 // journaling file systems write them together.
 func (s *Shadow) takeNames(path string, inode uint64) {
-	if s.reach == nil {
-		s.reach = map[uint64]bool{}
-		s.reachFrom(s.root)
-	}
 	real, err := os.Readlink(path)
 	if stat, known := statOf(real); !known || stat.Ino != inode { // it is deleted: its name may be another file's
 		return
 	}
-	taken := false
-	for err == nil && !s.reach[inode] && strings.HasPrefix(real, s.dir+"/") {
-		real = filepath.Dir(real)
-		stat, known := statOf(real)
+	for err == nil && strings.HasPrefix(real, s.dir+"/") {
+		above := filepath.Dir(real)
+		stat, known := statOf(above)
 		if !known { // it is deleted
 			break
 		}
 		var d *directory
-		if d, err = s.directory(real, stat.Ino); err == nil {
-			d.taken, err = s.take(real, false)
+		d, err = s.directory(above, stat.Ino)
+		if err == nil && d.durable(false)[filepath.Base(real)].inode != inode {
+			d.taken, err = s.take(above, false)
 		}
-		inode, taken = stat.Ino, true
+		real, inode = above, stat.Ino
 	}
 	s.fail(err)
-	if taken {
-		s.reach = nil
-	}
-}
-
-func (s *Shadow) reachFrom(inode uint64) {
-	if s.reach[inode] {
-		return
-	}
-	s.reach[inode] = true
-	if d := s.dirs[inode]; d != nil {
-		for _, e := range d.durable(false) {
-			s.reachFrom(e.inode)
-		}
-	}
 }
 
 // sweep forgets what has no name any more, neither durable nor not.
