@@ -29,7 +29,7 @@ type unsaid[S, M any, P peercore.Machine[S, M]] struct {
 
 // These explain what to do about a file that cannot be read, or is used.
 var (
-	errLost  = errors.New("without its votes this peer could vote twice: put its file back, or found the whole cluster anew")
+	errLost  = errors.New("without its votes this peer could vote twice: put its file back, or found the cluster anew")
 	errTwice = errors.New("end the other process of this peer first: a peer is one process")
 )
 

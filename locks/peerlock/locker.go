@@ -90,7 +90,8 @@ func (l *Locker[S, M, P]) begin(cfg mesh.Config, founding bool, state journal.Co
 }
 
 // Ready waits until this peer is bootstrapped, which most algorithms are once it has been connected
-// to every other one at once. Before that nothing is granted to it. Its error wraps locks.ErrUnavailable and names the peers that are missing, and why.
+// to every other one at once. Before that nothing is granted to it. Its error wraps
+// locks.ErrUnavailable and names the peers that are missing, and why.
 func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 	if signals.Closed(l.ready) {
 		return nil
