@@ -5,25 +5,22 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	json "github.com/go-json-experiment/json/v1"
-
 	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/locks/locktest"
-	nodeprocess "locklab/nodes/process"
 	"locklab/reports/compare/stats"
 	"locklab/workloads/result"
 )
+
+// patience is how many times as many rounds a row gets whose first rounds leave open whether it reaches its figure.
+const patience = 4
 
 var (
 	rounds  = flag.Int("rounds", 6, fmt.Sprintf("counted rounds per row, after one that warms up; %d times as many while it is open whether a figure is reached", patience))
@@ -32,31 +29,24 @@ var (
 	check   = flag.Bool("check", false, "fail if a figure to reach is surely missed")
 )
 
-// row is one line of the table: a ratio of two subjects measured in turn, in one
-// run, so that it holds although the machine's speed drifts.
+// row is one line of the table: a ratio of two subjects measured in turn, so that it holds although the machine's
+// speed drifts.
 type row struct {
-	name string // the subject / its peer
-	// reach is the figure to reach: at least, or at most if atMost is set. Zero: the
-	// ratio is only reported.
-	reach  float64
-	atMost bool
-	unit   string // of the two figures
-	// start makes the two subjects ready. peer is nil for a figure that stands for itself;
-	// then the row shows subject instead of a ratio.
-	start func(b testing.TB) (subject, peer measurement)
+	name  string  // the subject / its peer
+	reach float64 // the figure to reach: of times at most, of rates at least; 0: the ratio is only reported
+	unit  string  // of the two figures
+	start starter
 }
+
+// starter makes the two subjects ready. peer is nil for a figure that stands for itself; then the row shows subject
+// instead of a ratio.
+type starter func(b testing.TB) (subject, peer measurement)
 
 // measurement runs once for about the given time and returns its figure.
 type measurement func(ctx context.Context, d time.Duration) (float64, error)
 
-// pass is one turn of a worker, such as an acquisition and its release.
-type pass func(ctx context.Context, worker int) error
-
 func rows() []row {
-	return slices.Concat(
-		redlockRows(), redisRows(), postgresRows(), etcdRows(), zookeeperRows(), raftRows(),
-		multiphaseRows(), linkRows(), workloadRows(),
-	)
+	return slices.Concat(redisRows(), serverRows(), multiphaseRows(), labRows())
 }
 
 // TestMain makes this program the other process of a row where it was started as one.
@@ -87,39 +77,35 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-// patience is how many times as many rounds a row gets whose first rounds leave open whether
-// it reaches its figure.
-const patience = 4
-
 // measure runs subject and peer in turn, changing the order, and prints the row's line.
 func (r row) measure(b *testing.B) {
+	subject, peer := r.start(b)
 	var figures [2][]float64
 	var ratios []float64
-	var sides [2]measurement
-	sides[0], sides[1] = r.start(b)
 	var low, high float64
 	open := func() bool { return low < r.reach && r.reach < high }
 	for i := 0; i <= *rounds || i <= patience**rounds && open(); i++ { // the first round warms up and is not counted
 		now := [2]float64{0, 1}
 		for n := range now {
 			which := (n + i) % 2
-			if sides[which] == nil {
-				continue
+			if m := []measurement{subject, peer}[which]; m != nil {
+				var err error
+				now[which], err = m(b.Context(), *each)
+				must.Do(b, err)
 			}
-			var err error
-			now[which], err = sides[which](b.Context(), *each)
-			must.Do(b, err)
 		}
-		if i == 0 {
-			continue
+		if i > 0 {
+			figures[0], figures[1], ratios = append(figures[0], now[0]), append(figures[1], now[1]), append(ratios, now[0]/now[1])
+			low, high, _ = stats.Interval(ratios)
 		}
-		figures[0], figures[1], ratios = append(figures[0], now[0]), append(figures[1], now[1]), append(ratios, now[0]/now[1])
-		low, high, _ = stats.Interval(ratios)
 	}
-	target, mark := "reported", ""
-	missed := r.reach != 0 && (r.atMost && low > r.reach || !r.atMost && high < r.reach)
+	target, mark, missed := "reported", "", false
 	if r.reach != 0 {
-		target = fmt.Sprintf("%s %.4g", map[bool]string{true: "<=", false: ">="}[r.atMost], r.reach)
+		if r.unit == "us" || r.unit == "s" {
+			target, missed = fmt.Sprintf("<= %.4g", r.reach), low > r.reach
+		} else {
+			target, missed = fmt.Sprintf(">= %.4g", r.reach), high < r.reach
+		}
 		switch mark = "reached"; {
 		case missed:
 			mark = "MISSED"
@@ -127,55 +113,46 @@ func (r row) measure(b *testing.B) {
 			mark = "open"
 		}
 	}
-	absolute := fmt.Sprintf("%.4g", median(figures[0]))
-	if sides[1] != nil {
-		absolute += fmt.Sprintf(" / %.4g", median(figures[1]))
+	absolute := fmt.Sprintf("%.4g", result.Median(figures[0]))
+	if peer != nil {
+		absolute += fmt.Sprintf(" / %.4g", result.Median(figures[1]))
 	}
-	fmt.Printf("%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s %s\n",
-		r.name, median(ratios), low, high, len(ratios), target, mark, absolute, r.unit)
+	ratio := result.Median(ratios)
+	fmt.Printf("%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s %s\n", r.name, ratio, low, high, len(ratios), target, mark, absolute, r.unit)
 	b.ReportMetric(0, "ns/op") // which would be those of all rounds together
-	b.ReportMetric(median(ratios), "ratio")
+	b.ReportMetric(ratio, "ratio")
 	if missed && *check {
-		b.Errorf("%s: %.3g, want %s", r.name, median(ratios), target)
+		b.Errorf("%s: %.3g, want %s", r.name, ratio, target)
 	}
 }
 
-func median(values []float64) float64 { return result.Median(values) }
-
-// loop has workers do something over and over. It counts how often each did, and takes
-// the time until the last was through. A worker ends at its first error.
-func loop(ctx context.Context, d time.Duration, workers int, once pass) (served []int, took time.Duration, err error) {
-	served = make([]int, workers)
-	errs := make([]error, workers)
+// loop has workers do something over and over, and says how often they did, and took. A worker ends at its first error.
+func loop(ctx context.Context, d time.Duration, workers int, once func(ctx context.Context, worker int) error) (n int, took time.Duration, err error) {
+	served, errs := make([]int, workers), make([]error, workers)
 	begin := clock.Mono()
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
-			for clock.Mono()-begin < int64(d) && ctx.Err() == nil {
-				if errs[w] = once(ctx, w); errs[w] != nil {
-					return
+			for clock.Mono()-begin < int64(d) && ctx.Err() == nil && errs[w] == nil {
+				if errs[w] = once(ctx, w); errs[w] == nil {
+					served[w]++
 				}
-				served[w]++
 			}
 		})
 	}
 	wg.Wait()
-	return served, since(begin), errors.Join(append(errs, ctx.Err())...)
+	for _, i := range served {
+		n += i
+	}
+	return n, since(begin), errors.Join(append(errs, ctx.Err())...)
 }
 
 // rate is how often per second workers together do something once.
-func rate(workers int, once pass) measurement {
+func rate(workers int, once func(ctx context.Context, worker int) error) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
-		served, took, err := loop(ctx, d, workers, once)
-		return float64(sum(served)) / took.Seconds(), err
+		n, took, err := loop(ctx, d, workers, once)
+		return float64(n) / took.Seconds(), err
 	}
-}
-
-func sum(all []int) (n int) {
-	for _, i := range all {
-		n += i
-	}
-	return n
 }
 
 // timed is the median, in microseconds, of the times that once returns.
@@ -189,7 +166,7 @@ func timed(once func(ctx context.Context) (time.Duration, error)) measurement {
 			}
 			all = append(all, micros(took))
 		}
-		return median(all), nil
+		return result.Median(all), nil
 	}
 }
 
@@ -201,14 +178,27 @@ func since(begin int64) time.Duration { return time.Duration(clock.Mono() - begi
 func ownKey(worker int) string { return fmt.Sprint("key-", worker) }
 func oneKey(int) string        { return "key" }
 
-// pairs has each worker acquire and release its key of one client.
-func pairs(l locks.Locker, key func(worker int) string) pass {
-	return func(ctx context.Context, w int) error { return pair(ctx, l, key(w)) }
+// taker has a worker take a lock, and says how it gives it back.
+type taker func(ctx context.Context, worker int) (release func(context.Context) error, err error)
+
+// pair is an acquisition and its release.
+func (take taker) pair(ctx context.Context, worker int) error {
+	release, err := take(ctx, worker)
+	if err != nil {
+		return err
+	}
+	return release(ctx)
 }
 
-func pair(ctx context.Context, l locks.Locker, resource string) error {
-	_, err := acquire(ctx, l, resource)
-	return err
+// of has each worker take its key of a client, which are used in turn.
+func of(key func(worker int) string, clients ...locks.Locker) taker {
+	return func(ctx context.Context, w int) (func(context.Context) error, error) {
+		lease, err := clients[w%len(clients)].Acquire(ctx, key(w))
+		if err != nil {
+			return nil, err
+		}
+		return lease.Release, nil
+	}
 }
 
 // acquire times Acquire alone; the release is outside of it.
@@ -220,54 +210,6 @@ func acquire(ctx context.Context, l locks.Locker, resource string) (time.Duratio
 		return 0, err
 	}
 	return took, lease.Release(ctx)
-}
-
-// process is one that a row started; it is killed with the row.
-type process struct {
-	stdin  io.Writer // its end tells our own processes to end
-	stdout io.Reader
-}
-
-func start(b testing.TB, cmd *exec.Cmd) process {
-	b.Helper()
-	stdin, err1 := cmd.StdinPipe()
-	stdout, err2 := cmd.StdoutPipe()
-	must.Do(b, errors.Join(err1, err2, cmd.Start()))
-	b.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-	})
-	return process{stdin, stdout}
-}
-
-// startPeer starts this program again, to serve what TestMain calls kind.
-func startPeer(b testing.TB, kind string, config any, env ...string) process {
-	b.Helper()
-	text, err := json.Marshal(config)
-	must.Do(b, err)
-	cmd := exec.Command(os.Args[0], "peer", kind, string(text))
-	cmd.Env = append(os.Environ(), env...)
-	return start(b, cmd)
-}
-
-func freePorts(b testing.TB, n int) (addrs []string) {
-	b.Helper()
-	for range n {
-		addrs = append(addrs, locktest.FreeAddr(b))
-	}
-	return addrs
-}
-
-// await tries until the server answers.
-func await(b testing.TB, what string, try func(context.Context) error) {
-	b.Helper()
-	if err := nodeprocess.Await(locktest.Within(b), func() error {
-		once, done := context.WithTimeout(b.Context(), time.Second)
-		defer done()
-		return try(once)
-	}); err != nil {
-		b.Fatalf("%s: %v", what, err)
-	}
 }
 
 // TestRowsCanBeMeasured measures a row of each kind, for a moment.
@@ -284,10 +226,8 @@ func TestRowsCanBeMeasured(t *testing.T) {
 				if m == nil {
 					continue
 				}
-				figure, err := m(t.Context(), 100*time.Millisecond)
-				must.Do(t, err)
-				if figure <= 0 {
-					t.Errorf("side %d: %v %s", which, figure, r.unit)
+				if figure, err := m(t.Context(), 100*time.Millisecond); err != nil || figure <= 0 {
+					t.Errorf("side %d: %v %s: %v", which, figure, r.unit, err)
 				}
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"path/filepath"
 	"slices"
@@ -21,8 +22,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// linkRows say what the links add to what is measured through them.
-func linkRows() []row {
+// labRows say what the links add to what is measured through them, how late the generator is, and how fast the checker.
+func labRows() []row {
 	path := func(b testing.TB, delay *link.Delay) measurement {
 		echo, err := serveEcho(b.Context(), "127.0.0.1:0")
 		must.Do(b, err)
@@ -42,40 +43,29 @@ func linkRows() []row {
 		b.Cleanup(func() { _ = conn.Close() })
 		return timed(func(context.Context) (time.Duration, error) { return roundTrip(conn) })
 	}
-	rows := []row{{
-		name: "link: round trip through a link p50 / direct p50", reach: 4, atMost: true, unit: "us",
-		start: func(b testing.TB) (subject, peer measurement) { return path(b, new(link.Delay)), path(b, nil) },
-	}}
+	rows := []row{
+		{"link: round trip through a link p50 / direct p50", 4, "us", func(b testing.TB) (subject, peer measurement) {
+			return path(b, new(link.Delay)), path(b, nil)
+		}},
+		{"generator: lateness p99 at 10,000 operations/s", 150, "us", func(testing.TB) (subject, peer measurement) {
+			return generatorLateness, nil
+		}},
+		{"generator: lateness p99 / that of a bare loop that sleeps until the same moments", 2, "us", func(testing.TB) (subject, peer measurement) {
+			return generatorLateness, bareLateness
+		}},
+		{"checker: read and check a history of a million events", 1, "s", startChecker},
+	}
 	for _, delay := range []time.Duration{time.Millisecond, 300 * time.Microsecond} {
-		rows = append(rows, row{
-			name: "link: error of an injected delay of " + delay.String() + ", p50", reach: 100, atMost: true, unit: "us",
-			start: func(b testing.TB) (subject, peer measurement) {
-				plain, delayed := path(b, new(link.Delay)), path(b, &link.Delay{Base: delay})
-				return func(ctx context.Context, d time.Duration) (float64, error) {
-					without, err1 := plain(ctx, d/2) // what a link costs without a delay is taken off
-					with, err2 := delayed(ctx, d/2)
-					off := with - without - micros(delay)
-					return max(off, -off), cmp.Or(err1, err2)
-				}, nil
-			},
-		})
+		rows = append(rows, row{fmt.Sprintf("link: error of an injected delay of %v, p50", delay), 100, "us", func(b testing.TB) (subject, peer measurement) {
+			plain, delayed := path(b, new(link.Delay)), path(b, &link.Delay{Base: delay})
+			return func(ctx context.Context, d time.Duration) (float64, error) {
+				without, err1 := plain(ctx, d/2) // what a link costs without a delay is taken off
+				with, err2 := delayed(ctx, d/2)
+				return math.Abs(with - without - micros(delay)), cmp.Or(err1, err2)
+			}, nil
+		}})
 	}
 	return rows
-}
-
-// checkedEvents is the size of the history that the checker reads: half a million
-// acquisitions and their releases.
-const checkedEvents = 1_000_000
-
-func workloadRows() []row {
-	generator := func(peer measurement) func(testing.TB) (subject, peer measurement) {
-		return func(testing.TB) (measurement, measurement) { return generatorLateness, peer }
-	}
-	return []row{
-		{name: "generator: lateness p99 at 10,000 operations/s", unit: "us", reach: 150, atMost: true, start: generator(nil)},
-		{name: "generator: lateness p99 / that of a bare loop that sleeps until the same moments", unit: "us", reach: 2, atMost: true, start: generator(bareLateness)},
-		{name: "checker: read and check a history of a million events", unit: "s", reach: 1, atMost: true, start: startChecker},
-	}
 }
 
 // arrivals are those of the rows on the generator.
@@ -114,6 +104,10 @@ func p99(late []time.Duration) float64 {
 	slices.Sort(late)
 	return micros(late[len(late)*99/100])
 }
+
+// checkedEvents is the size of the history that the checker reads: half a million
+// acquisitions and their releases.
+const checkedEvents = 1_000_000
 
 func startChecker(b testing.TB) (subject, peer measurement) {
 	path := filepath.Join(b.TempDir(), "history.jsonl")

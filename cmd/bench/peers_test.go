@@ -20,6 +20,7 @@ import (
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/peerlock/mesh"
+	"locklab/workloads/result"
 )
 
 const (
@@ -27,47 +28,39 @@ const (
 	messageBytes = 20 // about the size of a message of the lock
 )
 
-// multiphaseRows measures one peer, in this process, against n-1 others, each in a
-// process of its own. All of them also serve the two floors: an echo over plain
-// TCP, and the mesh with no locking logic on it.
-func multiphaseRows() []row {
-	var rows []row
-	add := func(name string, reach float64, start func(testing.TB) (subject, peer measurement)) {
-		rows = append(rows, row{name: name, reach: reach, unit: "ops/s", start: start})
+// multiphaseRows measure one peer, in this process, against n-1 others, each in a process of its own. All of them also
+// serve the two floors: an echo over plain TCP, and the mesh with no locking logic on it.
+func multiphaseRows() (all []row) {
+	add := func(name string, reach float64, unit string, start starter) {
+		all = append(all, row{name, reach, unit, start})
 	}
-	for _, c := range []struct {
-		n     int
-		reach float64
-	}{{2, 2}, {3, 4}, {6, 15}} {
-		rows = append(rows, row{
-			name:  fmt.Sprintf("multiphase acquire p50 / round trip of one message, %d processes", c.n),
-			reach: c.reach, atMost: true, unit: "us",
-			start: func(b testing.TB) (subject, peer measurement) {
-				g := startGroup(b, c.n, "multiphase")
-				return g.latency(func(acquire, _ float64) float64 { return acquire }), g.latency(func(_, echo float64) float64 { return echo })
-			},
+	for n, reach := range inOrder([]int{2, 3, 6}, []float64{2, 4, 15}) {
+		name := fmt.Sprintf("multiphase acquire p50 / round trip of one message, %d processes", n)
+		add(name, reach, "us", func(b testing.TB) (subject, peer measurement) {
+			g := startGroup(b, n, "multiphase")
+			return g.latency(func(acquire, _ float64) float64 { return acquire }), g.latency(func(_, echo float64) float64 { return echo })
 		})
 	}
-	add("multiphase, 1,000 names in flight / bare request-grant rounds, 3 processes", 0.5, func(b testing.TB) (subject, peer measurement) {
-		g := startGroup(b, 3, "multiphase")
-		return rate(inFlight, pairs(g.lock, ownKey)), g.bareRate
-	})
-	add("multiphase, 1,000 names in flight / bare rounds nobody waits for, 3 processes", 0, func(b testing.TB) (subject, peer measurement) {
-		g := startGroup(b, 3, "multiphase")
-		return rate(inFlight, pairs(g.lock, ownKey)), g.bareEchoRate
-	})
-	for _, n := range []int{2, 3} { // the headline has two masters; three show the cost of each further one
-		const workers = 64
-		reach := map[int]float64{2: 10}[n]
-		add(fmt.Sprintf("multiphase acquire+release, %d processes / redlock, a name each, %d workers", n, workers), reach, func(b testing.TB) (subject, peer measurement) {
-			return rate(workers, pairs(startGroup(b, n, "multiphase").lock, ownKey)), rate(workers, pairs(startRedis(b).redlock("redlock"), ownKey))
+	inFlight := func(floor string, reach float64, bare func(*group) measurement) {
+		name := "multiphase, 1,000 names in flight / bare " + floor + ", 3 processes"
+		add(name, reach, "ops/s", func(b testing.TB) (subject, peer measurement) {
+			g := startGroup(b, 3, "multiphase")
+			return rate(inFlight, of(ownKey, g.lock).pair), bare(g)
+		})
+	}
+	inFlight("request-grant rounds", 0.5, func(g *group) measurement { return g.bareRate })
+	inFlight("rounds nobody waits for", 0, func(g *group) measurement { return g.bareEchoRate })
+	for n, reach := range inOrder([]int{2, 3}, []float64{10, 0}) { // the headline has two masters; three show the cost of a further one
+		name := fmt.Sprintf("multiphase acquire+release, %d processes / redlock, a name each, 64 workers", n)
+		add(name, reach, "ops/s", func(b testing.TB) (subject, peer measurement) {
+			return rate(64, of(ownKey, startGroup(b, n, "multiphase").lock).pair), rate(64, of(ownKey, startRedis(b).redlock("redlock")).pair)
 		})
 	}
 	// One acquisition among the peers serves the waiters of a process in turn, or each makes its own.
-	add("multiphase:cohort / multiphase, one resource, 64 workers of 2 processes", 3, func(b testing.TB) (subject, peer measurement) {
+	add("multiphase:cohort / multiphase, one resource, 64 workers of 2 processes", 3, "ops/s", func(b testing.TB) (subject, peer measurement) {
 		return startGroup(b, 2, "multiphase:cohort").hotRate, startGroup(b, 2, "multiphase").hotRate
 	})
-	return rows
+	return all
 }
 
 // member is what a process of a group is told: its rank, and the addresses of all of them.
@@ -79,28 +72,26 @@ type member struct {
 
 // serve runs the lock and the bare mesh of one process.
 func (m member) serve(ctx context.Context, handler mesh.Handler) (multiphase.Locker, *mesh.Mesh, error) {
-	peers := func(addrs []string) (all []mesh.Peer) {
+	among := func(addrs []string) (c mesh.Config, err error) {
+		c = mesh.Config{Self: mesh.Peer{ID: fmt.Sprint(m.Rank), Rank: m.Rank}, Cluster: "bench"}
 		for rank, addr := range addrs {
 			if rank != m.Rank {
-				all = append(all, mesh.Peer{ID: fmt.Sprint(rank), Rank: rank, Addr: addr})
+				c.Peers = append(c.Peers, mesh.Peer{ID: fmt.Sprint(rank), Rank: rank, Addr: addr})
 			}
 		}
-		return all
+		c.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addrs[m.Rank])
+		return c, err
 	}
-	lock, err1 := new(net.ListenConfig).Listen(ctx, "tcp", m.Lock[m.Rank])
-	bare, err2 := new(net.ListenConfig).Listen(ctx, "tcp", m.Bare[m.Rank])
+	lock, err1 := among(m.Lock)
+	bare, err2 := among(m.Bare)
 	spec, err3 := locks.ParseSpec(m.Spec)
 	options, err4 := multiphase.ParseOptions(spec)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, nil, err
 	}
-	id := fmt.Sprint(m.Rank)
-	l, err1 := multiphase.New(multiphase.Config{Options: options, Config: mesh.Config{
-		Self: mesh.Peer{ID: id, Rank: m.Rank}, Cluster: "bench", Peers: peers(m.Lock), Listener: lock,
-	}})
-	floor, err2 := mesh.New(mesh.Config{
-		Self: mesh.Peer{ID: id, Rank: m.Rank}, Cluster: "bench", Protocol: "bare", Peers: peers(m.Bare), Listener: bare, Handler: handler,
-	})
+	bare.Protocol, bare.Handler = "bare", handler
+	l, err1 := multiphase.New(multiphase.Config{Options: options, Config: lock})
+	floor, err2 := mesh.New(bare)
 	return l, floor, errors.Join(err1, err2)
 }
 
@@ -109,8 +100,8 @@ type group struct {
 	lock   multiphase.Locker
 	bare   *bareRounds
 	mesh   *mesh.Mesh
-	echoes []net.Conn // one to each other process
-	others []process
+	echoes []net.Conn      // one to each other process
+	others []io.ReadWriter // their input and output
 }
 
 func startGroup(b testing.TB, n int, spec string) *group {
@@ -119,7 +110,11 @@ func startGroup(b testing.TB, n int, spec string) *group {
 	g := &group{bare: &bareRounds{all: make(chan struct{}), peers: n - 1}}
 	m := member{Spec: spec, Lock: addrs[:n], Bare: addrs[n : 2*n], Echo: addrs[2*n:]}
 	for m.Rank = 1; m.Rank < n; m.Rank++ {
-		g.others = append(g.others, startPeer(b, "multiphase", m, "GOMAXPROCS=1")) // as the lab runs its masters
+		stdin, stdout := startPeer(b, "multiphase", m)
+		g.others = append(g.others, struct {
+			io.Reader
+			io.Writer
+		}{stdout, stdin})
 	}
 	m.Rank = 0
 	var err error
@@ -184,8 +179,8 @@ func serveMultiphase(ctx context.Context, config []byte) error {
 
 // takeHot has workers of this process all take the same resource, over and over.
 func takeHot(ctx context.Context, l locks.Locker, d time.Duration) (int, error) {
-	served, _, err := loop(ctx, d, 32, pairs(l, func(int) string { return "bench/hot" }))
-	return sum(served), err
+	n, _, err := loop(ctx, d, 32, of(oneKey, l).pair)
+	return n, err
 }
 
 // hotRate is how often per second the workers of all processes of the group take one
@@ -194,14 +189,14 @@ func (g *group) hotRate(ctx context.Context, d time.Duration) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	begin := clock.Mono()
 	for _, p := range g.others {
-		if _, err := fmt.Fprintln(p.stdin, int64(d)); err != nil {
+		if _, err := fmt.Fprintln(p, int64(d)); err != nil {
 			return 0, err
 		}
 	}
 	total, err := takeHot(ctx, g.lock, d)
 	for _, p := range g.others {
 		var n int
-		_, failed := fmt.Fscanln(p.stdout, &n)
+		_, failed := fmt.Fscanln(p, &n)
 		total, err = total+n, errors.Join(err, failed)
 	}
 	return float64(total) / since(begin).Seconds(), err
@@ -229,7 +224,7 @@ func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
 			echoes = append(echoes, micros(last))
 			return acquire(ctx, g.lock, "bench/uncontended")
 		})(ctx, d)
-		return pick(took, median(echoes)), err
+		return pick(took, result.Median(echoes)), err
 	}
 }
 

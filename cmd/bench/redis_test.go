@@ -24,90 +24,63 @@ import (
 	"locklab/locks/redlock/redistest"
 )
 
-// drawnDelay is the pause between two tries that redlock:delay=1ms has, and redsyncDelay.
-const drawnDelay = "1 ms delay, drawn from 0.5 to 1.5 ms"
-
-// redlockRows compare redlock with redsync and with the floor, on five redis-server
-// processes in memory on the loopback.
-func redlockRows() []row {
-	const textbook = "redlock:delay=1ms"
-	var rows []row
-	for _, r := range []struct {
-		workers int
-		reach   float64
-	}{{1, 1.4}, {16, 3.5}, {64, 6}} {
-		name := fmt.Sprintf("redlock acquire+release / redsync, a key each, %d goroutines of one process over shared pipelines", r.workers)
-		rows = append(rows, row{name: name, reach: r.reach, unit: "ops/s", start: func(b testing.TB) (subject, peer measurement) {
-			s := startRedis(b)
-			return rate(r.workers, pairs(s.redlock("redlock"), ownKey)), s.redsyncRate(r.workers)
-		}})
+// redisRows compare redlock with redsync and with the floor, and the lock on one instance with its bare commands, on
+// five redis-server processes in memory on the loopback.
+func redisRows() (all []row) {
+	add := func(name string, reach float64, unit string, start func(s *redisServers) (subject, peer measurement)) {
+		all = append(all, row{name, reach, unit, func(b testing.TB) (measurement, measurement) { return start(startRedis(b)) }})
 	}
-	return append(
-		rows,
-		row{
-			name: "redlock acquire p50 / 5 parallel SETs p50, 1 worker", reach: 1.3, atMost: true, unit: "us",
-			start: func(b testing.TB) (subject, peer measurement) {
-				s := startRedis(b)
-				l := s.redlock("redlock")
-				return timed(func(ctx context.Context) (time.Duration, error) { return acquire(ctx, l, "bench-acquire") }), timed(s.parallelSets)
-			},
-		},
-		// The clients know nothing of each other, as processes do. The users of redsync share a pool of
-		// connections, as goroutines of one process do; it makes them no slower.
-		row{
-			name:  textbook + " (textbook), one key, 16 clients of 1 worker: owner changes / redsync, both with " + drawnDelay,
-			reach: 1, unit: "/s",
-			start: func(b testing.TB) (subject, peer measurement) {
-				const workers = 16
-				s := startRedis(b)
-				return changes(workers, through(many(workers, func() locks.Locker { return s.redlock(textbook) }))),
-					changes(workers, s.redsyncPass())
-			},
-		},
-	)
-}
-
-// redsyncDelay takes the place of redsync's own pause of 50 to 250 ms, which is drawn too. Its
-// setting for another one is fixed, and waiters would come back in step.
-func redsyncDelay(worker int) redsync.Option {
-	pauses := seed.Seed(1).Child(fmt.Sprintf("redsync %d", worker)).Rand()
-	return redsync.WithRetryDelayFunc(func(int) time.Duration {
-		return time.Millisecond/2 + time.Duration(pauses.Int64N(int64(time.Millisecond)+1))
+	for workers, reach := range inOrder([]int{1, 16, 64}, []float64{1.4, 3.5, 6}) {
+		add(fmt.Sprintf("redlock acquire+release / redsync, a key each, %d goroutines of one process over shared pipelines", workers),
+			reach, "ops/s", func(s *redisServers) (subject, peer measurement) {
+				return rate(workers, of(ownKey, s.redlock("redlock")).pair), rate(workers, s.redsync(workers, ownKey).pair)
+			})
+	}
+	add("redlock acquire p50 / 5 parallel SETs p50, 1 worker", 1.3, "us", func(s *redisServers) (subject, peer measurement) {
+		l := s.redlock("redlock")
+		return timed(func(ctx context.Context) (time.Duration, error) { return acquire(ctx, l, "bench-acquire") }), timed(s.parallelSets)
 	})
+	// The clients know nothing of each other, as processes do. The users of redsync share a pool of connections, as
+	// goroutines of one process do; it makes them no slower.
+	add("redlock:delay=1ms (textbook), one key, 16 clients of 1 worker: owner changes / redsync, "+
+		"both with 1 ms delay, drawn from 0.5 to 1.5 ms", 1, "/s", func(s *redisServers) (subject, peer measurement) {
+		return changes(16, of(oneKey, many(16, s.redlock, "redlock:delay=1ms")...)), changes(16, s.redsync(16, oneKey))
+	})
+	for workers, reach := range inOrder([]int{1, 16, 64}, []float64{0.9, 1.5, 2}) {
+		add(fmt.Sprintf("redis acquire+release / SET NX PX and compare-and-delete by go-redis, a key each, %d goroutines", workers),
+			reach, "ops/s", func(s *redisServers) (subject, peer measurement) {
+				return rate(workers, of(ownKey, s.redis("redis")).pair), rate(workers, s.bare)
+			})
+	}
+	// With two clients one waits, and the ratio is that of a message to a pause: the figure to reach is for that.
+	pubsub := func(clients int, reach float64, why string) {
+		name := "redis:pubsub, one key, %d clients of 1 worker: owner changes / redis polling every 50 ms; %s"
+		add(fmt.Sprintf(name, clients, why), reach, "/s", func(s *redisServers) (subject, peer measurement) {
+			return changes(clients, of(oneKey, many(clients, s.redis, "redis:pubsub")...)),
+				changes(clients, of(oneKey, many(clients, s.redis, "redis:delay=50ms")...))
+		})
+	}
+	pubsub(2, 20, "1 waits: a message against a pause")
+	pubsub(16, 0, "15 wait: one of these polls every 3 ms, and a message wakes them all for one grant")
+	return all
 }
 
-// redisRows compare the lock on one instance with its bare commands, and waiting for a
-// message with polling.
-func redisRows() []row {
-	var rows []row
-	for _, r := range []struct {
-		workers int
-		reach   float64
-	}{{1, 0.9}, {16, 1.5}, {64, 2}} {
-		name := fmt.Sprintf("redis acquire+release / SET NX PX and compare-and-delete by go-redis, a key each, %d goroutines", r.workers)
-		rows = append(rows, row{name: name, reach: r.reach, unit: "ops/s", start: func(b testing.TB) (subject, peer measurement) {
-			s := startRedis(b)
-			return rate(r.workers, pairs(s.redis("redis"), ownKey)), s.bareRate(r.workers)
-		}})
-	}
-	// With two clients one waits, and the ratio is that of a message to a pause: the figure to reach is
-	// for that. With many it is not: a message wakes them all for one grant, and of many who poll there
-	// is always one who looks soon.
-	for _, r := range []struct {
-		clients int
-		reach   float64
-		why     string
-	}{{2, 20, "1 waits: a message against a pause"}, {16, 0, "15 wait: one of these polls every 3 ms, and a message wakes them all for one grant"}} {
-		name := fmt.Sprintf("redis:pubsub, one key, %d clients of 1 worker: owner changes / redis polling every 50 ms; %s", r.clients, r.why)
-		rows = append(rows, row{name: name, reach: r.reach, unit: "/s", start: func(b testing.TB) (subject, peer measurement) {
-			s := startRedis(b)
-			of := func(lock string) measurement {
-				return changes(r.clients, through(many(r.clients, func() locks.Locker { return s.redis(lock) })))
+// inOrder passes on numbers of workers with the figure to reach of each.
+func inOrder(workers []int, reach []float64) func(yield func(int, float64) bool) {
+	return func(yield func(int, float64) bool) {
+		for i, n := range workers {
+			if !yield(n, reach[i]) {
+				return
 			}
-			return of("redis:pubsub"), of("redis:delay=50ms")
-		}})
+		}
 	}
-	return rows
+}
+
+func many(n int, client func(spec string) locks.Locker, spec string) (all []locks.Locker) {
+	for range n {
+		all = append(all, client(spec))
+	}
+	return all
 }
 
 // redisServers are five servers and the clients that are measured on them.
@@ -115,19 +88,17 @@ type redisServers struct {
 	b       testing.TB
 	addrs   []string
 	clients []*goredis.Client // go-redis as it is by default, for the peers
-	sync    *redsync.Redsync
+	pools   []redsyncredis.Pool
 }
 
 func startRedis(b testing.TB) *redisServers {
 	b.Helper()
 	s := &redisServers{b: b}
-	var pools []redsyncredis.Pool
 	for _, server := range redistest.Start(b, 5) {
 		client := server.Client()
 		b.Cleanup(func() { _ = client.Close() }) // its end cannot change a figure any more
-		s.addrs, s.clients, pools = append(s.addrs, server.Addr()), append(s.clients, client), append(pools, pool.NewPool(client))
+		s.addrs, s.clients, s.pools = append(s.addrs, server.Addr()), append(s.clients, client), append(s.pools, pool.NewPool(client))
 	}
-	s.sync = redsync.New(pools...)
 	return s
 }
 
@@ -141,19 +112,22 @@ func (s *redisServers) redis(spec string) locks.Locker {
 	return locktest.Open(s.b, l, err)
 }
 
-func (s *redisServers) redsyncRate(workers int) measurement {
-	mutexes := make([]*redsync.Mutex, workers)
+// redsync has a mutex for each worker. In place of its own pause of 50 to 250 ms, which is drawn too, it has one of
+// 1 ms as redlock:delay=1ms does; its setting for another one is fixed, and waiters would come back in step.
+func (s *redisServers) redsync(workers int, key func(worker int) string) taker {
+	mutexes, all := make([]*redsync.Mutex, workers), redsync.New(s.pools...)
 	for w := range mutexes {
-		mutexes[w] = s.sync.NewMutex(fmt.Sprintf("redsync-%d", w))
+		pauses := seed.Seed(1).Child(fmt.Sprintf("redsync %d", w)).Rand()
+		mutexes[w] = all.NewMutex("redsync-"+key(w), redsync.WithTries(math.MaxInt32), redsync.WithRetryDelayFunc(func(int) time.Duration {
+			return time.Millisecond/2 + time.Duration(pauses.Int64N(int64(time.Millisecond)+1))
+		}))
 	}
-	return rate(workers, func(ctx context.Context, w int) error {
-		if err := mutexes[w].LockContext(ctx); err != nil {
-			return err
-		}
-		_, err := mutexes[w].UnlockContext(ctx)
-		return err
-	})
+	return func(ctx context.Context, w int) (func(context.Context) error, error) {
+		return func(ctx context.Context) error { _, err := mutexes[w].UnlockContext(ctx); return err }, mutexes[w].LockContext(ctx)
+	}
 }
+
+const bareValue = "0123456789abcdef0123456789abcdef"
 
 // parallelSets is the floor: the round trips of an acquisition and nothing else. The
 // deletions are not timed, as releases are not.
@@ -161,9 +135,7 @@ func (s *redisServers) parallelSets(ctx context.Context) (time.Duration, error) 
 	begin := clock.Mono()
 	var sets errgroup.Group
 	for _, c := range s.clients {
-		sets.Go(func() error {
-			return c.SetNX(ctx, "bench-floor", "0123456789abcdef0123456789abcdef", 3*time.Second).Err()
-		})
+		sets.Go(func() error { return c.SetNX(ctx, "bench-floor", bareValue, 3*time.Second).Err() })
 	}
 	err := sets.Wait()
 	took := since(begin)
@@ -173,73 +145,31 @@ func (s *redisServers) parallelSets(ctx context.Context) (time.Duration, error) 
 	return took, err
 }
 
-// bareRate is the two commands of the lock and nothing else, over go-redis's own pool.
-func (s *redisServers) bareRate(workers int) measurement {
-	const token = "0123456789abcdef0123456789abcdef"
-	release := goredis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
-	client := s.clients[0]
-	return rate(workers, func(ctx context.Context, w int) error {
-		key := fmt.Sprintf("bare-%d", w)
-		if err := client.SetNX(ctx, key, token, 3*time.Second).Err(); err != nil {
-			return err
-		}
-		return release.Run(ctx, client, []string{key}, token).Err()
-	})
-}
-
-// inside is a pass through a lock that calls a function while it holds.
-type inside func(ctx context.Context, worker int, hold func()) error
-
-// through has the workers pass through one key, by the clients in turn.
-func through(clients []locks.Locker) inside {
-	return func(ctx context.Context, w int, hold func()) error {
-		lease, err := clients[w%len(clients)].Acquire(ctx, "bench-contended")
-		if err != nil {
-			return err
-		}
-		hold()
-		return lease.Release(ctx)
-	}
-}
-
-func many(n int, one func() locks.Locker) (all []locks.Locker) {
-	for range n {
-		all = append(all, one())
-	}
-	return all
-}
-
-// redsyncPass is redsync with redsyncDelay. A Lock that used up its tries is tried again.
-func (s *redisServers) redsyncPass() inside {
-	options := make([]redsync.Option, 16)
-	for w := range options {
-		options[w] = redsyncDelay(w)
-	}
-	return func(ctx context.Context, w int, hold func()) error {
-		m := s.sync.NewMutex("redsync-contended", options[w])
-		if m.LockContext(ctx) != nil {
-			return ctx.Err()
-		}
-		hold()
-		_, err := m.UnlockContext(ctx)
+// bare is the two commands of the lock and nothing else, over go-redis's own pool.
+func (s *redisServers) bare(ctx context.Context, w int) error {
+	key := fmt.Sprintf("bare-%d", w)
+	if err := s.clients[0].SetNX(ctx, key, bareValue, 3*time.Second).Err(); err != nil {
 		return err
 	}
+	return bareRelease.Run(ctx, s.clients[0], []string{key}, bareValue).Err()
 }
 
-// changes has workers pass through a lock and counts changes of the holder.
-func changes(workers int, once inside) measurement {
+var bareRelease = goredis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
+
+// changes has workers pass through a lock and counts changes of the holder per second.
+func changes(workers int, take taker) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
 		var last, changes atomic.Int64 // last is the worker + 1
 		_, took, err := loop(ctx, d, workers, func(ctx context.Context, w int) error {
-			return once(ctx, w, func() {
-				if last.Swap(int64(w)+1) != int64(w)+1 {
-					changes.Add(1)
-				}
-			})
+			release, err := take(ctx, w)
+			if err != nil {
+				return err
+			}
+			if last.Swap(int64(w)+1) != int64(w)+1 {
+				changes.Add(1)
+			}
+			return release(ctx)
 		})
-		if changes.Load() == 0 {
-			err = errors.Join(err, errors.New("no worker was served"))
-		}
 		return math.Round(float64(changes.Load()) / took.Seconds()), err
 	}
 }
