@@ -72,7 +72,6 @@ is a second one for Prometheus: it reads /metrics and does nothing else.`,
 		"stop all nodes when no controller was heard for so long; 0 never")
 	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
 	fl.Uint64Var(&f.Seed, "seed", 1, "seed of the links' jitter")
-	completions(cmd, map[string]cobra.CompletionFunc{"lock-cmd": files(nothing)})
 	return cmd
 }
 

@@ -15,7 +15,6 @@ import (
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/testfile"
-	"locklab/nodes/topology"
 	"locklab/reports/lang"
 	"locklab/workloads/result"
 )
@@ -42,21 +41,6 @@ func TestReadmesHaveTheTable(t *testing.T) {
 		written := testfile.Read(t, again)
 		if string(written) != string(text) {
 			t.Errorf("%s has another table than `locklab report reports/seeds --claims %s --lang %s` writes", page, page, tag)
-		}
-	}
-}
-
-func TestClaimsNeedAPlace(t *testing.T) {
-	dir := t.TempDir()
-	page := filepath.Join(dir, "page.md")
-	testfile.Write(t, page, "# A page\n"+claimsBegin)
-	for want, claims := range map[string][]result.Claim{"want a line \"<!-- claims:": {{Claim: "Locks lock."}}, "decides no claims": nil} {
-		file := result.File{Schema: result.Schema, Run: result.Run{Claims: claims}}
-		if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
-			t.Fatal(err)
-		}
-		if err := writeClaims(lang.English(), dir, page); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
@@ -126,32 +110,6 @@ func TestControlsAreOfAll(t *testing.T) {
 	}
 	if declared == 0 {
 		t.Error("no scenario declares a lock unsafe")
-	}
-}
-
-// TestNaiveReleaseIsNotSafe where links or servers break: its release may come late, and deletes
-// whatever is there by then.
-func TestNaiveReleaseIsNotSafe(t *testing.T) {
-	naive, err := catalog.ParseList("", []string{"redis:release=naive,ttl=1s"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := scenario.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, sc := range all {
-		breaks := slices.ContainsFunc(sc.Timeline, func(step scenario.Step) bool {
-			return slices.Contains([]string{"partition", "flap", "kill", "restart", "zone-failure"}, step.Fault.Kind) && step.Fault.Target != "holder"
-		})
-		if !breaks {
-			continue
-		}
-		for _, place := range topology.Names() {
-			if e, _, err := lab.Expected(sc.Name, place, naive[0]); err != nil || e.Safety == result.Safe {
-				t.Errorf("%s: %s is said to be safe in %s, by rule %d; %v", sc.Name, naive[0], place, e.SafetyBy.Line, err)
-			}
-		}
 	}
 }
 

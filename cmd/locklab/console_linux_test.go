@@ -9,11 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/testfile"
 	"locklab/reports/lang"
 	"locklab/reports/table"
@@ -23,21 +21,13 @@ import (
 // reading does.
 func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) {
 	t.Helper()
-	_, file, read = keyboard(t, columns)
-	return file, read
-}
-
-// keyboard is a terminal with what types into it.
-func keyboard(t *testing.T, columns uint16) (master, file *os.File, read func() string) {
-	t.Helper()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	var err error
-	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	must(err)
 	t.Cleanup(func() { _ = master.Close() })
 	must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
@@ -52,7 +42,7 @@ func keyboard(t *testing.T, columns uint16) (master, file *os.File, read func() 
 		defer close(ended)
 		_, _ = io.Copy(&seen, master) // it ends with an error as soon as nobody has the other side open
 	}()
-	return master, file, func() string {
+	return file, func() string {
 		must(file.Close())
 		<-ended
 		return strings.ReplaceAll(seen.String(), "\r\n", "\n")
@@ -100,7 +90,6 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 		"list scenarios zone-partition",
 		"check " + history + " --explain 1",
 		"report " + filepath.Join("runs", "a"),
-		"report runs",
 	} {
 		for _, tag := range lang.Tags() {
 			args := strings.Fields(typed)
@@ -131,21 +120,5 @@ func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestNotesBeginACleanLine: what was typed, such as ^C, is echoed where the cursor is, beside
-// bars and without them.
-func TestNotesBeginACleanLine(t *testing.T) {
-	const note = "interrupted: finishing the report"
-	file, read := terminal(t, 80)
-	for _, display := range []progress.Display{progress.New(file, 1, nil), progress.Session(file)} {
-		display.Begin("raft under baseline", time.Second)
-		fmt.Fprint(file, "^C")
-		display.Note(note)
-		display.Close()
-	}
-	if said := read(); strings.Count(said, "\r\x1b[J"+note+"\n") != 2 {
-		t.Errorf("what was typed stays in the line of a note: %q", said)
 	}
 }

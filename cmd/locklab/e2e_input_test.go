@@ -9,16 +9,6 @@ import (
 	"testing"
 )
 
-// TestE2EBadInput: a mistake ends with exit 1 and one clear line, and no trace of goroutines.
-func TestE2EBadInput(t *testing.T) {
-	t.Parallel()
-	for line, want := range map[string]string{"run --locks redlock:ttl=soon": "ttl=soon", "dance": "dance"} {
-		if out := mustRun(t, 1, strings.Fields(line)...); !strings.Contains(out.stderr, want) || strings.Contains(out.stderr, "goroutine ") {
-			t.Errorf("%s: want a short message with %q:\n%s", line, want, out.stderr)
-		}
-	}
-}
-
 // TestE2EAgents runs each host's agent as a process of its own, as in containers
 // and on instances, and points the controller at them.
 func TestE2EAgents(t *testing.T) {

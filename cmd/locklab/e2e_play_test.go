@@ -144,24 +144,6 @@ func choose(tab context.Context, t *testing.T, id, value string) {
 	eventually(tab, t, value, `(() => { const list = document.getElementById("`+id+`"); list.value = "`+value+`"; list.dispatchEvent(new Event("change", {bubbles: true})); return list.value === "`+value+`"; })()`)
 }
 
-// TestE2EPlayRefuses what is run's to say, and pages for everybody.
-func TestE2EPlayRefuses(t *testing.T) {
-	t.Parallel()
-	for line, want := range map[string]string{
-		"--scenarios baseline": "unknown flag: --scenarios",
-		"--ui 0.0.0.0:0":       "--ui-anywhere",
-		"--ui off":             "without the page there is nothing to play with",
-		"--limit 1s":           "--limit 1s: want 10s to 24h0m0s",
-		"--rate 2.5":           "--rate 2.5: want a whole number of 1 to 2000",
-		"--lockz none":         "did you mean --locks?",
-	} {
-		got := mustRun(t, 1, append([]string{"play"}, strings.Fields(line)...)...)
-		if !strings.Contains(got.stderr, want) {
-			t.Errorf("%s: %s\nwant %q", line, got.stderr, want)
-		}
-	}
-}
-
 // eventually asks the page until the script is true.
 func eventually(tab context.Context, t *testing.T, what, script string) {
 	t.Helper()

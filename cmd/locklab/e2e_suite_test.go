@@ -105,10 +105,6 @@ func TestE2ESuiteBadInput(t *testing.T) {
 		"no such row":   {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\nclaims:\n  - claim: c\n    source: s\n    cells: [{lock: raft, scenario: baseline, workload: mutex, shows: safe}]\n", "mine.yaml:7: claims: no part runs raft", nil},
 		"flags besides": {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n", "--locks: the suite says it", []string{"--locks", "raft"}},
 		"resume what":   {"", "want the directory of a run that began", []string{"--resume", "nowhere"}},
-		"redo what":     {"", "--redo: want it with --resume DIR", []string{"--redo", "inconclusive"}},
-		"redo expected": {"", "--redo \"expected\": want inconclusive", []string{"--resume", "nowhere", "--redo", "expected"}},
-		"redo violated": {"", "--redo \"violated\": want inconclusive: any other verdict stands", []string{"--resume", "nowhere", "--redo", "inconclusive,violated"}},
-		"redo silent":   {"", "--redo \"control-silent\": want inconclusive", []string{"--resume", "nowhere", "--redo", "control-silent"}},
 	} {
 		args := append([]string{"run"}, tt.args...)
 		if tt.text != "" {

@@ -113,15 +113,6 @@ func TestE2EWithoutRedisServer(t *testing.T) {
 	}
 }
 
-// TestE2EMissingServers: who names a lock without its server is told what to install.
-func TestE2EMissingServers(t *testing.T) {
-	t.Parallel()
-	bare := []string{"PATH=" + t.TempDir()}
-	if out := run(t, bare, "run", "--locks", "none,etcd"); out.code != 1 || !strings.Contains(out.stderr, "--locks: etcd: etcd is not installed here: apt-get install etcd-server") {
-		t.Errorf("exit code %d: %s", out.code, out.stderr)
-	}
-}
-
 // TestE2ECapacity: a run in which nothing is broken measures what the lock gives at most, in the
 // result and on the console; with --capacity off, under a fault, or where a lock talks to nobody
 // there is no such figure.

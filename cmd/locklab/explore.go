@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,6 @@ type exploreFlags struct {
 
 	rounds, faults []string
 	stuck          string
-	asJSON         bool
 }
 
 func newExplore() *cobra.Command {
@@ -69,7 +67,6 @@ input; 130 interrupted.`,
 			}
 			return f.run(cmd.Context(), lock, cmd.OutOrStdout())
 		},
-		ValidArgsFunction: words(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
 	count := func(value *int, name, usage string) {
@@ -95,11 +92,6 @@ input; 130 interrupted.`,
 		"let votes end before the leases that rely on them; only of locks with leases")
 	fl.Int64Var(&f.StatesMax, "states-max", 30_000_000,
 		"end the search when so many states were seen, which take about 200 bytes each")
-	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
-	completions(cmd, map[string]cobra.CompletionFunc{
-		"faults": list(exploreFaults), "rounds": words(nothing),
-		"stuck": words(func() []string { return []string{"healed", "anywhere", "off"} }),
-	})
 	return cmd
 }
 
@@ -166,60 +158,36 @@ func (f *exploreFlags) check(lock catalog.Lock) error {
 	return catalog.Within("--peers", f.Peers, 2, explore.PeersMost)
 }
 
-// exploreReport is what is told of an exploration, as text and as --json.
-type exploreReport struct {
-	Schema   string   `json:"schema"`
-	Verdict  string   `json:"verdict"`
-	Explored string   `json:"explored"`
-	Modelled []string `json:"modelled"`
-	Checked  []string `json:"checked"`
-	ElapsedS float64  `json:"elapsed_s"`
-	*explore.Result
-}
-
-// run explores, and prints the verdict with its counts.
+// run explores, and prints the verdict with its counts. The first lines are the same on every machine.
 func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout io.Writer) error {
 	begun := clock.System().Now()
 	r := lock.Core.Subject.Explore(ctx, f.Scope)
 	elapsed := clock.System().Now().Sub(begun)
-	report := exploreReport{
-		"locklab/explore/v2", "", r.Explored(), r.Modelled(), checks(r), elapsed.Seconds(), r,
-	}
+	modelled := r.Modelled()
 	if lock.Core.Cohort {
-		report.Modelled = append(report.Modelled, "one client at each peer: no cohort forms, and nothing is said of one")
+		modelled = append(modelled, "one client at each peer: no cohort forms, and nothing is said of one")
 	}
-	word, code, text := verdict(r)
-	report.Verdict = word
-	var err error
-	if f.asJSON {
-		err = writeJSON(stdout, report)
-	} else {
-		_, err = io.WriteString(stdout, folded(stdout, report.text(elapsed, text)))
-	}
-	return cmp.Or(err, exitWith(code))
-}
-
-// text tells it to people. The first lines are the same on every machine.
-func (r *exploreReport) text(elapsed time.Duration, verdict string) string {
-	var w strings.Builder
 	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away",
 		sentence.Group(r.States), sentence.Group(r.Transitions), r.Depth)}
 	if r.Shortened {
 		seen = append(seen,
 			"timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
 	}
-	tellFact(&w, "lock", r.Spec)
-	tellFact(&w, "explored", r.Explored)
-	tellFact(&w, "modelled", r.Modelled...)
-	tellFact(&w, "checked", r.Checked...)
-	tellFact(&w, "seen", seen...)
 	rate := sentence.Group(int64(float64(r.States) / max(elapsed.Seconds(), 1e-9)))
+	code, text := verdict(r)
+	var w strings.Builder
+	tellFact(&w, "lock", r.Spec)
+	tellFact(&w, "explored", r.Explored())
+	tellFact(&w, "modelled", modelled...)
+	tellFact(&w, "checked", checks(r)...)
+	tellFact(&w, "seen", seen...)
 	tellFact(&w, "speed", fmt.Sprintf("%s, %s states/s", sentence.Lasting(elapsed), rate))
-	tellFact(&w, "verdict", verdict)
+	tellFact(&w, "verdict", text)
 	if len(r.Trace) > 0 {
 		fmt.Fprintf(&w, "\n%s\n\n%s\n", strings.Join(r.Trace, "\n"), r.Violation)
 	}
-	return w.String()
+	_, err := io.WriteString(stdout, folded(stdout, w.String()))
+	return cmp.Or(err, exitWith(code))
 }
 
 // checks says what was checked, and how far.
@@ -258,19 +226,19 @@ func checks(r *explore.Result) (out []string) {
 	return out
 }
 
-// verdict is the verdict in a word, as an exit code, and in a sentence that repeats the bounds.
-func verdict(r *explore.Result) (word string, code int, text string) {
+// verdict is the verdict as an exit code, and in a sentence that repeats the bounds.
+func verdict(r *explore.Result) (code int, text string) {
 	why := "--states-max ended the search"
 	code = exitInconclusive
 	switch r.Ended {
 	case explore.Complete:
-		return "safe", exitOK, "safe within these bounds, and nothing is said beyond them: " + r.Explored()
+		return exitOK, "safe within these bounds, and nothing is said beyond them: " + r.Explored()
 	case explore.Violated:
-		return "violated", exitViolated, fmt.Sprintf("VIOLATED: %s, after %d moves at the least", r.Violation, r.Moves)
+		return exitViolated, fmt.Sprintf("VIOLATED: %s, after %d moves at the least", r.Violation, r.Moves)
 	case explore.Interrupted:
 		why, code = "interrupted", exitInterrupted
 	case explore.StatesBound:
 	}
-	return "undecided", code, fmt.Sprintf(
+	return code, fmt.Sprintf(
 		"undecided: %s; nothing was violated as far as was seen, up to %d moves away: %s", why, r.Depth, r.Explored())
 }

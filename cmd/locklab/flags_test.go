@@ -4,51 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"locklab/reports/table"
 )
-
-// TestEveryListCompletes: each flag that takes several values says what the shell may offer,
-// behind a comma too.
-func TestEveryListCompletes(t *testing.T) {
-	root := newRoot()
-	for _, cmd := range root.Commands() {
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			_, isList := flag.Value.(pflag.SliceValue)
-			if _, offers := cmd.GetFlagCompletionFunc(flag.Name); isList && !offers {
-				t.Errorf("locklab %s --%s: the shell has nothing to offer", cmd.Name(), flag.Name)
-			}
-		})
-	}
-	t.Chdir("testdata")
-	for _, c := range [][2]string{
-		{"run --locks none,", "none,redlock"},
-		{"run --scenarios baseline,", "baseline,zone-failure"},
-		{"run --scenarios baseline,explore-l", "baseline,explore-literal.txt"},
-		{"run --topology ", "seoul-3az"},
-		{"run --workload ", "mutex"},
-		{"run --fail-on ", "duplicates"},
-		{"run --external cloud=explore-literal.txt,", "cloud=explore-literal.txt,explore-literal.txt"},
-		{"play --locks none,", "none,redlock"},
-		{"play --topology ", "seoul-3az"},
-		{"explore ", "2pc"},
-		{"explore multiphase --faults crash,", "crash,reorder"},
-		{"explore multiphase --stuck ", "healed"},
-		{"sim multiphase --faults partition,", "partition,pause"},
-		{"list ", "scenarios"},
-		{"list locks ", "redlock"},
-		{"list scenarios ", "zone-partition"},
-		{"run --fencing ", "off"},
-	} {
-		line, want := c[0], c[1]
-		_, said := call(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
-		if !strings.Contains("\n"+said, "\n"+want+"\n") {
-			t.Errorf("%q: %q is not among\n%s", line, want, said)
-		}
-	}
-}
 
 // TestHelpFitsTheTerminal: no line of any command's help is wider than 80 columns.
 func TestHelpFitsTheTerminal(t *testing.T) {

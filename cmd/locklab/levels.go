@@ -67,10 +67,6 @@ each anomaly. Runs that are in the directory already are not made again.
 	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "runs at once; what decided nothing is repeated alone")
 	fl.StringVar(&f.publish, "publish", "", "directory for README.md, result.json and histories")
 	fl.StringArrayVar(&f.tables, "table", nil, "page of Markdown that gets the table alone")
-	completions(cmd, map[string]cobra.CompletionFunc{
-		"out": files(nothing), "publish": files(nothing), "table": files(nothing),
-	})
-	cmd.ValidArgsFunction = words(levels.Rows)
 	return cmd
 }
 

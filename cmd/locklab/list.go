@@ -107,9 +107,6 @@ func newList() *cobra.Command {
   locklab list scenarios zone-partition
   locklab list topologies my-zones.yaml
   locklab list scenarios --json`,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return listable(args), cobra.ShellCompDirectiveNoFileComp
-		},
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(listNames(), args[0])
@@ -149,20 +146,6 @@ func newList() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of objects")
 	return cmd
-}
-
-// listable are the names that may follow.
-func listable(typed []string) (names []string) {
-	if len(typed) == 0 {
-		return listNames()
-	}
-	if i := slices.Index(listNames(), typed[0]); i >= 0 && len(typed) == 1 {
-		entries, _ := listings()[i].list() // an error has nothing to complete
-		for _, e := range entries {
-			names = append(names, e.name)
-		}
-	}
-	return names
 }
 
 // one is the entry of a name, or of a file where there may be some, and all that can be told of it.
@@ -282,7 +265,7 @@ func because(r scenario.Rule) string {
 
 func listLocks() (out []listed) {
 	for _, e := range catalog.Entries() {
-		one := listLock(e, e.Missing(), [2]string{"traits", traitsText(e)}, [2]string{"options", e.Options})
+		one := listLock(e, e.Missing(), [2]string{"traits", traitsText(e)})
 		one.more = func() (string, error) { return optionsOf(e), nil }
 		out = append(out, one)
 	}

@@ -44,26 +44,18 @@ func freshDir(parent, name string) (dir string, err error) {
 // stamp names directories by the time of day.
 func stamp() string { return clock.System().Now().Format("2006-01-02T15-04-05") }
 
-// makeDir creates the directory of --out, unless it is there, and sees that it can be written.
+// makeDir creates the directory of --out, unless it is there.
 func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // reports are to be read by others
-		return fmt.Errorf("--out: %w", err)
-	}
-	probe, err := os.CreateTemp(dir, ".probe-*")
-	if err != nil {
-		return fmt.Errorf("--out %s: cannot be written: %w", dir, err)
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return named("--out", os.MkdirAll(dir, 0o755)) //nolint:gosec // reports are to be read by others
 }
 
-// discard takes away what a comparison left that ended before its first run began: no
-// node was started, so there is nothing to look at.
+// discard takes away what a comparison left that ended before its first run began: no node was started, so there is
+// nothing to look at.
 func discard(dir string, created bool) error {
-	_, err := os.Stat(filepath.Join(dir, lab.HistoryDir))
-	switch {
-	case !errors.Is(err, fs.ErrNotExist):
+	if _, err := os.Stat(filepath.Join(dir, lab.HistoryDir)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case created:
+	}
+	if created {
 		return os.RemoveAll(dir)
 	}
 	return errors.Join(os.RemoveAll(filepath.Join(dir, lab.LogFile)), os.RemoveAll(filepath.Join(dir, result.FileName)))

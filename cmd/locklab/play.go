@@ -15,7 +15,6 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
-	"locklab/nodes/topology"
 	"locklab/workloads/history"
 )
 
@@ -69,10 +68,6 @@ began to be measured, or 143 by SIGTERM.`,
 	f.set.BoolVar(&f.anywhere, "ui-anywhere", false, "let --ui listen on an address that is not of the loopback: whoever "+
 		"opens the page there can break the lab")
 	f.set.DurationVar(&f.limit, "limit", time.Hour, "the session ends by itself after that, as by Ctrl-C")
-	completions(cmd, map[string]cobra.CompletionFunc{
-		"locks": list(catalog.Names), "topology": files(topology.Names),
-		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing),
-	})
 	return cmd
 }
 

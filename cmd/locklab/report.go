@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,10 +33,9 @@ threshold is crossed, of several by any but the first, and 4 if a difference is
 beyond one that is not shown. It is 1 if one of them has no row of the first:
 the same lock, options, scenario and workload.
 
-Of a directory that has reports below it, report lists them. With --serve it
-shows these to browsers instead, until it is interrupted.`,
+With --serve it shows the reports below a directory to browsers, until it is
+interrupted.`,
 		Example: `  locklab report reports/runs/2026-11-20T15-04-05
-  locklab report reports/runs                            what there is
   locklab report reports/runs/before reports/runs/after --out compared
   locklab report before after --fail-on 'request_p99_ms>+10%'
   locklab report reports/seeds --claims README.md    the table of claims there
@@ -58,22 +56,14 @@ shows these to browsers instead, until it is interrupted.`,
 				return errors.New("--claims: want one directory, and no --out")
 			case claims != "":
 				return named("--claims", writeClaims(say, dirs[0], claims))
-			case len(dirs) == 1 && !hasResult(dirs[0]):
-				if found := finishedReports(say, dirs[0]); len(found) > 0 {
-					printReports(told.stdout, dirs[0], found)
-					return nil
-				}
 			}
 			thresholds, err := threshold.ParseAll(failOn, len(dirs) > 1,
 				"want two directories or more, the first of which is the baseline")
-			if err == nil {
-				err = twice(dirs)
-			}
 			if err != nil {
 				return err
 			}
 			switch {
-			case out != "" && hasResult(out) && (len(dirs) > 1 || twice([]string{dirs[0], out}) == nil):
+			case out != "" && hasResult(out) && (len(dirs) > 1 || filepath.Clean(out) != filepath.Clean(dirs[0])):
 				return fmt.Errorf("--out %s: it has a run's own report, which would be written over: want another directory", out)
 			case out == "" && len(dirs) == 1:
 				out = dirs[0]
@@ -95,7 +85,6 @@ shows these to browsers instead, until it is interrupted.`,
 	fl.StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its "+
 		"claims, between the lines that are there for it; nothing else is written")
 	fl.StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
-	completions(cmd, map[string]cobra.CompletionFunc{"fail-on": words(threshold.Figures), "claims": files(nothing)})
 	return cmd
 }
 
@@ -125,24 +114,6 @@ func (s show) report(ctx context.Context, dirs []string, out string, thresholds 
 	crossed, code := gate(files, names, thresholds)
 	s.lines(crossed)
 	return exitWith(code)
-}
-
-// twice finds a directory that is named a second time, and what is none.
-func twice(dirs []string) error {
-	var seen []os.FileInfo
-	for _, dir := range dirs {
-		info, err := os.Stat(dir)
-		switch {
-		case err != nil: // reading it says so
-			continue
-		case !info.IsDir():
-			return fmt.Errorf("report %s: it is a file: want the directory of a run, such as %s", dir, filepath.Dir(dir))
-		case slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(info, other) }):
-			return fmt.Errorf("report %s: it is the same directory twice: want those of different runs", dir)
-		}
-		seen = append(seen, info)
-	}
-	return nil
 }
 
 // gate tells what crosses a threshold, and gives the exit code that follows: 2 if any is crossed, 4 if a

@@ -30,7 +30,7 @@ func twoRuns(t *testing.T) []string {
 	return dirs
 }
 
-// TestComparisonsAreListed on the console and on the page; each has a directory of its own, however fast one follows the other.
+// TestComparisonsAreListed on the page; each has a directory of its own, however fast one follows the other.
 func TestComparisonsAreListed(t *testing.T) {
 	dirs := twoRuns(t)
 	const times = 3
@@ -49,15 +49,12 @@ func TestComparisonsAreListed(t *testing.T) {
 		t.Fatalf("want %d comparisons: %v %v", times, found, err)
 	}
 	for tag, want := range map[string]string{"en": "runs against each other", "ko": "실행끼리 비교"} {
-		_, console := call(t, "report", runs, "--lang", tag)
 		page, err := listPage(tag, runs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for where, text := range map[string]string{"console": strings.Join(strings.Fields(console), " "), "page": string(page)} {
-			if n := strings.Count(text, want); n < times {
-				t.Errorf("%s, %s: %q stands there %d times, want %d\n%s", tag, where, want, n, times, text)
-			}
+		if n := strings.Count(string(page), want); n < times {
+			t.Errorf("%s: %q stands there %d times, want %d\n%s", tag, want, n, times, page)
 		}
 	}
 }
@@ -73,7 +70,7 @@ func TestFailedComparisonLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestNothingInCommon is no success; a directory beside itself is not compared at all.
+// TestNothingInCommon is no success.
 func TestNothingInCommon(t *testing.T) {
 	dirs := twoRuns(t)
 	other := measured(10)
@@ -84,13 +81,6 @@ func TestNothingInCommon(t *testing.T) {
 	code, said := call(t, "report", "--out", "out", dirs[0], dirs[1])
 	if code != exitCannotRun || !strings.Contains(said, "nothing in common: no row of before is in after: want the same lock") {
 		t.Errorf("exit code %d: %s", code, said)
-	}
-	path := filepath.Join(dirs[0], result.FileName)
-	if code, said := call(t, "report", path); code != exitCannotRun || !strings.Contains(said, "it is a file: want the directory of a run, such as "+dirs[0]) {
-		t.Errorf("a file instead of a directory: code %d, said %s", code, said)
-	}
-	if code, said := call(t, "report", dirs[0], "./"+dirs[0]); code != exitCannotRun || !strings.Contains(said, "it is the same directory twice") {
-		t.Errorf("a run beside itself: exit code %d: %s", code, said)
 	}
 }
 

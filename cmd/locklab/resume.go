@@ -16,10 +16,6 @@ import (
 	"locklab/workloads/result"
 )
 
-// redoable are the rows that may be run again: those that decided nothing, because the machine was
-// busy, say. Any other verdict stands.
-func redoable() []string { return []string{"inconclusive"} }
-
 // goOn reads what --resume names, and takes the flags of then. It returns nothing if
 // there is nothing to resume.
 func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
@@ -31,7 +27,7 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 		return nil, nil //nolint:nilnil // a run that is new has none, and that is no error
 	}
 	for _, verdict := range redo {
-		if !slices.Contains(redoable(), verdict) {
+		if verdict != "inconclusive" {
 			return nil, fmt.Errorf("--redo %q: want inconclusive: any other verdict stands, and --repeat in another directory "+
 				"tells how often it comes", verdict)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/nearest"
-	"locklab/reports/lang"
 )
 
 func newRoot() *cobra.Command {
@@ -43,7 +41,6 @@ without a grant. It ends with a report to decide from.`,
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(),
 		newConform(), newLevels(), newAgent(), newNode(), newVersion())
 	for _, cmd := range root.Commands() {
-		completions(cmd, map[string]cobra.CompletionFunc{"lang": words(lang.Tags)}) // of those that have it
 		if check := cmd.Args; check != nil && cmd.Example != "" {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if check(cmd, args) == nil {
@@ -67,25 +64,6 @@ func flagError(cmd *cobra.Command, err error) string {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		return err.Error() + nearest.Hint("--"+unknown.GetSpecifiedName(), names)
-	}
-	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok && missing.GetFlag() != nil {
-		_, usage := pflag.UnquoteUsage(missing.GetFlag())
-		return fmt.Sprintf("--%s: want its value: %s", missing.GetFlag().Name, usage)
-	}
-	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		name, text := value.GetFlag().Name, value.GetValue()
-		switch value.GetFlag().Value.Type() {
-		case "duration":
-			example := "20s"
-			if _, err := strconv.ParseFloat(text, 64); err == nil {
-				example = text + "s"
-			}
-			return fmt.Sprintf("--%s %s: want a time with its unit, such as %s", name, text, example)
-		case "float64":
-			return fmt.Sprintf("--%s %.80s: want a number", name, text)
-		case "int", "uint64":
-			return fmt.Sprintf("--%s %.80s: want a whole number", name, text)
-		}
 	}
 	return err.Error()
 }

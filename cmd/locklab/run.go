@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +27,6 @@ import (
 	"locklab/internal/sentence"
 	"locklab/locks/adapters"
 	"locklab/locks/program"
-	"locklab/nodes/topology"
-	"locklab/reports/compare"
 	"locklab/workloads/result"
 )
 
@@ -41,7 +38,6 @@ type runFlags struct {
 	workload, topology string
 	out, lang          string
 	tokenFile, agents  string
-	baseline           string
 	failOn, external   []string
 	suite, resume      string
 	capacity           string
@@ -97,14 +93,6 @@ interrupted, or 143 by SIGTERM.`,
 	}
 	f.register(cmd.Flags())
 	cmd.SetUsageFunc(usage)
-	completions(cmd, map[string]cobra.CompletionFunc{
-		"locks": list(catalog.Comparable), "scenarios": files(scenario.Names), "topology": files(topology.Names),
-		"workload": words(catalog.WorkloadNames), "fail-on": words(threshold.Figures), "external": files(nothing),
-		"lock-cmd": files(nothing), "token-file": files(nothing), "out": files(nothing), "baseline": files(nothing),
-		"fencing": words(onOff), "capacity": words(onOff), "suite": files(suite.Names),
-		"only":   list(suite.Claims),
-		"resume": files(nothing), "redo": words(redoable),
-	})
 	return cmd
 }
 
@@ -131,10 +119,9 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.full, "full", false, "print every figure")
 	langFlag(fl, &f.lang, ofSummary)
 	fl.StringArrayVar(&f.failOn, "fail-on", nil, "exit 2 if any row is so: 'duplicates>0'")
-	fl.StringVar(&f.baseline, "baseline", "", "a run to compare with: --fail-on 'request_p99_ms>+10%'")
 	fl.StringVar(&f.ui, "ui", "", "page that follows the run, or off")
 	fl.StringVar(&f.resume, "resume", "", "directory of an interrupted run: run the rest")
-	fl.StringSliceVar(&f.redo, "redo", nil, "with --resume, run such rows again: "+strings.Join(redoable(), ", "))
+	fl.StringSliceVar(&f.redo, "redo", nil, "with --resume, run such rows again: inconclusive")
 	fl.StringVar(&f.agents, "agents", "", "each host's agent, such as http://{host}:7500")
 	fl.StringVar(&f.tokenFile, "token-file", "", "agents' bearer token (default: $LOCKLAB_TOKEN)")
 	fl.DurationVar(&f.Wait, "wait", 0, "time to wait for agents that do not answer yet")
@@ -159,15 +146,6 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	plan, err := f.plan(ctx, stderr)
 	if err != nil {
 		return err
-	}
-	var compared []result.File // with the baseline, if there is one
-	var dirs []string
-	if f.baseline != "" {
-		baseline, err := result.Read(filepath.Join(f.baseline, result.FileName))
-		if err != nil {
-			return fmt.Errorf("--baseline: %w", err)
-		}
-		compared, dirs = []result.File{baseline}, []string{f.baseline}
 	}
 	dir := f.resume
 	live, err := serveUI(ctx, f.ui, plan.text, plan.parts, earlier, stderr)
@@ -207,9 +185,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		file.Run.FailOn = append(file.Run.FailOn, t.String())
 	}
 	file.Run.Claims = suite.Decide(plan.claims, file)
-	compared, dirs = append(compared, file), append(dirs, dir)
-	names := compare.Names(compared, dirs)
-	crossed, code := gate(compared, names, plan.thresholds)
+	crossed, code := gate([]result.File{file}, nil, plan.thresholds)
 	code = exitCode(file, code)
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
@@ -220,14 +196,6 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		return err
 	}
 	told.lines(crossed)
-	if len(compared) > 1 {
-		if err := told.compare(compared, names, filepath.Join(dir, "comparison")); err != nil {
-			return err
-		}
-		if code == exitOK { // else that is said first
-			return nothingInCommon(dirs, compared)
-		}
-	}
 	return exitWith(code)
 }
 
@@ -252,7 +220,7 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 				catalog.Within("--episodes", c.Episodes, 1, 100))
 		},
 		func() (err error) {
-			thresholds, err = threshold.ParseAll(f.failOn, f.baseline != "", "want --baseline DIR, a run to compare with")
+			thresholds, err = threshold.ParseAll(f.failOn, false, "want locklab report BEFORE AFTER with it")
 			return err
 		},
 		func() error { return f.setUp(ctx, &c, stderr) },
@@ -281,6 +249,14 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	)
 	return c, thresholds, err
+}
+
+// trimmed are names without the blanks that may follow a comma.
+func trimmed(names []string) []string {
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	return names
 }
 
 // named says of which flag an error is.

@@ -17,7 +17,7 @@ func runFlagGroups() [][2]string {
 		{"How long, and how much", "quick " +
 			"duration=TIME warmup=TIME patience=TIME rate=N repeat=N episodes=N seed=N capacity=on|off"},
 		{"What clients do", "groups=N seats=N clients=N hold=TIME resources=N fencing=on|off"},
-		{"What comes out", "out=DIR full lang=en|ko ui=ADDR fail-on=FIGURE>N baseline=DIR"},
+		{"What comes out", "out=DIR full lang=en|ko ui=ADDR fail-on=FIGURE>N"},
 		{"Going on with a run", "resume=DIR redo=VERDICT"},
 		{"Hosts with agents", "agents=URL token-file=FILE wait=TIME"},
 		{"Other tools", "toxiproxy-api=ADDR external=NAME=START,STOP"},

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/httpapi"
 	"locklab/reports/lang"
 	"locklab/reports/page"
@@ -134,16 +133,4 @@ func finishedReports(say *lang.Lang, dir string) []finished {
 		return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Name, a.Name))
 	})
 	return found
-}
-
-// printReports lists them on a console.
-func printReports(w io.Writer, dir string, found []finished) {
-	for _, f := range found {
-		fmt.Fprintln(w, filepath.Join(dir, f.Name))
-		for _, line := range []string{f.started() + "  " + f.title, f.lab} {
-			if line != "" {
-				fmt.Fprintln(w, "  "+progress.Wrap(line, widthOf(w)-2, 4))
-			}
-		}
-	}
 }

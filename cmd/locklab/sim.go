@@ -30,7 +30,6 @@ type simFlags struct {
 	faults          []string
 	holdSet         bool
 	trace, noShrink bool
-	asJSON          bool
 }
 
 func newSim() *cobra.Command {
@@ -54,7 +53,7 @@ before a verdict; 1 bad input; 130 interrupted.`,
 		Example: `  locklab sim multiphase --seeds 10000 --faults partition,crash,pause
   locklab sim multiphase:rule=literal            unsafe with nothing broken
   locklab sim multiphase --faults partition --seed 2 --trace | less
-  locklab sim lamport --peers 10 --zones 3 --give-up 50ms --json`,
+  locklab sim lamport --peers 10 --zones 3 --give-up 50ms`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lock, err := catalog.ParsePeers(args[0])
@@ -71,7 +70,6 @@ before a verdict; 1 bad input; 130 interrupted.`,
 			}
 			return f.runCampaign(cmd.Context(), lock, plan, cmd.OutOrStdout())
 		},
-		ValidArgsFunction: words(catalog.PeerNames),
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.Peers, "peers", 3, "peers, 1 to 64; rank 0 is the highest")
@@ -89,9 +87,6 @@ before a verdict; 1 bad input; 130 interrupted.`,
 	fl.Uint64Var(&f.MaxEvents, "max-events", 200_000_000, "events that end a single run")
 	fl.BoolVar(&f.trace, "trace", false, "run only --seed and print every event")
 	fl.BoolVar(&f.noShrink, "no-shrink", false, "do not make the first violation smaller")
-	fl.BoolVar(&f.asJSON, "json", false, "print a JSON object")
-	cmd.MarkFlagsMutuallyExclusive("trace", "json")
-	completions(cmd, map[string]cobra.CompletionFunc{"faults": list(simKinds)})
 	return cmd
 }
 
@@ -156,57 +151,55 @@ func truncated(runs int) error {
 	return &exitError{exitInconclusive, fmt.Errorf("--max-events ended %s before a verdict", sentence.Plural(runs, "run"))}
 }
 
-// simReport is what is told of a campaign, as text and as --json.
-type simReport struct {
-	Schema   string      `json:"schema"`
-	Lock     string      `json:"lock"`
-	Peers    int         `json:"peers"`
-	Zones    int         `json:"zones"`
-	Faults   []sim.Kind  `json:"faults"`
-	Seed     uint64      `json:"seed"`
-	Violated bool        `json:"violated"`
-	Totals   sim.Totals  `json:"totals"`
-	Findings []sim.Group `json:"findings"`
-	Minimal  *simMinimal `json:"minimal,omitempty"` // of the first violation
-}
-
-// simMinimal is the smallest case that shows a violation.
-type simMinimal struct {
-	Seed    uint64      `json:"seed"`
-	Peers   int         `json:"peers"`
-	Faults  []sim.Fault `json:"faults"`
-	Finding sim.Finding `json:"finding"`
-	Trace   []string    `json:"trace"` // its last lines
-}
-
 // runCampaign runs all seeds and looks into the first violation.
-func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) (err error) {
+func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
 	o := sim.Campaign(ctx, l.Core.Simulator, plan)
-	r := simReport{
-		"locklab/sim/v2", l.String(), plan.Config.Peers, plan.Config.Zones, plan.Kinds, f.seed, o.Bad(), o.Totals,
-		append([]sim.Group{}, o.Groups...), nil,
+	w, t, c := new(strings.Builder), &o.Totals, &plan.Config
+	verdict := []string{"nothing was violated in " + sentence.Plural(t.Runs, "run")}
+	if o.Bad() {
+		verdict[0] = "VIOLATED"
+	} else if t.Truncated > 0 {
+		verdict[0] += fmt.Sprintf(", of which --max-events ended %d before a verdict", t.Truncated)
+	}
+	found := [][]string{{"\nfinding", "seeds", "times", "first seed", "hold", "there"}}
+	for _, g := range o.Groups {
+		found = append(found, []string{
+			g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), fmt.Sprint(uint64(g.First)), g.Hold.String(), g.Example.String(),
+		})
+		if g.Example.Kind == sim.Fenced && len(verdict) == 1 {
+			verdict = append(verdict,
+				"a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has seen the later one")
+		}
+	}
+	kinds := cmp.Or(strings.Trim(fmt.Sprint(plan.Kinds), "[]"), "none")
+	tellFact(w, "lock", l.String())
+	tellFact(w, "simulated", fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
+		sentence.Plural(c.Peers, "peer"), sentence.Plural(c.Zones, "zone"), kinds, f.seed, f.seed+uint64(t.Runs)-1,
+		sentence.Lasting(c.Duration)))
+	tellFact(w, "seen", fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
+		sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, float64(t.Messages)/max(float64(t.Grants), 1)),
+		fmt.Sprintf("waits of %v (p50), %v (p99), %v at most", t.Wait.At(50), t.Wait.At(99), t.Wait.At(100)))
+	tellFact(w, "verdict", verdict...)
+	if len(found) > 1 {
+		fmt.Fprint(w, aligned(found))
 	}
 	if o.Bad() && !f.noShrink {
-		r.Minimal = shrink(l.Core.Simulator, plan, o.Groups)
+		tellSmallest(w, l.Core.Simulator, plan, o.Groups)
 	}
-	if f.asJSON {
-		err = writeJSON(stdout, r)
-	} else {
-		_, err = io.WriteString(stdout, folded(stdout, r.text(plan.Config.Duration)))
+	if _, err := io.WriteString(stdout, folded(stdout, w.String())); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case o.Bad():
 		return exitWith(exitViolated)
 	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted after %d of %d seeds", o.Totals.Runs, plan.Seeds)}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted after %d of %d seeds", t.Runs, plan.Seeds)}
 	}
-	return truncated(o.Totals.Truncated)
+	return truncated(t.Truncated)
 }
 
-// shrink makes the first violation small, and traces it.
-func shrink(simulate sim.Simulator, plan sim.Plan, findings []sim.Group) *simMinimal {
+// tellSmallest makes the first violation small, and tells it with the last lines of its trace.
+func tellSmallest(w io.Writer, simulate sim.Simulator, plan sim.Plan, findings []sim.Group) {
 	first := findings[0] // violations stand before the rest
 	for _, g := range findings {
 		if g.Example.Kind.Bad() && g.First < first.First {
@@ -220,48 +213,8 @@ func shrink(simulate sim.Simulator, plan sim.Plan, findings []sim.Group) *simMin
 	simulate(cfg)
 	const most = 60
 	lines := strings.Split(strings.TrimRight(trace.String(), "\n"), "\n")
-	return &simMinimal{
-		Seed: uint64(cfg.Seed), Peers: cfg.Peers, Faults: append([]sim.Fault{}, cfg.Faults...), Finding: m.Finding,
-		Trace: lines[max(0, len(lines)-most):],
-	}
-}
-
-// text tells it to people.
-func (r *simReport) text(duration time.Duration) string {
-	w, t := new(strings.Builder), &r.Totals
-	verdict := []string{"nothing was violated in " + sentence.Plural(t.Runs, "run")}
-	if r.Violated {
-		verdict[0] = "VIOLATED"
-	} else if t.Truncated > 0 {
-		verdict[0] += fmt.Sprintf(", of which --max-events ended %d before a verdict", t.Truncated)
-	}
-	found := [][]string{{"\nfinding", "seeds", "times", "first seed", "hold", "there"}}
-	for _, g := range r.Findings {
-		found = append(found, []string{
-			g.Name, fmt.Sprint(g.Seeds), fmt.Sprint(g.Count), fmt.Sprint(uint64(g.First)), g.Hold.String(), g.Example.String(),
-		})
-		if g.Example.Kind == sim.Fenced && len(verdict) == 1 {
-			verdict = append(verdict,
-				"a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has seen the later one")
-		}
-	}
-	kinds := cmp.Or(strings.Trim(fmt.Sprint(r.Faults), "[]"), "none")
-	tellFact(w, "lock", r.Lock)
-	tellFact(w, "simulated", fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
-		sentence.Plural(r.Peers, "peer"), sentence.Plural(r.Zones, "zone"), kinds, r.Seed, r.Seed+uint64(t.Runs)-1,
-		sentence.Lasting(duration)))
-	tellFact(w, "seen", fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
-		sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, float64(t.Messages)/max(float64(t.Grants), 1)),
-		fmt.Sprintf("waits of %v (p50), %v (p99), %v at most", t.Wait.At(50), t.Wait.At(99), t.Wait.At(100)))
-	tellFact(w, "verdict", verdict...)
-	if len(found) > 1 {
-		fmt.Fprint(w, aligned(found))
-	}
-	if m := r.Minimal; m != nil {
-		fmt.Fprintf(w, "\nThe smallest case: seed %d, %s, faults %v\n  %v\n\n%s\n", m.Seed, sentence.Plural(m.Peers, "peer"),
-			m.Faults, m.Finding, strings.Join(m.Trace, "\n"))
-	}
-	return w.String()
+	fmt.Fprintf(w, "\nThe smallest case: seed %d, %s, faults %v\n  %v\n\n%s\n", cfg.Seed, sentence.Plural(cfg.Peers, "peer"),
+		cfg.Faults, m.Finding, strings.Join(lines[max(0, len(lines)-most):], "\n"))
 }
 
 // tellFact writes a fact with its name before it and its lines below each other.

@@ -4,10 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	json "github.com/go-json-experiment/json/v1"
-
-	"locklab/verify/sim"
 )
 
 // simulate runs locklab sim in this process.
@@ -70,29 +66,6 @@ func TestSimDrawsTheHold(t *testing.T) {
 	}
 	if _, again, _ := simulate(t, "multiphase --seeds 1 --no-shrink --faults pause --seed "+found[1]); !strings.Contains(again, found[2]) {
 		t.Errorf("no %q in\n%s", found[2], again)
-	}
-}
-
-func TestSimJSON(t *testing.T) {
-	code, out, _ := simulate(t, "multiphase --seeds 50 --faults partition --json")
-	var got struct {
-		Schema   string
-		Violated bool
-		Findings []struct{ Name string }
-		Totals   struct{ Grants uint64 }
-		Minimal  struct {
-			Peers  int
-			Faults []sim.Fault
-			Trace  []string
-		}
-	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
-	m := got.Minimal
-	if code != exitViolated || got.Schema != "locklab/sim/v2" || !got.Violated || len(got.Findings) == 0 || got.Totals.Grants == 0 ||
-		m.Peers != 2 || len(m.Faults) != 1 || len(m.Trace) == 0 {
-		t.Errorf("exit code %d: %+v", code, got)
 	}
 }
 

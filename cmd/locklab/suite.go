@@ -113,7 +113,7 @@ func joinPart(rows map[result.Key]bool, programs map[string]string, locks []stri
 
 // ofUser are the flags that a suite's user sets: where it runs, and what is made of it.
 func ofUser() []string {
-	own := []string{"out", "lang", "fail-on", "baseline", "topology", "repeat", "agents", "external"}
+	own := []string{"out", "lang", "fail-on", "topology", "repeat", "agents", "external"}
 	return append(own, ofThisTime()...)
 }
 

@@ -8,7 +8,6 @@ import (
 	"html"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -239,47 +238,4 @@ func (all texts) ofLists(t *testing.T) {
 	}
 	add("lasting.go", "%s min", "%s min %d s")
 	all["%s s"], all["%s ms"], all["%s µs"] = "lasting.go", "lasting.go", "lasting.go"
-}
-
-// TestTextsAreKoreanOnThePage looks for English in what a reader of the sample's Korean
-// pages sees: no two English words follow each other but in names and in what is to be
-// typed; and for sentences in whose Korean brackets meet.
-func TestTextsAreKoreanOnThePage(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "reports", "sample"))); err != nil {
-		t.Fatal(err)
-	}
-	f, err := result.Read(filepath.Join(dir, result.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeReport(t.Context(), f, dir, dir); err != nil {
-		t.Fatal(err)
-	}
-	other := t.TempDir()
-	if err := compare.Write(other, []result.File{f, f}, []string{"a", "b"}); err != nil {
-		t.Fatal(err)
-	}
-	hidden := regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>|<code>.*?</code>|<pre.*?</pre>|` + "`[^`\n]*`")
-	labels := regexp.MustCompile(`(?:aria-label|title|data-label)="([^"]*)"`)
-	names := regexp.MustCompile(`\(R\)|\(TM\)|coordinated omission|herd effect|monotonic clock|Mann-Whitney|redis-server|(none|local|multiphase|multiphase:quorum|redlock|raft),? (baseline|zone-\w+|matchmaking)|between zones|locklab run --[^\n]*|matchmaking rate=[^\n]*`)
-	english := regexp.MustCompile(`[a-z]{2,} [a-z]{3,}[^\n|]*`)
-	brackets := regexp.MustCompile(`[^\n]*\)\([^\n]*|[^\n]*\([^()\n]*\([^\n]*`) // in brackets, or after some
-	for _, path := range []string{filepath.Join(dir, "index.ko.html"), filepath.Join(dir, "glossary.ko.html"), filepath.Join(dir, "report.ko.md"), filepath.Join(other, "index.ko.html"), filepath.Join(other, "report.ko.md")} {
-		page := hidden.ReplaceAllString(string(testfile.Read(t, path)), "\n")
-		if !strings.Contains(page, "락") {
-			t.Errorf("%s: no Korean", filepath.Base(path))
-		}
-		var seen strings.Builder
-		for _, label := range labels.FindAllStringSubmatch(page, -1) {
-			seen.WriteString(label[1] + "\n")
-		}
-		seen.WriteString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "\n"))
-		text := names.ReplaceAllString(seen.String(), "")
-		found := append(english.FindAllString(text, -1), brackets.FindAllString(text, -1)...)
-		slices.Sort(found)
-		for _, words := range slices.Compact(found) {
-			t.Errorf("%s: %q", filepath.Base(path), words)
-		}
-	}
 }

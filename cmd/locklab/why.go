@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"locklab/chaos/scenario"
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/nearest"
 	"locklab/reports/lang"
 	"locklab/reports/why"
@@ -49,15 +47,6 @@ repeats it takes the worst.`,
 	cmd.Flags().StringVar(&dir, "report", "", "directory of a report (default: the latest below reports/runs)")
 	cmd.Flags().StringVar(&workload, "workload", "", "of a report with several: which")
 	langFlag(cmd.Flags(), &tag, "what is printed")
-	completions(cmd, map[string]cobra.CompletionFunc{"report": files(nothing), "workload": words(catalog.WorkloadNames)})
-	cmd.ValidArgsFunction = func(
-		_ *cobra.Command, args []string, _ string,
-	) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return scenario.Names(), cobra.ShellCompDirectiveNoFileComp
-		}
-		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
-	}
 	return cmd
 }
 

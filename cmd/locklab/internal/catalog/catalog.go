@@ -27,10 +27,9 @@ type Entry struct {
 	Name    string   `json:"name"`
 	Summary string   `json:"summary"`
 	Source  string   `json:"source,omitempty"` // of the algorithm
-	Options string   `json:"options,omitempty"`
-	Needs   []string `json:"needs"`   // roles besides master and worker, without a variant
-	Control bool     `json:"control"` // expected to fail: it shows that the workload can
-	Peers   bool     `json:"peers"`   // its clients talk to each other
+	Needs   []string `json:"needs"`            // roles besides master and worker, without a variant
+	Control bool     `json:"control"`          // expected to fail: it shows that the workload can
+	Peers   bool     `json:"peers"`            // its clients talk to each other
 	// Traits are what it is, by which scenarios know what to expect of it: without a variant.
 	Traits locks.Traits `json:"traits"`
 
@@ -75,7 +74,6 @@ func entry[O any](e Entry, parse func(locks.Spec) (O, error), of func(O) Lock) E
 		options, variants, _ := locks.Describe(locks.Spec{Name: e.Name, Variant: variant}, parse)
 		return options, variants
 	}
-	e.Options = optionsText(e.Describe)
 	e.decode = func(text jsontext.Value) (Lock, error) {
 		var o O
 		if err := process.DecodeSettings(text, &o); err != nil {
@@ -167,24 +165,6 @@ type Server struct {
 	Settings func(others []Member, second time.Duration) any
 }
 
-// optionsText lists the options of a lock and of its variants.
-func optionsText(describe func(variant string) ([]locks.Option, []locks.Variant)) string {
-	line := func(options []locks.Option) string {
-		var texts []string
-		for _, o := range options {
-			texts = append(texts, o.String())
-		}
-		return strings.Join(texts, ", ")
-	}
-	plain, variants := describe("")
-	all := []string{line(plain)}
-	for _, v := range variants {
-		options, _ := describe(v.Name)
-		all = append(all, v.Name+": "+line(options))
-	}
-	return strings.Join(all, "; ")
-}
-
 // Missing says which server of the lock is not installed on this machine, and how to install it; nil if
 // all are.
 func (e Entry) Missing() (err error) {
@@ -203,9 +183,6 @@ func Names() (names []string) {
 	}
 	return names
 }
-
-// Comparable lists all locks and all libraries.
-func Comparable() []string { return append(Names(), adapters.Names()...) }
 
 // WithVariants lists all locks as NAME:VARIANT, those without one as NAME:.
 func WithVariants() (all []string) {

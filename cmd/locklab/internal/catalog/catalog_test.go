@@ -75,24 +75,6 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadIsListed: options are described by who reads them.
-func TestWhatIsReadIsListed(t *testing.T) {
-	want := map[string]string{
-		"none":    "",
-		"2pc":     "delay=TIME, fair=on|off",
-		"lamport": "detect=on|off",
-		"redlock": "ttl=TIME, persistence=none|everysec|always, restart_delay=TIME, delay=TIME, " +
-			"order=parallel|sequential, retry=random|fixed",
-		"multiphase": "rule=flow|literal, fair=on|off, view=on|off, rounds=on|off; cohort: cohort=N, rule=flow|literal, fair=on|off, view=on|off, " +
-			"rounds=on|off; quorum: ttl=TIME, extend=on|off, cohort=N",
-	}
-	for _, e := range catalog.Entries() {
-		if text, known := want[e.Name]; known && e.Options != text {
-			t.Errorf("%s: %s, want %s", e.Name, e.Options, text)
-		}
-	}
-}
-
 // TestTraits: every lock says what it is.
 func TestTraits(t *testing.T) {
 	for _, e := range catalog.Entries() {

@@ -60,8 +60,8 @@ func (s Site) at(path string) mutex.Config {
 type Load interface {
 	// Check says which flag is wrong.
 	Check() error
-	// Resources is how many things are locked, and what says so, such as --resources 4.
-	Resources(scenario.Wants) (n int, said string)
+	// Resources is how many things are locked.
+	Resources(scenario.Wants) int
 	// Fitting is the rate, at most usual, at which clients can be served that do what a scenario wants.
 	Fitting(usual float64, w scenario.Wants) float64
 	// Instead says what clients do because a scenario wants it, in place of what is usual.
@@ -212,9 +212,7 @@ func (l *Matches) Check() error {
 }
 
 // Resources implements [Load].
-func (l *Matches) Resources(scenario.Wants) (int, string) {
-	return l.groups, fmt.Sprintf("--groups %d", l.groups)
-}
+func (l *Matches) Resources(scenario.Wants) int { return l.groups }
 
 // Fitting is a third of what the rooms of the groups take where one is made after the other: more,
 // and players wait for rooms in vain though nothing is broken.
@@ -300,16 +298,7 @@ func (l clientsLoad) under(w scenario.Wants) clientsLoad {
 	return l
 }
 
-func (l *clientsLoad) Resources(w scenario.Wants) (n int, said string) {
-	n = l.under(w).resources
-	switch {
-	case l.path == handoff.Path:
-		return n, "a handoff has one"
-	case n != l.resources:
-		return n, fmt.Sprintf("resources: %d in the scenario", n)
-	}
-	return n, fmt.Sprintf("--resources %d", n)
-}
+func (l *clientsLoad) Resources(w scenario.Wants) int { return l.under(w).resources }
 
 // Fitting is usual: these clients wait for each other.
 func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }

@@ -145,7 +145,7 @@ func oneWay(rtt topology.RTT) link.Delay {
 }
 
 func (c *cluster) probe(ctx context.Context) error {
-	err := together(c.plan.hostPairs(false), func(pair [2]string) error {
+	err := together(c.plan.hostPairs(), func(pair [2]string) error {
 		report, err := c.machine(pair[1]).links.Probes(ctx)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
+	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
@@ -116,12 +117,12 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 
 // record makes the history. It says whether the measured part was reached.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
-	rec := &recorder{file: file, live: x.config.Live}
-	defer func() { rec.begin(x.head()) }() //nolint:contextcheck // a run that failed early has a head too
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
 	p.hold, p.outlook = x.scenario.Wants.Hold, x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // likewise
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
+	rec := recorder{file, x.config.Live}
+	rec.Record(x.head()) //nolint:contextcheck // planning waits for nothing
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {
 		return false, err
@@ -135,10 +136,9 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		}
 		err = errors.Join(err, down)
 	}()
-	rec.begin(x.head()) //nolint:contextcheck // planning waits for nothing
 	measured, err = x.measure(ctx, c)
 	calm := measured && len(x.scenario.Timeline) == 0 && x.play == nil
-	if err == nil && calm && x.config.Capacity && len(p.hostPairs(true)) > 0 && ctx.Err() == nil {
+	if err == nil && calm && x.config.Capacity && x.lock.Traits.Agree != locks.AgreeNobody && ctx.Err() == nil {
 		err = x.measureCapacity(ctx, c)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -302,40 +302,14 @@ func (x *experiment) watch(done context.Context, clients catalog.Clients, start 
 	}
 }
 
-// recorder passes the run's events to its history and the live page. In the history they wait for the head, which
-// is known later than the first of them.
+// recorder passes the run's events to its history and the live page.
 type recorder struct {
-	file    history.Recorder
-	live    *live.Board
-	mu      sync.Mutex
-	begun   bool
-	waiting []history.Event
+	file history.Recorder
+	live *live.Board
 }
 
 // Record implements [history.Recorder].
-func (r *recorder) Record(e history.Event) {
+func (r recorder) Record(e history.Event) {
 	r.live.Record(e)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.begun {
-		r.waiting = append(r.waiting, e)
-		return
-	}
 	r.file.Record(e)
-}
-
-// begin records the head and everything that waited for it. Later calls do nothing.
-func (r *recorder) begin(head history.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.begun {
-		return
-	}
-	r.begun = true
-	r.live.Record(head)
-	r.file.Record(head)
-	for _, e := range r.waiting {
-		r.file.Record(e)
-	}
-	r.waiting = nil
 }

@@ -43,15 +43,13 @@ func (c *Config) resources(s scenario.Scenario) resources {
 	if c.Load == nil {
 		return resources{}
 	}
-	n, said := c.Load.Resources(s.Wants)
-	return resources{c.Workload.Resource, n, said}
+	return resources{c.Workload.Resource, c.Load.Resources(s.Wants)}
 }
 
 // resources are named by a prefix and a number from 1.
 type resources struct {
 	prefix string
 	count  int
-	said   string // what says how many there are
 }
 
 // check refuses a name that none of them has.
@@ -64,8 +62,8 @@ func (r resources) check(name string) error {
 			return nil
 		}
 	}
-	const text = "want one of the workload's resources, %[1]s1 to %[1]s%[2]d (%[3]s)"
-	return otherRunError{fmt.Errorf(text, r.prefix, r.count, r.said)}
+	const text = "want one of the workload's resources, %[1]s1 to %[1]s%[2]d"
+	return otherRunError{fmt.Errorf(text, r.prefix, r.count)}
 }
 
 var _ fault.Resolver = anyNode{}

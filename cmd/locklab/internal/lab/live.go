@@ -64,7 +64,7 @@ func (x *experiment) liveRun(p plan) live.Run {
 		}
 		run.Hosts = append(run.Hosts, host)
 	}
-	for _, pair := range p.hostPairs(false) {
+	for _, pair := range p.hostPairs() {
 		run.Links = append(run.Links, live.Link{From: pair[0], To: pair[1], RTT: p.topo.Between(pair[0], pair[1]).RTT})
 	}
 	return run

@@ -146,13 +146,11 @@ func (p plan) aliased(self topology.Placed) (all []catalog.Member) {
 	return all
 }
 
-// hostPairs lists the ordered pairs of hosts between which something dials: anything, or
-// masters what their lock talks to.
-func (p plan) hostPairs(ofLock bool) (pairs [][2]string) {
+// hostPairs lists the ordered pairs of hosts between which something dials.
+func (p plan) hostPairs() (pairs [][2]string) {
 	for _, w := range p.wires {
 		pair := [2]string{w.from.Host, w.to.Host}
-		skip := ofLock && (w.from.Role != role.Master || w.to.Role == role.Worker)
-		if pair[0] != pair[1] && !skip && !slices.Contains(pairs, pair) {
+		if pair[0] != pair[1] && !slices.Contains(pairs, pair) {
 			pairs = append(pairs, pair)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"locklab/nodes/redisnode"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
-	"locklab/workloads/history"
 )
 
 // bound are the locks of a list.
@@ -51,28 +50,28 @@ func planFor(t *testing.T, topologyName, lock string) plan {
 // TestPlanStartsOnlyWhatTheLockNeeds: and links exactly what dials.
 func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 	tests := []struct {
-		lock              string
-		nodes, wires, far int // far: wires from masters to what the lock talks to
+		lock         string
+		nodes, wires int
 	}{
-		{"none", 2 + 6, 2 * 6, 0},
-		{"multiphase", 2 + 6, 2*6 + 2, 2},
-		{"redlock", 2 + 6 + 5, 2*6 + 2*5, 10},
-		{"raft", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
-		{"postgres", 2 + 6 + 1, 2*6 + 2*1, 2},
-		{"redis", 2 + 6 + 1, 2*6 + 2*1, 2},
-		{"redis:replica", 2 + 6 + 2 + 3, 2*6 + 2*(2+3) + 2*1 + 3*(2+2), 10}, // servers dial the other Redis, and Sentinels all others
-		{"etcd", 2 + 6 + 3, 2*6 + 2*3 + 3*2, 6},
-		{"zookeeper", 2 + 6 + 3, 2*6 + 2*3 + 2*3*2, 6}, // two ports of each other server
+		{"none", 2 + 6, 2 * 6},
+		{"multiphase", 2 + 6, 2*6 + 2},
+		{"redlock", 2 + 6 + 5, 2*6 + 2*5},
+		{"raft", 2 + 6 + 3, 2*6 + 2*3 + 3*2},
+		{"postgres", 2 + 6 + 1, 2*6 + 2*1},
+		{"redis", 2 + 6 + 1, 2*6 + 2*1},
+		{"redis:replica", 2 + 6 + 2 + 3, 2*6 + 2*(2+3) + 2*1 + 3*(2+2)}, // servers dial the other Redis, and Sentinels all others
+		{"etcd", 2 + 6 + 3, 2*6 + 2*3 + 3*2},
+		{"zookeeper", 2 + 6 + 3, 2*6 + 2*3 + 2*3*2}, // two ports of each other server
 	}
 	for _, tt := range tests {
 		p := planFor(t, "seoul-2az", tt.lock)
 		if got := len(p.topo.Nodes()); got != tt.nodes {
 			t.Errorf("%s: %d nodes, want %d", tt.lock, got, tt.nodes)
 		}
-		if len(p.wires) != tt.wires || len(p.hostPairs(true)) != tt.far {
-			t.Errorf("%s: %d wires, %d of them to the lock; want %d and %d", tt.lock, len(p.wires), len(p.hostPairs(true)), tt.wires, tt.far)
+		if len(p.wires) != tt.wires {
+			t.Errorf("%s: %d wires, want %d", tt.lock, len(p.wires), tt.wires)
 		}
-		for _, pair := range p.hostPairs(false) {
+		for _, pair := range p.hostPairs() {
 			if pair[0] == pair[1] {
 				t.Errorf("%s: %s is linked with itself", tt.lock, pair[0])
 			}
@@ -168,20 +167,3 @@ func TestBaseDelayIsDrawnAroundHalfTheRoundTrip(t *testing.T) {
 		t.Errorf("a negative delay: %+v", d)
 	}
 }
-
-// TestTheFirstEventIsTheDescription although others are recorded before it is known.
-func TestTheFirstEventIsTheDescription(t *testing.T) {
-	var got []history.Kind
-	r := &recorder{file: recorderFunc(func(e history.Event) { got = append(got, e.Kind) })}
-	r.Record(history.Event{Kind: history.KindNode})
-	r.begin(history.Event{Kind: history.KindRun})
-	r.Record(history.Event{Kind: history.KindRoom})
-	r.begin(history.Event{Kind: history.KindRun}) // does nothing
-	if len(got) != 3 || got[0] != history.KindRun || got[1] != history.KindNode || got[2] != history.KindRoom {
-		t.Errorf("%v", got)
-	}
-}
-
-type recorderFunc func(history.Event)
-
-func (f recorderFunc) Record(e history.Event) { f(e) }

@@ -35,19 +35,6 @@ func files() strictyaml.Files {
 // Names are the names of the built-in suites.
 func Names() []string { return files().Names() }
 
-// Claims are the names of all claims that have one.
-func Claims() (ids []string) {
-	all, _ := List() // fails for a built-in file only, and a test reads all
-	for _, s := range all {
-		for _, c := range s.Claims {
-			if c.ID != "" {
-				ids = append(ids, c.ID)
-			}
-		}
-	}
-	return ids
-}
-
 // List returns the built-in suites.
 func List() ([]Suite, error) {
 	var all []Suite

@@ -112,21 +112,6 @@ parts:
 	}
 }
 
-// TestBuiltin: the suites that come with the program can be read.
-func TestBuiltin(t *testing.T) {
-	if len(suite.Names()) == 0 {
-		t.Fatal("there are none")
-	}
-	for _, name := range suite.Names() {
-		if s, err := suite.Load(name); err != nil || s.Name != name || s.Summary == "" {
-			t.Errorf("%s: %+v, %v", name, s, err)
-		}
-	}
-	if _, err := suite.Load("seed"); err == nil || !strings.Contains(err.Error(), "seeds") {
-		t.Errorf("a name that is nearly right: %v", err)
-	}
-}
-
 // TestShared: parts have the locks of the suite where they name none, and one may run the
 // scenarios that no other one does.
 func TestShared(t *testing.T) {
