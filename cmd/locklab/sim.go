@@ -168,7 +168,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 		})
 		if g.Example.Kind == sim.Fenced && len(verdict) == 1 {
 			verdict = append(verdict,
-				"a resource that checks tokens refuses the earlier holder of each fenced overlap as soon as it has seen the later one")
+				"a resource that checks tokens refuses the earlier holder of each fenced overlap once it has seen the later one")
 		}
 	}
 	kinds := cmp.Or(strings.Trim(fmt.Sprint(plan.Kinds), "[]"), "none")
@@ -213,8 +213,8 @@ func tellSmallest(w io.Writer, simulate sim.Simulator, plan sim.Plan, findings [
 	simulate(cfg)
 	const most = 60
 	lines := strings.Split(strings.TrimRight(trace.String(), "\n"), "\n")
-	fmt.Fprintf(w, "\nThe smallest case: seed %d, %s, faults %v\n  %v\n\n%s\n", cfg.Seed, sentence.Plural(cfg.Peers, "peer"),
-		cfg.Faults, m.Finding, strings.Join(lines[max(0, len(lines)-most):], "\n"))
+	fmt.Fprintf(w, "\nThe smallest case: seed %d, %s, faults %v\n  %v\n\n%s\n",
+		cfg.Seed, sentence.Plural(cfg.Peers, "peer"), cfg.Faults, m.Finding, strings.Join(lines[max(0, len(lines)-most):], "\n"))
 }
 
 // tellFact writes a fact with its name before it and its lines below each other.
