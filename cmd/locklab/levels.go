@@ -64,7 +64,7 @@ each anomaly. Runs that are in the directory already are not made again.
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", filepath.Join("reports", "runs", "levels"), "directory of the runs; those in it are kept")
 	fl.IntVar(&f.tries, "tries", 3, "of each cell, at least")
-	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "runs at once; what decided nothing is repeated alone")
+	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "runs at once; what decided nothing is repeated alone; with 0 none are made and those there are shown")
 	fl.StringVar(&f.publish, "publish", "", "directory for README.md, result.json and histories")
 	fl.StringArrayVar(&f.tables, "table", nil, "page of Markdown that gets the table alone")
 	return cmd
@@ -78,7 +78,7 @@ type job struct {
 }
 
 func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.Writer) error {
-	err := errors.Join(catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 1, 64))
+	err := errors.Join(catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return decided(j.result()) })
+	todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return f.jobs == 0 || decided(j.result()) })
 	if err := f.make(ctx, todo, f.jobs, stderr); err != nil {
 		return err
 	}
