@@ -64,7 +64,8 @@ each anomaly. Runs that are in the directory already are not made again.
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", filepath.Join("reports", "runs", "levels"), "directory of the runs; those in it are kept")
 	fl.IntVar(&f.tries, "tries", 3, "of each cell, at least")
-	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1, "runs at once; what decided nothing is repeated alone; with 0 none are made and those there are shown")
+	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1,
+		"runs at once; what decided nothing is repeated alone; 0 makes none and shows those there are")
 	fl.StringVar(&f.publish, "publish", "", "directory for README.md, result.json and histories")
 	fl.StringArrayVar(&f.tables, "table", nil, "page of Markdown that gets the table alone")
 	return cmd

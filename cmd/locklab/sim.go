@@ -214,7 +214,8 @@ func tellSmallest(w io.Writer, simulate sim.Simulator, plan sim.Plan, findings [
 	const most = 60
 	lines := strings.Split(strings.TrimRight(trace.String(), "\n"), "\n")
 	fmt.Fprintf(w, "\nThe smallest case: seed %d, %s, faults %v\n  %v\n\n%s\n",
-		cfg.Seed, sentence.Plural(cfg.Peers, "peer"), cfg.Faults, m.Finding, strings.Join(lines[max(0, len(lines)-most):], "\n"))
+		cfg.Seed, sentence.Plural(cfg.Peers, "peer"), cfg.Faults, m.Finding,
+		strings.Join(lines[max(0, len(lines)-most):], "\n"))
 }
 
 // tellFact writes a fact with its name before it and its lines below each other.
