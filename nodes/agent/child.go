@@ -39,6 +39,7 @@ type child struct {
 
 	mu       sync.Mutex
 	reaped   bool
+	left     chan struct{} // is closed when the last point was left; nil before the first
 	paused   bool
 	intent   string // the state that its end is recorded as, "" for exited
 	intentNS int64  // when that was asked
@@ -257,11 +258,28 @@ func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 	// A controller that goes away takes its node with it: the pause does not end with its request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), at.Within+answerTime)
 	defer cancel()
+	c.mu.Lock()
+	left := c.left
+	c.mu.Unlock()
+	if left != nil { // orders are carried out beside each other: the last point is left before the next is awaited
+		select {
+		case <-left:
+		case <-ctx.Done():
+		}
+	}
 	_, err := ask[struct{}](ctx, c.orders, "AwaitPoint", at)
+	if errors.Is(err, httpapi.ErrConflict) { // it stands at no point of this order
+		return fail(err)
+	}
 	if err == nil {
 		err = c.pause(asked)
 	}
-	c.orders.Go("Orders.LeavePoint", struct{}{}, nil, make(chan *rpc.Call, 1)) // it reads that when it is resumed
+	leave := c.orders.Go("Orders.LeavePoint", struct{}{}, nil, make(chan *rpc.Call, 1)) // it reads that when it is resumed
+	done := make(chan struct{})
+	go func() { defer close(done); <-leave.Done }()
+	c.mu.Lock()
+	c.left = done
+	c.mu.Unlock()
 	if err != nil {
 		return fail(err)
 	}
