@@ -9,12 +9,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"locklab/locks/locktest"
 )
 
 // TestE2ELibraries: a library of each language keeps the protocol, and is compared by its name.
 func TestE2ELibraries(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir() // where programs in Go are looked for, and sources are unpacked
+	t.Cleanup(func() {  // after the parallel parts
+		locktest.Eventually(t, "no program of a library lives", func() bool {
+			return exec.Command("pgrep", "-f", home).Run() != nil
+		})
+	})
 	without := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, "locklab-redislock"))
 		return err == nil

@@ -28,8 +28,8 @@ class Call
     {
         [$this->socket, $child] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
         if (pcntl_fork() === 0) {
+            fclose($this->socket); // or it would never see that the program has ended
             $this->run($lock, $child);
-            posix_kill(posix_getpid(), SIGKILL); // no destructor may release anything
         }
     }
 
@@ -53,6 +53,7 @@ class Call
             $release = fn() => $held && $lock->isAcquired() && ($lock->release() ?? true);
             say($parent, ['op' => 'release'] + tried($release));
         }
+        posix_kill(posix_getpid(), SIGKILL); // before a destructor of the lock releases it
     }
 
     public function answer(string $op, array $fields): void
@@ -87,9 +88,8 @@ class Call
 function serve(array $hello, callable $lock): void
 {
     $addresses = $calls = [];
-    for ($rest = ''; true; ) {
+    for ([$rest, $none] = ['', null]; true; ) {
         $read = ['stdin' => STDIN] + array_map(fn($call) => $call->socket, $calls);
-        $none = null;
         stream_select($read, $none, $none, 0, 20000);
         $text = isset($read['stdin']) ? fread(STDIN, 65536) : null;
         if ($text === '' || $text === false) {
