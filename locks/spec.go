@@ -268,9 +268,9 @@ const (
 
 // How much of what was acknowledged is there after a crash.
 const (
-	KeepsNothing    = "nothing"
-	KeepsEachSecond = "each-second" // what was synced, once a second
-	KeepsEverything = "everything"
+	KeepsNothing     = "nothing"
+	KeepsSyncedLater = "synced-later" // what was synced; no answer waits for that
+	KeepsEverything  = "everything"
 )
 
 // Whether another server may take the place of the one that has to agree.

@@ -10,7 +10,7 @@
 //	agree      who has to agree: nobody, one-server, majority-of-servers, majority-of-peers,
 //	           connected-peers, all-peers; unknown of a lock that does not say it
 //	lease      by whose clock a hold ends: none, own-clock, server-clock, client-clock
-//	keeps      what is there after a crash: nothing, each-second (what was synced), everything
+//	keeps      what is there after a crash: nothing, synced-later (what was synced), everything
 //	replica    whether another server may take over: none, asynchronous, acknowledged
 //	fault      kinds of faults, or none: all that the scenario has must be among them
 //	target     holder, leader or primary, if a fault aims at one; else other

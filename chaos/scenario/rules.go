@@ -79,7 +79,7 @@ func facts() map[string][]string {
 			locks.AgreeConnected, locks.AgreeAll,
 		},
 		"lease":     {none, locks.LeaseOwn, locks.LeaseServer, locks.LeaseClient},
-		"keeps":     {none, locks.KeepsNothing, locks.KeepsEachSecond, locks.KeepsEverything},
+		"keeps":     {none, locks.KeepsNothing, locks.KeepsSyncedLater, locks.KeepsEverything},
 		"replica":   {none, locks.ReplicaAsync, locks.ReplicaAcked},
 		"fault":     append(kinds, none),
 		"target":    {fault.Holder, fault.Leader, fault.Primary, "other"},

@@ -39,7 +39,7 @@ type child struct {
 
 	mu       sync.Mutex
 	reaped   bool
-	left     chan struct{} // is closed when the last point was left; nil before the first
+	left     chan *rpc.Call // gives that the last point was left; nil if that is known
 	paused   bool
 	intent   string // the state that its end is recorded as, "" for exited
 	intentNS int64  // when that was asked
@@ -260,6 +260,7 @@ func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 	defer cancel()
 	c.mu.Lock()
 	left := c.left
+	c.left = nil
 	c.mu.Unlock()
 	if left != nil { // orders are carried out beside each other: the last point is left before the next is awaited
 		select {
@@ -274,11 +275,10 @@ func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 	if err == nil {
 		err = c.pause(asked)
 	}
-	leave := c.orders.Go("Orders.LeavePoint", struct{}{}, nil, make(chan *rpc.Call, 1)) // it reads that when it is resumed
-	done := make(chan struct{})
-	go func() { defer close(done); <-leave.Done }()
+	left = make(chan *rpc.Call, 1)
+	c.orders.Go("Orders.LeavePoint", struct{}{}, nil, left) // it reads that when it is resumed
 	c.mu.Lock()
-	c.left = done
+	c.left = left
 	c.mu.Unlock()
 	if err != nil {
 		return fail(err)

@@ -68,8 +68,8 @@ const (
 
 	// KindNode is the life of a process, recorded by its agent, or by the controller if its host was lost.
 	KindNode Kind = "node"
-	// KindPoint says that a client's work had come to a point, State, when its process stopped itself
-	// there, as a fault had asked it to.
+	// KindPoint says that a client's work had come to a point, State, and waits there until its process is
+	// stopped, as a fault had asked.
 	KindPoint Kind = "point"
 	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the run, State is asked,
 	// began, heal-asked, kept-away (servers without their data are, for DelayNS), lost (what a power cut

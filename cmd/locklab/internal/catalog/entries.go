@@ -152,7 +152,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 		}, raftlock.ParseOptions, func(o raftlock.Options) Lock {
 			l := service(o.Lease)
 			if !o.Sync {
-				l.Traits.Keeps = locks.KeepsEachSecond
+				l.Traits.Keeps = locks.KeepsSyncedLater
 			}
 			l.Servers = []Server{{Role: raftnode.Role(), Settings: func(others []Member, _ time.Duration) any {
 				s := raftnode.Settings{NoSync: !o.Sync}
@@ -241,7 +241,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 				l.Traits.Lease = locks.LeaseServer
 			}
 			if o.Commit == "off" {
-				l.Traits.Keeps = locks.KeepsEachSecond
+				l.Traits.Keeps = locks.KeepsSyncedLater
 			}
 			return l
 		}),
@@ -279,7 +279,7 @@ func onRedis(agree string, o redlock.Options) Lock {
 	case redisnode.PersistNone:
 		keeps = locks.KeepsNothing
 	case redisnode.PersistEverySec:
-		keeps = locks.KeepsEachSecond
+		keeps = locks.KeepsSyncedLater
 	}
 	return Lock{
 		Traits: locks.Traits{Agree: agree, Lease: locks.LeaseServer, Keeps: keeps},
