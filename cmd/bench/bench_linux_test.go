@@ -275,7 +275,9 @@ func (r row) measure(b *testing.B) {
 }
 
 // taker has a worker take a lock, and says how it gives it back.
-type taker func(ctx context.Context, worker int) (release func(context.Context) error, err error)
+type taker func(ctx context.Context, worker int) (giveBack, error)
+
+type giveBack = func(context.Context) error
 
 // pair is an acquisition and its release.
 func (take taker) pair(ctx context.Context, worker int) error {
@@ -288,7 +290,7 @@ func (take taker) pair(ctx context.Context, worker int) error {
 
 // of has each worker take its key of a client, which are used in turn.
 func of(key func(worker int) string, clients ...locks.Locker) taker {
-	return func(ctx context.Context, w int) (func(context.Context) error, error) {
+	return func(ctx context.Context, w int) (giveBack, error) {
 		lease, err := clients[w%len(clients)].Acquire(ctx, key(w))
 		if err != nil {
 			return nil, err
@@ -439,7 +441,7 @@ func (s *redisServers) redsync(workers int, key func(worker int) string) taker {
 			return time.Millisecond/2 + time.Duration(pauses.Int64N(int64(time.Millisecond)+1))
 		}))
 	}
-	return func(ctx context.Context, w int) (func(context.Context) error, error) {
+	return func(ctx context.Context, w int) (giveBack, error) {
 		return func(ctx context.Context) error { _, err := mutexes[w].UnlockContext(ctx); return err }, mutexes[w].LockContext(ctx)
 	}
 }
@@ -447,7 +449,7 @@ func (s *redisServers) redsync(workers int, key func(worker int) string) taker {
 const bareValue = "0123456789abcdef0123456789abcdef"
 
 // parallelSets is the floor: the round trips of an acquisition and nothing else.
-func (s *redisServers) parallelSets(ctx context.Context, _ int) (func(context.Context) error, error) {
+func (s *redisServers) parallelSets(ctx context.Context, _ int) (giveBack, error) {
 	var sets errgroup.Group
 	for _, c := range s.clients {
 		sets.Go(func() error { return c.SetNX(ctx, "bench-floor", bareValue, 3*time.Second).Err() })
@@ -463,7 +465,7 @@ func (s *redisServers) parallelSets(ctx context.Context, _ int) (func(context.Co
 var bareRelease = goredis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
 
 // bare is the two commands of the lock and nothing else, over go-redis's own pool.
-func (s *redisServers) bare(ctx context.Context, w int) (func(context.Context) error, error) {
+func (s *redisServers) bare(ctx context.Context, w int) (giveBack, error) {
 	key, c := fmt.Sprintf("bare-%d", w), s.clients[0]
 	return func(ctx context.Context) error { return bareRelease.Run(ctx, c, []string{key}, bareValue).Err() },
 		c.SetNX(ctx, key, bareValue, 3*time.Second).Err()
@@ -504,16 +506,6 @@ func freePorts(b testing.TB, n int) (addrs []string) {
 	return addrs
 }
 
-// await tries until the server answers.
-func await(b testing.TB, try func(context.Context) error) {
-	b.Helper()
-	locktest.Eventually(b, "the server answers", func() bool {
-		once, done := context.WithTimeout(b.Context(), time.Second)
-		defer done()
-		return try(once) == nil
-	})
-}
-
 // againstStatements has the lock run against two statements that return a number, by pgx from a pool of the same size,
 // on a table of the locks' form with a row for each worker.
 func againstStatements(lock, take, give string) starter {
@@ -523,7 +515,7 @@ func againstStatements(lock, take, give string) starter {
 		pool, err := pgxpool.New(b.Context(), fmt.Sprintf("%s&pool_max_conns=%d", url, workers))
 		must.Do(b, err)
 		b.Cleanup(pool.Close)
-		await(b, pool.Ping)
+		locktest.Eventually(b, "the server answers", func() bool { return pool.Ping(b.Context()) == nil })
 		options := locktest.Options(b, pglock.ParseOptions, fmt.Sprintf("%s,conns=%d", lock, workers))
 		l, err := pglock.New(pglock.Config{URL: url, Options: options})
 		locktest.Open(b, l, err)
@@ -531,7 +523,7 @@ func againstStatements(lock, take, give string) starter {
 CREATE TABLE bench_locks (resource text PRIMARY KEY, owner text, fence bigint NOT NULL DEFAULT 0, expires timestamptz NOT NULL DEFAULT '-infinity') WITH (fillfactor = 50);
 INSERT INTO bench_locks (resource) SELECT 'key-' || n FROM generate_series(0, %d) AS n`, workers-1))
 		must.Do(b, err)
-		return rate(workers, of(ownKey, l)), rate(workers, func(ctx context.Context, w int) (func(context.Context) error, error) {
+		return rate(workers, of(ownKey, l)), rate(workers, func(ctx context.Context, w int) (giveBack, error) {
 			conn, err := pool.Acquire(ctx) // both on one, which an advisory lock belongs to
 			if err != nil {
 				return nil, err
@@ -580,7 +572,7 @@ func etcdAgainstMutex(key func(worker int) string) starter {
 			ours = append(ours, locktest.Open(b, l, err))
 			theirs[w] = etcdMutexes(b, dialEtcd(b, addrs), 1, func(int) string { return "mutex-" + key(w) })
 		}
-		return rate(workers, of(key, ours...)), rate(workers, func(ctx context.Context, w int) (func(context.Context) error, error) { return theirs[w](ctx, 0) })
+		return rate(workers, of(key, ours...)), rate(workers, func(ctx context.Context, w int) (giveBack, error) { return theirs[w](ctx, 0) })
 	}
 }
 
@@ -647,7 +639,8 @@ func startEtcd(b testing.TB) *clientv3.Client {
 			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new", "--log-level", "error"))
 	}
 	c := dialEtcd(b, addrs[:n])
-	await(b, func(ctx context.Context) error { _, err := c.Get(ctx, "ready"); return err }) // there is a leader
+	_, err := c.Get(locktest.Within(b), "ready") // waits for a leader
+	must.Do(b, err)
 	return c
 }
 
@@ -669,7 +662,7 @@ func etcdMutexes(b testing.TB, c *clientv3.Client, workers int, key func(int) st
 		b.Cleanup(session.Orphan)
 		mutexes[i] = concurrency.NewMutex(session, key(i))
 	}
-	return func(ctx context.Context, w int) (func(context.Context) error, error) {
+	return func(ctx context.Context, w int) (giveBack, error) {
 		return mutexes[w].Unlock, mutexes[w].Lock(ctx)
 	}
 }
@@ -707,7 +700,7 @@ func etcdQueue(b testing.TB, c *clientv3.Client, _ int, key func(int) string) ta
 		}
 	}()
 	var keys atomic.Int64
-	return func(ctx context.Context, _ int) (func(context.Context) error, error) {
+	return func(ctx context.Context, _ int) (giveBack, error) {
 		key := fmt.Sprintf("%s%d", prefix, keys.Add(1)) // never the same twice
 		granted := make(chan struct{})
 		waiting.Store(key, granted)
@@ -735,7 +728,7 @@ func zookeeperAgainst(workers int, key func(int) string, herd bool) starter {
 			return locktest.Open(b, zklock.New(zklock.Config{Addrs: addrs, Options: o}), nil)
 		}
 		ours := of(key, lock(false))
-		await(b, func(ctx context.Context) error { return ours.pair(ctx, 0) })
+		must.Do(b, ours.pair(locktest.Within(b), 0)) // waits for a leader
 		if herd {
 			return rate(workers, ours), rate(workers, of(func(w int) string { return "herd-" + key(w) }, lock(true)))
 		}
@@ -746,7 +739,7 @@ func zookeeperAgainst(workers int, key func(int) string, herd bool) starter {
 		for w := range all {
 			all[w] = zk.NewLock(conn, "/peer/"+key(w), zk.WorldACL(zk.PermAll))
 		}
-		return rate(workers, ours), rate(workers, func(_ context.Context, w int) (func(context.Context) error, error) {
+		return rate(workers, ours), rate(workers, func(_ context.Context, w int) (giveBack, error) {
 			return func(context.Context) error { return all[w].Unlock() }, all[w].Lock()
 		})
 	}
@@ -887,7 +880,7 @@ func path(b testing.TB, delay *time.Duration) measurement {
 		must.Do(b, err)
 	}
 	conn := dial(b, addr)
-	return p50(func(context.Context, int) (func(context.Context) error, error) { return nothing, roundTrip(conn) })
+	return p50(func(context.Context, int) (giveBack, error) { return nothing, roundTrip(conn) })
 }
 
 // serveMultiphase is a process of a group. It takes the hot resource for as many
@@ -949,7 +942,7 @@ func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		var echoes []float64
-		took, err := p50(func(ctx context.Context, _ int) (func(context.Context) error, error) {
+		took, err := p50(func(ctx context.Context, _ int) (giveBack, error) {
 			lease, err := g.lock.Acquire(ctx, "bench/uncontended")
 			return func(ctx context.Context) error {
 				err := lease.Release(ctx)
@@ -974,7 +967,7 @@ func (g *group) bareRate(ctx context.Context, d time.Duration) (float64, error) 
 		wake[w] = make(chan struct{}, 1)
 	}
 	g.bare.begin(func(id uint32) { wake[id] <- struct{}{} })
-	return rate(inFlight, func(ctx context.Context, w int) (func(context.Context) error, error) {
+	return rate(inFlight, func(ctx context.Context, w int) (giveBack, error) {
 		g.bare.mu.Lock()
 		g.bare.ask(uint32(w)) //nolint:gosec // not negative
 		g.bare.mu.Unlock()
@@ -991,12 +984,11 @@ func (g *group) bareRate(ctx context.Context, d time.Duration) (float64, error) 
 // bareEchoRate keeps as many requests in flight without any worker that waits: the
 // handler asks again as soon as all have answered.
 func (g *group) bareEchoRate(ctx context.Context, d time.Duration) (float64, error) {
-	b, done := g.bare, 0
+	b, done, begin := g.bare, 0, clock.Mono()
 	b.begin(func(id uint32) {
 		done++
 		b.ask(id)
 	})
-	begin := clock.Mono()
 	b.mu.Lock()
 	for id := range uint32(inFlight) {
 		b.ask(id)
@@ -1004,9 +996,7 @@ func (g *group) bareEchoRate(ctx context.Context, d time.Duration) (float64, err
 	b.mu.Unlock()
 	g.mesh.Flush()
 	_ = clock.Sleep(ctx, d) // ctx is looked at below
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.run++ // the rest is not counted, nor asked again
+	b.begin(nil)            // the rest is not counted, nor asked again
 	return float64(done) / since(begin).Seconds(), ctx.Err()
 }
 

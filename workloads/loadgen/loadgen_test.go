@@ -243,21 +243,6 @@ func TestACutDrainHasNoEnd(t *testing.T) {
 	}
 }
 
-func TestClosed(t *testing.T) {
-	var running [3]atomic.Bool
-	var done atomic.Uint64
-	loadgen.Closed(t.Context(), 60*time.Millisecond, len(running), func(_ context.Context, client int, _ loadgen.Op) {
-		if running[client].Swap(true) {
-			t.Error("a client does two things at once")
-		}
-		done.Add(1)
-		running[client].Store(false)
-	})
-	if done.Load() == 0 {
-		t.Error("nothing was done")
-	}
-}
-
 // TestADialChangesWhatIsDueFromThenOn: before a turn nothing changes, and after it as many
 // are due as the new rate says.
 func TestADialChangesWhatIsDueFromThenOn(t *testing.T) {
