@@ -87,3 +87,10 @@ func (t *Term) Expires() (time.Time, bool) {
 	defer t.mu.Unlock()
 	return t.until, !t.until.IsZero()
 }
+
+// Over says that the holder of a lease must not act any more: it was told so, or the end has come by this
+// process's clock and what tells of it has not run yet, as after a pause.
+func Over(l Lease) bool {
+	until, ends := l.Expires()
+	return signals.Closed(l.Lost()) || ends && !clock.System().Now().Before(until)
+}

@@ -13,8 +13,9 @@ import (
 	"locklab/workloads/result"
 )
 
-// TestE2ESuiteGoesOn: a suite that was killed goes on where it was, with the flags of then,
-// and runs nothing twice; the claims are decided by the rows of both.
+// TestE2ESuiteGoesOn: a suite whose controller dies without a chance to clean up leaves no process, and can be
+// reported. It goes on where it was, with the flags of then, and runs nothing twice; the claims are decided by
+// the rows of both.
 func TestE2ESuiteGoesOn(t *testing.T) {
 	t.Parallel()
 	file := write(t, "mine.yaml", `name: mine
@@ -29,6 +30,9 @@ claims:
 	dir := filepath.Join(t.TempDir(), "out")
 	lab := begin(t, nil, "run", "--suite", file, "--seed", "4", "--out", dir)
 	awaitStage(t, dir, 2, "measuring")
+	if len(processes(t)) < 5 {
+		t.Fatalf("there should be masters and workers: %q", processes(t))
+	}
 	lab.signal(t, os.Kill)
 	lab.wants(t, -1)
 	before := read(t, dir)
@@ -36,6 +40,17 @@ claims:
 		t.Fatalf("%d rows, unfinished %v; want the first row of a run that was killed", len(before.Rows), before.Run.Unfinished)
 	}
 	nothingLeft(t)
+	reported := filepath.Join(t.TempDir(), "reported")
+	if err := os.CopyFS(reported, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, 0, "report", reported)
+	if r := row(t, read(t, reported), "local", "baseline"); r.Decided() || !r.Partial || r.History == "" {
+		t.Errorf("the run that was killed is %+v, %q", r.Verdict, r.History)
+	}
+	if logs, _ := filepath.Glob(filepath.Join(dir, "logs", "none", "*", "master-*.log")); len(logs) == 0 {
+		t.Error("the logs of the first run are lost")
+	}
 
 	out := run(t, nil, "run", "--resume", dir)
 	after := read(t, dir)

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,58 +11,40 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/internal/must"
+	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
 // TestE2EUnasked: what somebody does by hand to the processes of a run is named, and
-// decides nothing.
+// decides nothing: a worker dies, and another one stands still to the end.
 func TestE2EUnasked(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name, role string
-		signal     syscall.Signal
-		only       int // how many of them; 0 is all
-		why        result.Code
-	}{
-		{"all workers die", "worker", syscall.SIGKILL, 0, result.NodeLost},
-		{"a worker is stopped", "worker", syscall.SIGSTOP, 1, result.NodeLost},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "out")
-			lab := begin(t, nil, "run", "--locks", "multiphase", "--scenarios", "baseline", "--duration", "4s", "--out", dir)
-			awaitStage(t, dir, 1, "measuring")
-			hit := nodesOf(t, c.role)
-			if len(hit) < 2 {
-				t.Fatalf("there should be several of the role %s: %v", c.role, processes(t))
-			}
-			if c.only > 0 {
-				hit = hit[:c.only]
-			}
-			for _, pid := range hit {
-				if err := syscall.Kill(pid, c.signal); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if c.signal == syscall.SIGSTOP {
-				awaitStage(t, dir, 1, "stopping")
-				for _, pid := range hit {
-					if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			lab.wants(t, 4)
-			r := read(t, dir).Rows[0]
-			if !blames(r, c.why) || !strings.Contains(r.Verdict.Sound.Of, c.role) {
-				t.Errorf("%+v", r.Verdict)
-			}
-			ours := slices.DeleteFunc(r.Faults, machineStood)
-			if len(ours) != len(hit) || slices.ContainsFunc(ours, func(f result.Fault) bool { return !strings.HasPrefix(f.Target, "node "+c.role) }) {
-				t.Errorf("the ledger has %+v, want %d of the role %s", ours, len(hit), c.role)
-			}
-			mustRun(t, 4, "check", filepath.Join(dir, r.History))
-		})
+	dir := filepath.Join(t.TempDir(), "out")
+	lab := begin(t, nil, "run", "--locks", "multiphase", "--scenarios", "baseline", "--duration", "4s", "--out", dir)
+	awaitStage(t, dir, 1, "measuring")
+	workers := nodesOf(t, "worker")
+	if len(workers) < 2 {
+		t.Fatalf("there should be several: %v", processes(t))
 	}
+	must.Do(t, errors.Join(syscall.Kill(workers[0], syscall.SIGKILL), syscall.Kill(workers[1], syscall.SIGSTOP)))
+	awaitStage(t, dir, 1, "stopping")
+	must.Do(t, syscall.Kill(workers[1], syscall.SIGCONT))
+	lab.wants(t, 4)
+	r := read(t, dir).Rows[0]
+	if !blames(r, result.NodeLost) || !strings.Contains(r.Verdict.Sound.Of, "worker") {
+		t.Errorf("%+v", r.Verdict)
+	}
+	var kinds []string
+	for _, f := range slices.DeleteFunc(r.Faults, machineStood) {
+		if kinds = append(kinds, f.Kind); !strings.HasPrefix(f.Target, "node worker") {
+			t.Errorf("the ledger has %+v", f)
+		}
+	}
+	if slices.Sort(kinds); !slices.Equal(kinds, []string{history.FaultNodeLoss, history.FaultStandstill}) {
+		t.Errorf("the ledger has %q, want a worker that is lost and one that stood still", kinds)
+	}
+	mustRun(t, 4, "check", filepath.Join(dir, r.History))
 	nothingLeft(t)
 }
 

@@ -88,3 +88,19 @@ func TestRegressionsAreTested(t *testing.T) {
 		}
 	}
 }
+
+// TestTheMapLeadsThere: all paths of ARCHITECTURE.md's "Where is ..." are there.
+func TestTheMapLeadsThere(t *testing.T) {
+	root := filepath.Join("..", "..")
+	_, text, _ := strings.Cut(string(testfile.Read(t, filepath.Join(root, "ARCHITECTURE.md"))), "\n## Where is")
+	text, _, _ = strings.Cut(text, "\n## ")
+	paths := regexp.MustCompile("`([a-z]+/[^`]+)`").FindAllStringSubmatch(text, -1)
+	if len(paths) < 10 {
+		t.Fatalf("read %d paths", len(paths))
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(filepath.Join(root, path[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}

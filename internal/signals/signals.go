@@ -2,6 +2,8 @@
 // happened, and one with room for one, whose reader is to look again.
 package signals
 
+import "context"
+
 // Closed says whether c is closed. It waits for nothing.
 func Closed(c <-chan struct{}) bool {
 	select {
@@ -18,4 +20,17 @@ func Wake(c chan<- struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
+}
+
+// Until is ctx with an end of its own: when c is closed, or the function is called. A nil c is never closed.
+func Until(ctx context.Context, c <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-c:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }

@@ -22,4 +22,16 @@ func TestSignals(t *testing.T) {
 	if len(look) != 0 {
 		t.Error("the reader is to look once")
 	}
+	for name, end := range map[string]func(stop func(), c chan struct{}){
+		"closed": func(_ func(), c chan struct{}) { close(c) }, "called": func(stop func(), _ chan struct{}) { stop() },
+	} {
+		c := make(chan struct{})
+		ctx, stop := signals.Until(t.Context(), c)
+		if ctx.Err() != nil {
+			t.Errorf("%s: ended before", name)
+		}
+		end(stop, c)
+		<-ctx.Done()
+		stop()
+	}
 }

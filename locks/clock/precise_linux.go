@@ -3,7 +3,6 @@ package clock
 import (
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,28 +36,3 @@ func (a *alarm) wait() {
 }
 
 func (a *alarm) close() { _ = a.file.Close() }
-
-// Pin locks the calling goroutine to its thread for exact sleeping with [SleepPinned], and
-// takes the thread's timer slack (50 us by default) away; call the returned function to
-// unlock it.
-func Pin() func() {
-	runtime.LockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it wake-ups are 50 us late, not wrong
-	return func() {
-		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
-		runtime.UnlockOSThread()
-	}
-}
-
-// SleepPinned sleeps until deadline, a value of [Mono], on a pinned thread. It
-// blocks the thread and cannot be interrupted, so callers sleep in short pieces.
-func SleepPinned(deadline int64) {
-	for {
-		left := deadline - Mono()
-		if left <= 0 {
-			return
-		}
-		ts := unix.NsecToTimespec(left)
-		_ = unix.Nanosleep(&ts, nil) // an interrupted sleep goes round again
-	}
-}

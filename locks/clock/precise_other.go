@@ -2,10 +2,7 @@
 
 package clock
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 // alarm on systems without timerfd: the runtime's own timers, whose granularity is that
 // of the system.
@@ -18,13 +15,3 @@ func (a *alarm) set(at int64) { a.timer.Reset(time.Duration(at - Mono())) }
 func (a *alarm) wait() { <-a.timer.C }
 
 func (a *alarm) close() { a.timer.Stop() }
-
-// Pin locks the calling goroutine to its thread for exact sleeping with [SleepPinned]; call
-// the returned function to unlock it.
-func Pin() func() {
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread
-}
-
-// SleepPinned sleeps until deadline, a value of [Mono].
-func SleepPinned(deadline int64) { time.Sleep(time.Duration(deadline - Mono())) }

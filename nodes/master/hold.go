@@ -61,12 +61,6 @@ func (h *hold) watch() {
 	}
 }
 
-// lost says whether the holder must not act any more.
-func (h *hold) lost() bool {
-	until, limited := h.lease.Expires()
-	return signals.Closed(h.lease.Lost()) || limited && !clock.System().Now().Before(until)
-}
-
 // release stops acting at once and gives the lock back in the background: the
 // player need not wait for the answer.
 func (h *hold) release(ctx context.Context) {

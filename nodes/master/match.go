@@ -275,7 +275,7 @@ func (a *attempt) order(
 ) (listed, worker.Room, error) {
 	last := errNoWorker
 	for _, s := range a.rank(seen, unreachable) {
-		if h.lost() {
+		if locks.Over(h.lease) {
 			return listed{}, worker.Room{}, errLost
 		}
 		if s.listing.Live >= s.listing.RoomsMax {

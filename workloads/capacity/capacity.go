@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
 	"locklab/workloads/mutex"
 )
 
@@ -69,26 +69,21 @@ func Handler(node, token string, locker locks.Locker) http.Handler {
 
 // measure returns when the plan is over and everything was released.
 func measure(ctx context.Context, node string, locker locks.Locker, plan Plan) Result {
-	ctx, cancel := context.WithTimeout(ctx, plan.Warmup+plan.Duration)
+	lasts := plan.Warmup + plan.Duration
+	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	from := clock.Mono() + int64(plan.Warmup)
 	end := from + int64(plan.Duration)
 	var grants atomic.Uint64
-	var clients sync.WaitGroup
-	for i := range plan.Clients {
+	loadgen.Closed(ctx, lasts, plan.Clients, func(ctx context.Context, client int, _ loadgen.Op) {
 		resource := history.CapacityResource
 		if !plan.One {
-			resource += "-" + node + "-" + strconv.Itoa(i)
+			resource += "-" + node + "-" + strconv.Itoa(client)
 		}
-		clients.Go(func() {
-			for ctx.Err() == nil && clock.Mono() < end {
-				if at, granted := cycle(ctx, locker, resource); granted && from <= at && at < end {
-					grants.Add(1)
-				}
-			}
-		})
-	}
-	clients.Wait()
+		if at, granted := cycle(ctx, locker, resource); granted && from <= at && at < end {
+			grants.Add(1)
+		}
+	})
 	return Result{Grants: grants.Load()}
 }
 

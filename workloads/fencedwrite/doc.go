@@ -3,12 +3,12 @@
 // M. Kleppmann's "How to do distributed locking" (2016): what it overwrites it should
 // have read.
 //
-//	client     acquire ── read ── still held? ── works ─────────────── write ── release
+//	client     acquire ── read ── works ── still held? ─────────────── write ── release
 //	lease        ├───────────────────────────┤ over
 //	another                                      acquire ── read ── write
 //	                                                                  stale ▲
 //
-// A holder looks whether its lease is lost before it works, and not again: one whose
+// A holder looks whether its hold is over before it writes, and not again: one whose
 // process stands still between its last look and its write cannot look either. So a
 // lease does not protect the store. The store can protect itself: it keeps the highest
 // fencing token that it was shown for a resource, by reads and by writes, and refuses

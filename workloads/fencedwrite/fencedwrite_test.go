@@ -16,7 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/workloads/check/judge"
 	"locklab/workloads/check/record"
 	"locklab/workloads/fencedwrite"
@@ -33,9 +35,7 @@ const secret = "secret"
 func open(t *testing.T, worker, dir string, rec history.Recorder) *fencedwrite.Store {
 	t.Helper()
 	s, err := fencedwrite.NewStore(fencedwrite.StoreConfig{Node: worker, Token: secret, Dir: dir, Recorder: rec})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -52,9 +52,9 @@ func ask(t *testing.T, h http.Handler, verb, body, token string) string {
 // before it was started anew and although its last line was torn; without one it takes all.
 func TestTheStoreChecks(t *testing.T) {
 	dir, rec := t.TempDir(), &historytest.Recorder{}
-	if err := os.WriteFile(filepath.Join(dir, "store.jsonl"), []byte(`{"resource":"r1","vers`), 0o600); err != nil { // a disk was full at once
-		t.Fatal(err)
-	}
+	file, err := os.OpenFile(filepath.Join(dir, "store.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	must.Do(t, err)
+	defer func() { _ = file.Close() }()
 	for i, c := range []struct {
 		verb, resource string
 		token          int
@@ -69,20 +69,17 @@ func TestTheStoreChecks(t *testing.T) {
 		{"write", "r1", 7, `200 {"version":2}`},
 		{"write", "r1", 0, `200 {"version":3}`}, // shows none
 	} {
+		_, err := file.WriteString(`{"resource":"r1","vers`) // a disk was full
+		must.Do(t, err)
 		s := open(t, "w1", dir, rec)
 		body := fmt.Sprintf(`{"resource":%q,"hold":"h","by":"m1","token":%d,"base":%d}`, c.resource, c.token, i)
 		if got := ask(t, s, c.verb, body, secret); !strings.HasPrefix(got, c.want) || strings.HasPrefix(got, "409") != strings.Contains(got, `"fenced"`) {
 			t.Errorf("%d: %s, want %s", i, got, c.want)
 		}
+		if got := ask(t, s, c.verb, body, "guess"); !strings.HasPrefix(got, "401") {
+			t.Errorf("%d: without the token: %s", i, got)
+		}
 		s.Close()
-		file, err := os.OpenFile(filepath.Join(dir, "store.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := file.WriteString(`{"resource":"r1","vers`); err != nil {
-			t.Fatal(err)
-		}
-		_ = file.Close()
 	}
 	var states []string
 	for _, e := range rec.Events() {
@@ -94,19 +91,6 @@ func TestTheStoreChecks(t *testing.T) {
 	want := []string{"read  0", "write accepted 1", "read  1", "write refused 1", "read refused 1", "write accepted 1", "write accepted 2", "write accepted 3"}
 	if !slices.Equal(states, want) {
 		t.Errorf("recorded %q, want %q", states, want)
-	}
-}
-
-func TestTheStoreIsStrict(t *testing.T) {
-	s := open(t, "w1", t.TempDir(), &historytest.Recorder{})
-	defer s.Close()
-	for _, c := range []struct{ token, body, want string }{
-		{"guess", `{"resource":"r1","hold":"h","by":"m1"}`, "401"},
-		{secret, `{"resource":"r1","hold":"h","by":"m1","tokn":1}`, "400"},
-	} {
-		if got := ask(t, s, "write", c.body, c.token); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%.60s: %s, want %s", c.body, got, c.want)
-		}
 	}
 }
 
@@ -159,24 +143,21 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, result.Ro
 	var masters []mutex.Master
 	for _, name := range []string{"m1", "m2"} {
 		w := fencedwrite.Handler(fencedwrite.Config{
-			Config: mutex.Config{Path: fencedwrite.Path, Node: name, Locker: l, Recorder: rec}, Stores: stores, StoreToken: secret,
+			Config: mutex.Config{Node: name, Locker: l, Recorder: rec}, Stores: stores, StoreToken: secret,
 		})
 		h := httptest.NewServer(w)
 		t.Cleanup(w.Close)
 		t.Cleanup(h.Close)
 		masters = append(masters, mutex.Master{Name: name, URL: h.URL})
 	}
-	p := mutex.DefaultPlan()
-	p.ID, p.Seed, p.Duration, p.Clients, p.Resources, p.Unfenced = "t", 5, time.Second, 4, 2, unfenced
-	c := mutex.NewClient(fencedwrite.Path, masters, p, rec)
-	if err := c.Run(t.Context()); err != nil {
-		t.Fatal(err)
+	p := mutex.Plan{
+		Clients: 4, Resources: 2, Hold: time.Millisecond, Timeout: 2500 * time.Millisecond,
+		Writes: true, Unfenced: unfenced, Seed: 5, Duration: time.Second,
 	}
+	must.Do(t, mutex.Client{Masters: masters, Plan: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
 	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: history.FencedWrite}}}, rec.Events()...)
 	run, err := record.Of(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return events, judge.Run(run)
 }
 
@@ -270,34 +251,38 @@ func TestALockWithItsOwnStore(t *testing.T) {
 	}
 }
 
-// losing is a hold that is told to be lost.
-type losing struct {
+// ending is a hold that is told to be lost, and that ends by the clock.
+type ending struct {
 	grant
 	lost chan struct{}
+	ends time.Time
 }
 
-func (l losing) Lost() <-chan struct{} { return l.lost }
+func (e ending) Lost() <-chan struct{}      { return e.lost }
+func (e ending) Expires() (time.Time, bool) { return e.ends, true }
 
-// TestWhoKnowsWritesNothing: a hold that is lost during the work comes to no point and to no
-// write, and one that is not does.
+// TestWhoKnowsWritesNothing: a hold that is lost during the work, or over at its end though nothing has told so,
+// comes to no point and to no write, and one that lasts does.
 func TestWhoKnowsWritesNothing(t *testing.T) {
-	for loses, want := range map[time.Duration]uint64{time.Minute: 0, 2 * time.Hour: 1} {
+	for _, c := range []struct {
+		loses, ends time.Duration
+		want        uint64
+	}{{time.Minute, 3 * time.Hour, 0}, {2 * time.Hour, time.Minute, 0}, {2 * time.Hour, 3 * time.Hour, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			own := &ownStore{asked: 2} // the next is written and answered
 			points := uint64(0)
 			l := &lapsing{tokens: true, own: map[string]*ownStore{"r1": own}}
 			w := fencedwrite.Handler(fencedwrite.Config{Config: mutex.Config{
-				Path: fencedwrite.Path, Node: "m1", Locker: l, Recorder: &historytest.Recorder{}, Granted: func(string) { points++ },
+				Node: "m1", Locker: l, Recorder: &historytest.Recorder{}, Granted: func(string) { points++ },
 			}})
 			defer w.Close()
 			lost := make(chan struct{})
-			timer := time.AfterFunc(loses, func() { close(lost) })
+			timer := time.AfterFunc(c.loses, func() { close(lost) })
 			defer timer.Stop()
-			plan := mutex.DefaultPlan()
-			plan.Hold = time.Hour
-			w.Use(t.Context(), &mutex.Held{Lease: losing{grant{l, 1, "r1"}, lost}, Plan: &plan, Client: "c", ID: "h", Resource: "r1", Fence: 1})
-			if own.version != want || points != want {
-				t.Errorf("lost after %v: %d writes, %d points, want %d", loses, own.version, points, want)
+			hold := ending{grant{l, 1, "r1"}, lost, time.Now().Add(c.ends)}
+			w.Use(t.Context(), &mutex.Held{Lease: hold, Plan: &mutex.Plan{Hold: time.Hour}, ID: "h", Resource: "r1", Fence: 1})
+			if own.version != c.want || points != c.want {
+				t.Errorf("lost after %v, over after %v: %d writes, %d points, want %d", c.loses, c.ends, own.version, points, c.want)
 			}
 		})
 	}

@@ -12,15 +12,11 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 	"locklab/workloads/mutex"
 )
-
-// Path is where masters serve the workload.
-const Path = "/v1/fenced-write/"
 
 // Address is where a store is reached.
 type Address struct{ Name, URL string }
@@ -30,21 +26,17 @@ type Config struct {
 	mutex.Config
 	Stores     []Address
 	StoreToken string // what they want to see
-	// Second is how long that is which is a second where round trips are short; 0 is a second.
-	Second time.Duration
 }
 
-// Workload runs the holders of one master.
+// Workload is that of package mutex, whose holders write if the plan says so.
 type Workload struct {
 	*mutex.Workload
 	stores []*httpapi.Client // in the order that all masters know
-	// timeout bounds one request to a store, as masters bound theirs to workers.
-	timeout time.Duration
 }
 
 // Handler is the workload's side in the master. Close it before the locker.
 func Handler(c Config) *Workload {
-	w := &Workload{timeout: cmp.Or(c.Second, time.Second) / 2}
+	w := &Workload{}
 	slices.SortFunc(c.Stores, func(a, b Address) int { return cmp.Compare(a.Name, b.Name) })
 	for _, a := range c.Stores {
 		config := httpapi.ClientConfig{Name: "store of " + a.Name, Token: c.StoreToken, Kinds: kinds()}
@@ -65,29 +57,28 @@ func (w *Workload) Close() {
 
 // use reads, works and writes. What the store does not answer in time is not repeated.
 func (w *Workload) use(ctx context.Context, h *mutex.Held) {
+	timeout := cmp.Or(h.Plan.Second, time.Second) / 2 // of one request, as masters bound theirs to workers
 	store := w.storeOf(h)
-	read, cancel := context.WithTimeout(ctx, w.timeout)
+	read, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, err := store.Read(read); err != nil {
 		return // nothing to build on
 	}
 	// The work ends when the hold is known to be lost: what is written late is written by a client that
 	// could not know.
-	timer := clock.System().NewTimer(h.Plan.Hold)
-	defer timer.Stop()
+	works, cancel := context.WithTimeout(ctx, h.Plan.Hold)
+	defer cancel()
 	select {
-	case <-timer.C():
+	case <-works.Done():
 	case <-h.Lost():
-	case <-ctx.Done():
-		return
 	}
-	if signals.Closed(h.Lost()) {
+	if ctx.Err() != nil || locks.Over(h) {
 		return
 	}
 	if w.Granted != nil {
 		w.Granted(h.Resource)
 	}
-	write, cancel := context.WithTimeout(ctx, w.timeout)
+	write, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, _ = store.Write(write, !h.Plan.Unfenced) // the record says what became of it
 }

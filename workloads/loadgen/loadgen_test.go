@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"locklab/internal/must"
 	"locklab/internal/seed"
 	"locklab/locks/clock"
 	"locklab/workloads/loadgen"
@@ -36,14 +37,16 @@ func (c *tally) open(ctx context.Context, cfg loadgen.Config, pacer loadgen.Pace
 		}
 		c.unsent += n
 	}
-	loadgen.Open(ctx, cfg, pacer, func(ctx context.Context, op loadgen.Op) {
+	if err := loadgen.Open(ctx, cfg, pacer, func(ctx context.Context, op loadgen.Op) {
 		if op.IntendedNS >= cfg.StartNS+int64(cfg.Warmup) {
 			c.mu.Lock()
 			c.late = append(c.late, time.Duration(op.SentNS-op.IntendedNS))
 			c.mu.Unlock()
 		}
 		do(ctx, op)
-	})
+	}); err != nil {
+		panic(err)
+	}
 }
 
 func (c *tally) sent() int { return len(c.late) }
@@ -233,25 +236,10 @@ func TestACutDrainHasNoEnd(t *testing.T) {
 				cancel()
 			}
 		}}
-		loadgen.Open(ctx, cfg, constant(1000), func(ctx context.Context, _ loadgen.Op) { <-ctx.Done() })
+		must.Do(t, loadgen.Open(ctx, cfg, constant(1000), func(ctx context.Context, _ loadgen.Op) { <-ctx.Done() }))
 		if got := strings.Join(phases, " "); got != want {
 			t.Errorf("called off at %s: phases %s, want %s", at, got, want)
 		}
-	}
-}
-
-func TestClosed(t *testing.T) {
-	var running [3]atomic.Bool
-	var done atomic.Uint64
-	loadgen.Closed(t.Context(), 60*time.Millisecond, len(running), func(_ context.Context, client int, _ loadgen.Op) {
-		if running[client].Swap(true) {
-			t.Error("a client does two things at once")
-		}
-		done.Add(1)
-		running[client].Store(false)
-	})
-	if done.Load() == 0 {
-		t.Error("nothing was done")
 	}
 }
 
@@ -286,7 +274,7 @@ func TestStopEndsTheScheduleAndNoOperation(t *testing.T) {
 	var sent, interrupted atomic.Int64
 	var phases []string
 	drained := make(chan struct{})
-	loadgen.Open(t.Context(), loadgen.Config{
+	must.Do(t, loadgen.Open(t.Context(), loadgen.Config{
 		Duration: time.Hour, Stop: stop,
 		Phase: func(state string, _ int64) {
 			if phases = append(phases, state); state == loadgen.PhaseDrain {
@@ -301,7 +289,7 @@ func TestStopEndsTheScheduleAndNoOperation(t *testing.T) {
 		if ctx.Err() != nil {
 			interrupted.Add(1)
 		}
-	})
+	}))
 	if sent.Load() < 20 || interrupted.Load() > 0 {
 		t.Errorf("%d sent, %d interrupted", sent.Load(), interrupted.Load())
 	}

@@ -7,8 +7,8 @@
 // Latency"). In the closed loop ([Closed]) each client sends its next operation
 // when the last one ended, which finds throughput ceilings and hides stalls.
 //
-//	schedule ──▶ one pinned thread ──▶ idle worker, or a new one ──▶ do(ctx, op)
-//	(pure)       nanosleep, 1 ns slack                lateness = sent - intended
+//	schedule ──▶ one goroutine ──▶ idle worker, or a new one ──▶ do(ctx, op)
+//	(pure)       clock.Precise                   lateness = sent - intended
 //
 // A late generator never skips and never slows down: it sends all that is due at
 // once. What it cannot send (too many operations in flight, or the end came
@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
 
@@ -31,10 +32,9 @@ const (
 	// With less, the load was not the one that the report names: 1 % is the
 	// precision to which rates are read off a plot.
 	MinSent = 0.99
-	// MaxLateness is the lateness that 99 % of the operations must stay below: half of
-	// the 100 ms slots in which availability is shown, and a fifth of the 250 ms without grants
-	// that are a stall in a run of two seconds. So a fault and its effect stay side by side, and
-	// late operations do not look like a stall.
+	// MaxLateness is the lateness that 99 % of the operations must stay below: half of the 100 ms between two
+	// requests of a canary, and a twentieth of the second without grants that is an outage. So a fault and its
+	// effect stay side by side, and late operations do not look like a stall.
 	MaxLateness = 50 * time.Millisecond
 )
 
@@ -73,7 +73,7 @@ type Config struct {
 	// Stop ends the schedule of an open loop before its time when it is closed, and leaves the
 	// operations in flight alone; nil never does.
 	Stop <-chan struct{}
-	// Phase is called when a phase begins, in order, by one goroutine at a time; nil is not called.
+	// Phase is called when a phase begins, in order; nil is not called.
 	Phase func(state string, atNS int64)
 	// Unsent is called with operations that were due between the two times and
 	// could not be sent; nil is not called.
@@ -83,81 +83,85 @@ type Config struct {
 // Open runs the schedule and calls do for every operation, each in a goroutine of
 // its own as far as they overlap. It returns when the last one has returned; do
 // should bound its time itself. When ctx is done, scheduling stops, and the
-// operations in flight see it too.
-func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context, Op)) {
-	start := cmp.Or(cfg.StartNS, clock.Mono())
-	measure := start + int64(cfg.Warmup)
-	g := &generator{cfg: cfg, start: start, end: measure + int64(cfg.Duration), do: do, work: make(chan Op)}
-	phase := func(state string, atNS int64) {
-		if cfg.Phase != nil {
-			cfg.Phase(state, atNS)
-		}
+// operations in flight see it too. It fails at once if the system has no alarm to wake it.
+func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context, Op)) error {
+	alarm, err := clock.NewPrecise()
+	if err != nil {
+		return err
 	}
-	going, stop := context.WithCancel(ctx)
+	defer alarm.Close()
+	start := cmp.Or(cfg.StartNS, clock.Mono())
+	end := start + int64(cfg.Warmup+cfg.Duration)
+	g := &generator{cfg: cfg, alarm: alarm, start: start, end: end, do: do, work: make(chan Op)}
+	going, stop := signals.Until(ctx, cfg.Stop)
 	defer stop()
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		// A phase that was forestalled never came.
-		if sleepUntil(going, start) || clock.Mono() >= start {
-			phase(PhaseWarmup, start)
-		}
-		if sleepUntil(going, measure) || clock.Mono() >= measure {
-			phase(PhaseMeasure, measure)
-		}
-	})
-	watching.Go(func() {
-		select {
-		case <-cfg.Stop:
-			stop()
-		case <-going.Done():
-		}
-	})
 	g.schedule(ctx, going, pacer)
-	stop()
-	watching.Wait()
 	close(g.work)
 	cutBefore := ctx.Err() != nil // that, the phases say
-	phase(PhaseDrain, g.end)
+	g.phase(PhaseDrain, g.end)
 	g.workers.Wait()
 	if cutBefore || ctx.Err() == nil { // else the drain cut answers off, and has no end
-		phase(PhaseEnd, clock.Mono())
+		g.phase(PhaseEnd, clock.Mono())
 	}
+	return nil
 }
 
 type generator struct {
 	cfg        Config
+	alarm      *clock.Precise
 	start, end int64
 	do         func(context.Context, Op)
 	work       chan Op
 	workers    sync.WaitGroup
 	inFlight   atomic.Int64
-	handOver   lead // from the schedule's thread to the goroutine that sends
 
 	// Only the scheduling goroutine touches these.
 	unsent               uint64 // not yet told
 	unsentFrom, unsentTo int64
 }
 
+func (g *generator) phase(state string, atNS int64) {
+	if g.cfg.Phase != nil {
+		g.cfg.Phase(state, atNS)
+	}
+}
+
 // schedule offers each operation when it is due, until the end, which comes early when going ends.
 func (g *generator) schedule(sending, going context.Context, pacer Pacer) {
-	defer clock.Pin()()
-	var sleep sleeper
+	phases := []struct {
+		state string
+		at    int64
+	}{{PhaseWarmup, g.start}, {PhaseMeasure, g.start + int64(g.cfg.Warmup)}}
 	index := uint64(0)
 	for after := range pacer {
 		due := g.start + int64(after)
-		sleep.until(going, min(due-g.handOver.ns(), g.end))
+		for len(phases) > 0 && phases[0].at <= due && g.until(going, phases[0].at) {
+			g.phase(phases[0].state, phases[0].at)
+			phases = phases[1:]
+		}
+		g.until(going, min(due, g.end))
 		now := clock.Mono()
 		if going.Err() != nil {
 			g.end = min(g.end, now)
 		}
 		if due >= g.end {
-			sleep.until(going, g.end) // the time to hand over, at the most: nothing ends before its end
 			break
 		}
 		g.offer(sending, Op{Index: index, IntendedNS: due}, now)
 		index++
 	}
 	g.tellUnsent()
+}
+
+// until waits for a moment of clock.Mono, and says whether it came before the end of ctx.
+func (g *generator) until(ctx context.Context, deadline int64) (came bool) {
+	woken, cancel := g.alarm.After(deadline)
+	defer cancel()
+	select {
+	case <-woken:
+	case <-ctx.Done():
+	}
+	return clock.Mono() >= deadline
 }
 
 // grace is how long after the end of the schedule a late generator still sends.
@@ -178,7 +182,7 @@ func (g *generator) offer(ctx context.Context, op Op, now int64) {
 
 func (g *generator) worker(ctx context.Context, op Op) {
 	for ok := true; ok; op, ok = <-g.work {
-		op.SentNS = g.handOver.await(op.IntendedNS)
+		op.SentNS = clock.Mono()
 		g.do(ctx, op)
 		g.inFlight.Add(-1)
 	}
@@ -218,60 +222,4 @@ func Closed(ctx context.Context, d time.Duration, clients int, do func(ctx conte
 		})
 	}
 	running.Wait()
-}
-
-// sleepUntil waits for a moment of clock.Mono; false if ctx was done first.
-func sleepUntil(ctx context.Context, deadline int64) bool {
-	return clock.Sleep(ctx, time.Duration(deadline-clock.Mono())) == nil
-}
-
-// sleeper sleeps until moments of clock.Mono on a pinned thread.
-type sleeper struct{ wake lead }
-
-// piece is the longest sleep of the thread, which nothing can interrupt. Until then a
-// timer waits, which costs less and may be late by less than that.
-const piece = 50 * time.Millisecond
-
-// until returns at the deadline or just after it, and earlier only when ctx is done.
-func (s *sleeper) until(ctx context.Context, deadline int64) {
-	if far := deadline - int64(piece); clock.Mono() < far && !sleepUntil(ctx, far) {
-		return
-	}
-	if ahead := deadline - s.wake.ns(); clock.Mono() < ahead {
-		clock.SleepPinned(ahead)
-		s.wake.await(deadline)
-		return
-	}
-	for clock.Mono() < deadline { // what is left is shorter than a sleep
-	}
-}
-
-// lead is how much earlier something must begin to be done in time. To wake a
-// thread, or a goroutine on another one, takes the machine some tens of
-// microseconds, always; the lead learns how long, and an early caller spins over
-// what is left. It steers to be early every second time: then the lateness is how
-// far a wake-up strays from the usual one, and the spinning is no longer than that.
-// Races between threads that learn at once only blur it.
-type lead struct{ learned atomic.Int64 }
-
-const (
-	leadStep = 200     // ns
-	leadMax  = 100_000 // ns; a machine that takes longer is not steady enough to predict
-)
-
-func (l *lead) ns() int64 { return l.learned.Load() }
-
-// await learns from when the caller came, and returns at the deadline or just
-// after it, never before, with the time.
-func (l *lead) await(deadline int64) int64 {
-	now := clock.Mono()
-	if now < deadline {
-		l.learned.Store(max(l.ns()-leadStep, 0))
-	} else {
-		l.learned.Store(min(l.ns()+leadStep, leadMax))
-	}
-	for now < deadline {
-		now = clock.Mono()
-	}
-	return now
 }

@@ -34,7 +34,7 @@ import (
 	"locklab/workloads/loadgen"
 )
 
-// Options describe the load. Start from [DefaultOptions].
+// Options describe the load.
 type Options struct {
 	Masters []Master
 	// Rate is the number of match requests (players) per second, in total. It rises
@@ -42,9 +42,6 @@ type Options struct {
 	Rate float64
 	// Groups is how many groups the players belong to.
 	Groups int
-	// Party is how many players of one group arrive at the same instant; they go
-	// to different masters as far as there are that many.
-	Party int
 	// Timeout is how long a player waits for an answer.
 	Timeout  time.Duration
 	Seed     seed.Seed
@@ -56,15 +53,9 @@ type Options struct {
 	Stop <-chan struct{}
 }
 
-// DefaultOptions is the load of the default run, without masters and duration.
-func DefaultOptions() Options {
-	return Options{
-		Rate:    300,
-		Groups:  20,
-		Party:   3,
-		Timeout: 2500 * time.Millisecond,
-	}
-}
+// party is how many players of one group arrive at the same instant; they go to different masters as far
+// as there are that many.
+const party = 3
 
 // Driver runs the load once.
 type Driver struct {
@@ -73,9 +64,8 @@ type Driver struct {
 	masters []*master
 	turn    atomic.Uint64 // of the master that gets the next player
 	// groupSeed is apart from the arrivals', so that one can change alone.
-	groupSeed      seed.Seed
-	dial           loadgen.Dial
-	served, failed atomic.Uint64
+	groupSeed seed.Seed
+	dial      loadgen.Dial
 }
 
 // New prepares a run whose events go to rec.
@@ -88,14 +78,14 @@ func New(opts Options, rec history.Recorder) *Driver {
 }
 
 // Run plays the whole schedule and returns when the last player was answered or
-// gave up. When ctx is done it stops early.
-func (d *Driver) Run(ctx context.Context) {
+// gave up. When ctx is done it stops early. It fails if the machine has no alarm to wake it.
+func (d *Driver) Run(ctx context.Context) error {
 	defer func() {
 		for _, m := range d.masters {
 			m.http.Close()
 		}
 	}()
-	loadgen.Open(ctx, loadgen.Config{
+	return loadgen.Open(ctx, loadgen.Config{
 		Stop:     d.opts.Stop,
 		Warmup:   d.opts.Warmup,
 		Duration: d.opts.Duration,
@@ -115,8 +105,8 @@ func (d *Driver) Run(ctx context.Context) {
 // pacer is the schedule: parties that arrive independently, at a rate that rises during
 // the warm-up and that a dial changes from there on.
 func (d *Driver) pacer() loadgen.Pacer {
-	single := loadgen.Poisson(d.opts.Rate/float64(d.opts.Party), d.opts.Seed.Child("arrivals"))
-	return loadgen.Parties(d.dial.Pace(loadgen.Ramp(single, d.opts.Warmup)), d.opts.Party)
+	single := loadgen.Poisson(d.opts.Rate/party, d.opts.Seed.Child("arrivals"))
+	return loadgen.Parties(d.dial.Pace(loadgen.Ramp(single, d.opts.Warmup)), party)
 }
 
 // SetRate changes how many players arrive per second from now on, in total, and records it.
@@ -131,26 +121,16 @@ func (d *Driver) SetRate(perSecond uint32) error {
 	return nil
 }
 
-// Progress is how many players got a seat so far, and how many did not. It may be called at any time.
-func (d *Driver) Progress() (served, failed uint64) { return d.served.Load(), d.failed.Load() }
-
 // match sends one player through the load balancer.
 func (d *Driver) match(ctx context.Context, op loadgen.Op) {
 	group := d.groupOf(op.Index)
 	player := "p" + strconv.FormatUint(op.Index, 10)
 	node, got, err := d.send(ctx, op, player, group)
-
-	e := history.Event{
+	d.rec.Record(history.Event{
 		Kind: history.KindMatch, FromNS: op.IntendedNS, SentNS: op.SentNS, AtNS: clock.Mono(),
 		Node: node, Client: player, Resource: group, Room: got.Room, Worker: got.Worker,
 		Outcome: string(locks.OutcomeOf(err)), Error: errorKind(err),
-	}
-	d.rec.Record(e)
-	if err == nil {
-		d.served.Add(1)
-	} else {
-		d.failed.Add(1)
-	}
+	})
 }
 
 // send tries one master after the other until one of them takes the request.
@@ -189,7 +169,6 @@ func (d *Driver) next() *master {
 // groupOf draws the group of the party that a player belongs to: the n-th party
 // always gets the same group for one seed.
 func (d *Driver) groupOf(player uint64) string {
-	party := player / uint64(d.opts.Party)                            //nolint:gosec // more than 0
-	draw := uint64(d.groupSeed.Child(strconv.FormatUint(party, 36)))  // well mixed
-	return "g" + strconv.FormatUint(draw%uint64(d.opts.Groups)+1, 10) //nolint:gosec // more than 0
+	draw := uint64(d.groupSeed.Child(strconv.FormatUint(player/party, 36))) // well mixed
+	return "g" + strconv.FormatUint(draw%uint64(d.opts.Groups)+1, 10)       //nolint:gosec // more than 0
 }

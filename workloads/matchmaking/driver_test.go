@@ -8,16 +8,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json"
-
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
 	"locklab/workloads/loadgen"
@@ -58,36 +57,35 @@ func seat(w http.ResponseWriter, r *http.Request) {
 }
 
 func options(masters ...*fakeMaster) matchmaking.Options {
-	o := matchmaking.DefaultOptions()
-	o.Rate, o.Duration, o.Seed = 600, 500*time.Millisecond, 7
+	o := matchmaking.Options{Rate: 600, Groups: 20, Timeout: 2500 * time.Millisecond, Duration: 500 * time.Millisecond, Seed: 7}
 	for i, m := range masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: fmt.Sprintf("m%d", i+1), URL: m.URL})
 	}
 	return o
 }
 
-func run(t *testing.T, ctx context.Context, o matchmaking.Options) ([]history.Event, []string) { //nolint:revive // the test comes first
+// run plays the load: matches are of players that were sent, which a busy machine lets some wait too long for.
+func run(ctx context.Context, t *testing.T, o matchmaking.Options) (matches []history.Event, phases string) {
 	t.Helper()
 	rec := &historytest.Recorder{}
-	d := matchmaking.New(o, rec)
-	d.Run(ctx)
-	var phases []string
+	must.Do(t, matchmaking.New(o, rec).Run(ctx))
 	for _, e := range rec.Events(history.KindPhase) {
-		phases = append(phases, e.State)
+		phases += e.State + " "
 	}
-	return sent(rec), phases
+	matches = slices.DeleteFunc(rec.Events(history.KindMatch), func(e history.Event) bool { return e.Error == loadgen.ErrorNotSent })
+	if len(matches) == 0 {
+		t.Error("no player was sent")
+	}
+	return matches, phases
 }
 
-// sent are the matches of players that were sent: a busy machine lets some of them wait for too long.
-func sent(rec *historytest.Recorder) []history.Event {
-	return slices.DeleteFunc(rec.Events(history.KindMatch), func(e history.Event) bool { return e.Error == loadgen.ErrorNotSent })
-}
+const allPhases = "warmup measure drain end "
 
 func TestPartiesMeetAtDifferentMasters(t *testing.T) {
 	a, b, c := newMaster(t, seat), newMaster(t, seat), newMaster(t, seat)
-	matches, phases := run(t, t.Context(), options(a, b, c))
-	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
-		t.Errorf("phases: %s", got)
+	matches, phases := run(t.Context(), t, options(a, b, c))
+	if phases != allPhases {
+		t.Errorf("phases: %s", phases)
 	}
 	parties := map[int64][]history.Event{}
 	for _, e := range matches {
@@ -124,52 +122,26 @@ func TestPartiesMeetAtDifferentMasters(t *testing.T) {
 	}
 }
 
-func TestPlayersOfADeadMasterGoToTheNext(t *testing.T) {
-	a, b := newMaster(t, seat), newMaster(t, seat)
-	o := options(a, b)
-	a.Close()
-	matches, _ := run(t, t.Context(), o)
-	for _, e := range matches {
-		if e.Outcome != "ok" || e.Node != "m2" {
-			t.Fatalf("event %+v", e)
-		}
-	}
-}
-
-func TestPlayersOfAMasterThatBreaksConnections(t *testing.T) {
-	b := newMaster(t, seat)
-	a := newMaster(t, func(w http.ResponseWriter, _ *http.Request) {
+// TestPlayersGoToTheNextMaster where theirs is dead, or breaks connections.
+func TestPlayersGoToTheNextMaster(t *testing.T) {
+	dead, b := newMaster(t, seat), newMaster(t, seat)
+	dead.Close()
+	breaks := newMaster(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {
 			_ = conn.(*net.TCPConn).SetLinger(0)
 			_ = conn.Close()
 		}
 	})
-	matches, _ := run(t, t.Context(), options(a, b))
-	for _, e := range matches {
-		if e.Outcome != "ok" || e.Node != "m2" {
-			t.Fatalf("event %+v", e)
+	for name, first := range map[string]*fakeMaster{"dead": dead, "breaks": breaks} {
+		matches, _ := run(t.Context(), t, options(first, b))
+		for _, e := range matches {
+			if e.Outcome != "ok" || e.Node != "m2" {
+				t.Fatalf("%s: event %+v", name, e)
+			}
 		}
-	}
-	if n := a.served.Load(); n == 0 || n > int64(len(matches))/2 {
-		t.Errorf("the broken master got %d of %d players", n, len(matches))
-	}
-}
-
-func TestNobodyIsThere(t *testing.T) {
-	a := newMaster(t, seat)
-	o := options(a)
-	a.Close()
-	rec := &historytest.Recorder{}
-	d := matchmaking.New(o, rec)
-	d.Run(t.Context())
-	matches := sent(rec)
-	if served, failed := d.Progress(); len(matches) == 0 || served != 0 || failed != uint64(len(matches)) {
-		t.Fatalf("%d matches, of which %d were served and %d failed", len(matches), served, failed)
-	}
-	for _, e := range matches {
-		if e.Outcome != "failed" || e.Error != "unavailable" {
-			t.Fatalf("event %+v", e)
+		if n := first.served.Load(); (n > 0) != (name == "breaks") || n > int64(len(matches))/2 {
+			t.Errorf("%s: it got %d of %d players", name, n, len(matches))
 		}
 	}
 }
@@ -185,13 +157,17 @@ func TestAnswersThatAreNo(t *testing.T) {
 		{"unknown", 503, `{"error":{"kind":"unknown","message":"x","outcome":"unknown"}}`, "unknown", "unknown"},
 		{"not ours", 502, `<html>`, "unknown", "http-502"},
 		{"nonsense", 200, `{"room":`, "unknown", "unknown"},
+		{"nobody is there", 0, "", "failed", "unavailable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMaster(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, c.body)
 			})
-			matches, _ := run(t, t.Context(), options(m))
+			if c.status == 0 {
+				m.Close()
+			}
+			matches, _ := run(t.Context(), t, options(m))
 			for _, e := range matches {
 				if e.Outcome != c.outcome || e.Error != c.error {
 					t.Fatalf("event %+v", e)
@@ -207,7 +183,7 @@ func TestATimeoutIsUnknownAndNotTriedAgain(t *testing.T) {
 	defer close(release)
 	o := options(m)
 	o.Rate, o.Timeout = 60, time.Second // to connect must not take that long
-	matches, _ := run(t, t.Context(), o)
+	matches, _ := run(t.Context(), t, o)
 	for _, e := range matches {
 		if e.Outcome != "unknown" || e.Error != "timeout" {
 			t.Fatalf("event %+v", e)
@@ -229,7 +205,7 @@ func TestInterruptAnswersAtOnce(t *testing.T) {
 	defer close(release)
 	o := options(m)
 	o.Timeout, o.Duration = time.Hour, time.Hour
-	matches, phases := run(t, ctx, o)
+	matches, phases := run(ctx, t, o)
 	served := 0
 	for _, e := range matches {
 		if e.Error != "canceled" || e.Outcome == "ok" {
@@ -242,7 +218,7 @@ func TestInterruptAnswersAtOnce(t *testing.T) {
 	if served == 0 {
 		t.Errorf("no player of an unknown outcome among %+v", matches)
 	}
-	if got := strings.Join(phases, " "); got != "warmup measure drain end" {
-		t.Errorf("phases: %s", got)
+	if phases != allPhases {
+		t.Errorf("phases: %s", phases)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
+	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
@@ -24,30 +25,14 @@ type Master struct {
 
 // Client is the controller's side: it has all masters run one plan.
 type Client struct {
-	path    string
-	masters []*httpapi.Client
-	plan    Plan
-	rec     history.Recorder
-
-	mu    sync.Mutex
-	total Status   // of all masters, over their lives
-	last  []Status // what each said in this life
-
-	// OnPhase, if set before Run, is called when a phase begins.
-	OnPhase func(state string, atNS int64)
-	// Stop, if set before Run, ends the plan before its time when it is closed.
+	Masters []Master
+	Plan    Plan
+	// StartNS is when the plan begins, on clock.Mono.
+	StartNS int64
+	// Stop ends the plan before its time when it is closed; nil never does.
 	Stop <-chan struct{}
-}
-
-// NewClient is for what masters serve at the path. Phases are recorded to rec; everything else is
-// recorded by the masters themselves.
-func NewClient(path string, masters []Master, plan Plan, rec history.Recorder) *Client {
-	c := &Client{path: path, plan: plan, rec: rec, last: make([]Status, len(masters))}
-	for _, m := range masters {
-		config := httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token, Timeout: requestTimeout}
-		c.masters = append(c.masters, httpapi.NewClient(m.URL, config))
-	}
-	return c
+	// Recorder gets the phases; everything else is recorded by the masters themselves.
+	Recorder history.Recorder
 }
 
 const (
@@ -62,69 +47,54 @@ const (
 // be reached. It fails only if a master cannot be started at the beginning; one
 // that dies later is started again, for the rest of the time, when it is back. When
 // ctx is done the plan is stopped.
-func (c *Client) Run(ctx context.Context) error {
-	defer func() {
-		for _, h := range c.masters {
-			h.Close()
-		}
-	}()
-	for i := range c.masters {
-		if err := c.start(ctx, i, 0); err != nil {
-			c.stop(ctx)
+func (c Client) Run(ctx context.Context) error {
+	var all masters
+	for _, m := range c.Masters {
+		config := httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token, Timeout: requestTimeout}
+		h := httpapi.NewClient(m.URL, config)
+		defer h.Close()
+		all = append(all, h)
+	}
+	_ = clock.Sleep(ctx, time.Duration(c.StartNS-clock.Mono())) // the requests look at the context
+	for _, h := range all {
+		if err := c.start(ctx, h, 0); err != nil {
+			all.stop(ctx)
 			return err
 		}
 	}
-	began := clock.Mono()
-	measure := began + int64(c.plan.Warmup)
-	end := measure + int64(c.plan.Duration)
-	c.phase(loadgen.PhaseWarmup, began)
-	going, stop := context.WithCancel(ctx)
+	measure := c.StartNS + int64(c.Plan.Warmup)
+	end := measure + int64(c.Plan.Duration)
+	c.phase(loadgen.PhaseWarmup, c.StartNS)
+	going, stop := signals.Until(ctx, c.Stop)
 	defer stop()
-	go func() {
-		select {
-		case <-c.Stop:
-			stop()
-		case <-going.Done():
-		}
-	}()
-	if c.watch(going, began, measure) {
+	if c.watch(going, all, measure) {
 		c.phase(loadgen.PhaseMeasure, measure)
-		c.watch(going, began, end)
+		c.watch(going, all, end)
 	}
 	c.phase(loadgen.PhaseDrain, min(end, clock.Mono()))
 	if going.Err() != nil {
-		c.stop(ctx)
+		all.stop(ctx)
 	}
-	c.drain(context.WithoutCancel(ctx))
+	c.drain(context.WithoutCancel(ctx), all)
 	c.phase(loadgen.PhaseEnd, clock.Mono())
 	return nil
 }
 
-// Progress adds up what the masters last said.
-func (c *Client) Progress() Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.total
-}
-
-func (c *Client) phase(state string, atNS int64) {
-	c.rec.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: atNS})
-	if c.OnPhase != nil {
-		c.OnPhase(state, atNS)
-	}
+func (c Client) phase(state string, atNS int64) {
+	c.Recorder.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: atNS})
 }
 
 // watch polls the masters until the moment, and starts those again that forgot
 // their plan. It returns false if ctx was done first.
-func (c *Client) watch(ctx context.Context, began, until int64) bool {
-	every := max(pollEvery, time.Duration(len(c.masters))*pollShare)
+func (c Client) watch(ctx context.Context, all masters, until int64) bool {
+	every := max(pollEvery, time.Duration(len(all))*pollShare)
 	for left := until - clock.Mono(); left > 0; left = until - clock.Mono() {
 		if clock.Sleep(ctx, min(time.Duration(left), every)) != nil {
 			return false
 		}
-		c.each(func(i int) {
-			if s, err := c.status(ctx, i); err == nil && s.ID != c.plan.ID {
-				_ = c.start(ctx, i, time.Duration(clock.Mono()-began)) // tried again at the next poll
+		all.each(func(h *httpapi.Client) {
+			if s, err := call(ctx, h, http.MethodGet, "status", nil); err == nil && s.State == StateIdle {
+				_ = c.start(ctx, h, time.Duration(clock.Mono()-c.StartNS)) // tried again at the next poll
 			}
 		})
 	}
@@ -133,61 +103,47 @@ func (c *Client) watch(ctx context.Context, began, until int64) bool {
 
 // drain waits until no master that answers is still running. The last acquisition
 // may take its timeout, then the hold, then the timeout of the release.
-func (c *Client) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*c.plan.Timeout+c.plan.Hold+requestTimeout)
+func (c Client) drain(ctx context.Context, all masters) {
+	ctx, cancel := context.WithTimeout(ctx, 2*c.Plan.Timeout+c.Plan.Hold+requestTimeout)
 	defer cancel()
-	for running := true; running && ctx.Err() == nil; {
-		var some atomic.Bool
-		c.each(func(i int) {
-			if s, err := c.status(ctx, i); err == nil && s.State == StateRunning {
-				some.Store(true)
+	for {
+		var running atomic.Bool
+		all.each(func(h *httpapi.Client) {
+			if s, err := call(ctx, h, http.MethodGet, "status", nil); err == nil && s.State == StateRunning {
+				running.Store(true)
 			}
 		})
-		if running = some.Load(); running {
-			_ = clock.Sleep(ctx, pollEvery/4) // the loop looks at the context
+		if !running.Load() || clock.Sleep(ctx, pollEvery/4) != nil {
+			return
 		}
 	}
 }
 
-func (c *Client) each(do func(i int)) {
+func (c Client) start(ctx context.Context, h *httpapi.Client, elapsed time.Duration) error {
+	plan := c.Plan
+	plan.Elapsed = min(elapsed, plan.Warmup+plan.Duration)
+	_, err := call(ctx, h, http.MethodPost, "start", plan)
+	return err
+}
+
+// masters are clients of all of them.
+type masters []*httpapi.Client
+
+func (all masters) each(do func(h *httpapi.Client)) {
 	var wg sync.WaitGroup
-	for i := range c.masters {
-		wg.Go(func() { do(i) })
+	for _, h := range all {
+		wg.Go(func() { do(h) })
 	}
 	wg.Wait()
 }
 
-func (c *Client) start(ctx context.Context, i int, elapsed time.Duration) error {
-	plan := c.plan
-	plan.Elapsed = min(elapsed, plan.Warmup+plan.Duration)
-	_, err := c.call(ctx, i, http.MethodPost, "start", plan)
-	return err
-}
-
 // stop has all masters stop, also when ctx is done. One that is dead has nothing to stop.
-func (c *Client) stop(ctx context.Context) {
-	c.each(func(i int) { _, _ = c.call(context.WithoutCancel(ctx), i, http.MethodPost, "stop", nil) })
+func (all masters) stop(ctx context.Context) {
+	all.each(func(h *httpapi.Client) { _, _ = call(context.WithoutCancel(ctx), h, http.MethodPost, "stop", nil) })
 }
 
-// status asks a master, and counts what it did since it was asked last. A new life begins at nothing.
-func (c *Client) status(ctx context.Context, i int) (Status, error) {
-	s, err := c.call(ctx, i, http.MethodGet, "status", nil)
-	if err != nil {
-		return s, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.last[i]
-	if c.last[i] = (Status{}); s.ID == c.plan.ID {
-		c.total.Acquired += s.Acquired - last.Acquired
-		c.total.Failed += s.Failed - last.Failed
-		c.last[i] = s
-	}
-	return s, nil
-}
-
-func (c *Client) call(ctx context.Context, i int, method, verb string, in any) (s Status, err error) {
-	if err := c.masters[i].Call(ctx, method, c.path+verb, in, &s); err != nil {
+func call(ctx context.Context, h *httpapi.Client, method, verb string, in any) (s Status, err error) {
+	if err := h.Call(ctx, method, Path+verb, in, &s); err != nil {
 		return Status{}, fmt.Errorf("%s the workload: %w", verb, err)
 	}
 	return s, nil

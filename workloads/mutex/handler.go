@@ -16,12 +16,24 @@
 // A master that is restarted during the run has lost its plan; the controller
 // notices and starts it again for the rest of the time.
 //
-//	POST start  {"id":"r1","clients":16,"resources":4,"hold_ns":1000000,...}
-//	GET  status → {"id":"r1","state":"running","acquired":812,"failed":0}
+//	POST start  {"clients":16,"resources":4,"hold_ns":1000000,...}; of a plan that runs nothing changes
+//	GET  status → {"state":"running"}
 //	POST stop   the state is "done" once everything was released
 //
-// Errors are {"error":{"kind":"invalid","message":"..."}} with 400, or 409 (another
-// plan runs).
+// Errors are {"error":{"kind":"invalid","message":"..."}} with 400.
+//
+// # Handoff
+//
+// The workload handoff is this one with a single resource. What is measured is how it passes from one
+// client to the next: the time from when a holder stops acting until one that had been waiting
+// holds, and what that costs in wake-ups of waiters and in messages.
+//
+//	holder   ──────────release
+//	waiter 1 ··················grant ─────release          a handoff is release to grant
+//	waiter 2 ·················▲···················grant    woken in vain: the herd
+//
+// Where a client that asks again as soon as it has released gets the lock before those who were waiting
+// it has barged in, and they wait on: that is counted, and not a handoff.
 package mutex
 
 import (
@@ -33,15 +45,12 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/seed"
-	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/workloads/history"
 )
 
 // Plan is what each master runs.
 type Plan struct {
-	// ID names the plan: starting it twice is the same as starting it once.
-	ID string `json:"id"`
 	// Clients is the number of clients on each master.
 	Clients int `json:"clients"`
 	// Resources is how many resources all clients compete for, together.
@@ -55,7 +64,8 @@ type Plan struct {
 	Timeout time.Duration `json:"timeout_ns,format:nano"`
 	// Second is how long that is which is a second where round trips are short; 0 is a second.
 	Second time.Duration `json:"second_ns,omitzero,format:nano"`
-	// Unfenced has holders show the store of fenced-write no tokens.
+	// Writes has holders write to the store of package fencedwrite, without their tokens if Unfenced is set.
+	Writes   bool          `json:"writes,omitzero"`
 	Unfenced bool          `json:"unfenced,omitzero"`
 	Seed     seed.Seed     `json:"seed"`
 	Warmup   time.Duration `json:"warmup_ns,format:nano"`
@@ -63,11 +73,6 @@ type Plan struct {
 	// Elapsed is how much of warm-up and duration is already over when the master
 	// gets the plan: set by the controller when it starts a master again.
 	Elapsed time.Duration `json:"elapsed_ns,format:nano"`
-}
-
-// DefaultPlan is a moderately contended closed loop, without an ID and a duration.
-func DefaultPlan() Plan {
-	return Plan{Clients: 8, Resources: 4, Hold: time.Millisecond, Timeout: 2500 * time.Millisecond}
 }
 
 // The bounds of a plan keep a mistake from taking a host down.
@@ -85,18 +90,14 @@ const (
 
 // Status is how a master's plan is going.
 type Status struct {
-	ID       string `json:"id,omitzero"`
-	State    string `json:"state"`
-	Acquired uint64 `json:"acquired"`
-	Failed   uint64 `json:"failed"` // failed or unknown
+	State string `json:"state"`
 }
 
-// Prefix is where a master serves the workload.
-const Prefix = "/v1/workload/"
+// Path is where a master serves the workload.
+const Path = "/v1/workload/"
 
 // Config is the workload's side in a master.
 type Config struct {
-	Path     string // where it is mounted, such as [Prefix]
 	Node     string // the master's name in the history
 	Token    string // what requests must bear, if anything
 	Locker   locks.Locker
@@ -104,7 +105,7 @@ type Config struct {
 	// Granted, if set, is told of a grant before the holder does the first thing that others
 	// can see: Use must call it for itself.
 	Granted func(resource string)
-	// Use is what a client does while it holds; nil is nothing, for the time of the plan.
+	// Use is what a client does while it holds, if the plan wants writes.
 	// It may go on after the lease is lost: that is on record then.
 	Use func(context.Context, *Held)
 }
@@ -112,27 +113,27 @@ type Config struct {
 // Held is a hold to be made use of.
 type Held struct {
 	locks.Lease
-	Plan                 *Plan
-	Client, ID, Resource string
-	Fence                locks.Token // 0 if the lock has none
+	Plan         *Plan
+	ID, Resource string
+	Fence        locks.Token // 0 if the lock has none
 }
 
-// Workload runs plans inside a master.
+// Workload runs a plan inside a master.
 type Workload struct {
 	*httpapi.API
 	Config
 
 	mu     sync.Mutex
-	runner *runner // of the last plan, nil before the first
+	runner *runner // nil before the plan was started
 	closed bool
 }
 
 // Handler is the workload's side in the master. Close it before the locker.
 func Handler(c Config) *Workload {
 	w := &Workload{API: httpapi.New(httpapi.Config{Name: "run", Token: c.Token}), Config: c}
-	httpapi.Post(w.API, "POST "+c.Path+"start", w.start)
-	w.Get("GET "+c.Path+"status", func(*http.Request) (any, error) { return w.status(), nil })
-	httpapi.Post(w.API, "POST "+c.Path+"stop", func(*http.Request, struct{}) (any, error) { return w.stop(), nil })
+	httpapi.Post(w.API, "POST "+Path+"start", w.start)
+	w.Get("GET "+Path+"status", func(*http.Request) (any, error) { return w.status(), nil })
+	httpapi.Post(w.API, "POST "+Path+"stop", func(*http.Request, struct{}) (any, error) { return w.stop(), nil })
 	return w
 }
 
@@ -151,13 +152,10 @@ func (w *Workload) Close() {
 func (w *Workload) start(r *http.Request, plan Plan) (any, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.closed:
+	if w.closed {
 		return nil, fmt.Errorf("the master is closing: %w", httpapi.ErrClosed)
-	case w.runner != nil && w.runner.plan.ID == plan.ID: // told twice
-	case w.runner != nil && !signals.Closed(w.runner.done):
-		return nil, fmt.Errorf("plan %s is still running: %w", w.runner.plan.ID, httpapi.ErrConflict)
-	default:
+	}
+	if w.runner == nil { // else it was told twice
 		// The plan outlives the request that starts it.
 		w.runner = startRunner(context.WithoutCancel(r.Context()), plan, w.Config)
 	}

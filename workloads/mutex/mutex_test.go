@@ -1,7 +1,6 @@
 package mutex_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -13,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
-	"locklab/internal/httpapi/httpapitest"
+	"locklab/internal/must"
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/workloads/check/judge"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
@@ -29,10 +28,35 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type memory struct{ historytest.Recorder }
+// memory keeps what is recorded, and does something as soon as the measured part begins.
+type memory struct {
+	historytest.Recorder
+	measured func()
+}
 
-func (m *memory) list() []history.Event {
-	return append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: "mutex"}}}, m.Events()...)
+func (m *memory) Record(e history.Event) {
+	m.Recorder.Record(e)
+	if e.State == loadgen.PhaseMeasure && m.measured != nil {
+		m.measured()
+	}
+}
+
+// judge is what the run comes to.
+func (m *memory) judge(t *testing.T) result.Row {
+	t.Helper()
+	head := history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: history.Mutex}}
+	run, err := record.Of(append([]history.Event{head}, m.Events()...))
+	must.Do(t, err)
+	return judge.Run(run)
+}
+
+// acquired counts the acquisitions by their error; those of no error were granted.
+func (m *memory) acquired() map[string]int {
+	counts := map[string]int{}
+	for _, e := range m.Events(history.KindAcquire) {
+		counts[e.Error]++
+	}
+	return counts
 }
 
 // service is a lock that all masters of a test share: who waits for a resource stands in
@@ -137,69 +161,41 @@ func (g grant) Release(context.Context) error {
 }
 
 func plan() mutex.Plan {
-	p := mutex.DefaultPlan()
-	p.ID, p.Seed, p.Warmup, p.Duration, p.Clients, p.Resources = "t", 5, 50*time.Millisecond, 200*time.Millisecond, 4, 2
+	return mutex.Plan{
+		Clients: 4, Resources: 2, Hold: time.Millisecond, Timeout: 2500 * time.Millisecond,
+		Seed: 5, Warmup: 50 * time.Millisecond, Duration: 200 * time.Millisecond,
+	}
+}
+
+// endless has the first of each resource hold, and all others wait, for longer than the run lasts.
+func endless() mutex.Plan {
+	p := plan()
+	p.Hold, p.Timeout, p.Resources = time.Hour, time.Hour, 1
 	return p
 }
 
-// secret is what masters of these tests want to see.
-const secret = "secret"
-
-// serve has n masters serve the workload for one lock.
-func serve(t *testing.T, n int, s *service, rec history.Recorder) (list []mutex.Master) {
+// run has n masters serve the workload for one lock, and run a plan.
+func run(ctx context.Context, t *testing.T, n int, s *service, p mutex.Plan, rec history.Recorder) {
 	t.Helper()
+	c := mutex.Client{Plan: p, Recorder: rec}
 	for i := range n {
 		name := fmt.Sprint("m", i+1)
-		w := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: name, Token: secret, Locker: s, Recorder: rec})
+		w := mutex.Handler(mutex.Config{Node: name, Token: "secret", Locker: s, Recorder: rec})
 		h := httptest.NewServer(w)
 		t.Cleanup(w.Close)
 		t.Cleanup(h.Close)
-		list = append(list, mutex.Master{Name: name, URL: h.URL, Token: secret})
+		c.Masters = append(c.Masters, mutex.Master{Name: name, URL: h.URL, Token: "secret"})
 	}
-	return list
+	c.StartNS = clock.Mono()
+	must.Do(t, c.Run(ctx))
 }
 
-// play runs a plan on masters. Its client may be changed before.
-func play(ctx context.Context, t *testing.T, list []mutex.Master, p mutex.Plan, rec history.Recorder, change func(*mutex.Client)) (mutex.Status, error) {
-	t.Helper()
-	c := mutex.NewClient(mutex.Prefix, list, p, rec)
-	change(c)
-	err := c.Run(ctx)
-	return c.Progress(), err
-}
-
-// asItIs leaves the client alone.
-func asItIs(*mutex.Client) {}
-
-// whenMeasured has something done as soon as the measured part begins.
-func whenMeasured(do func()) func(*mutex.Client) {
-	return func(c *mutex.Client) {
-		c.OnPhase = func(state string, _ int64) {
-			if state == loadgen.PhaseMeasure {
-				do()
-			}
-		}
-	}
-}
-
-func find(t *testing.T, events []history.Event) result.Row {
-	t.Helper()
-	run, err := record.Of(events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return judge.Run(run)
-}
-
-// judged is what a plan on so many masters comes to.
-func judged(t *testing.T, n int, s *service, p mutex.Plan) ([]history.Event, result.Row, mutex.Status) {
+// judged is what a plan on two masters comes to.
+func judged(t *testing.T, s *service, p mutex.Plan) (*memory, result.Row) {
 	t.Helper()
 	rec := &memory{}
-	progress, err := play(t.Context(), t, serve(t, n, s, rec), p, rec, asItIs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rec.list(), find(t, rec.list()), progress
+	run(t.Context(), t, 2, s, p, rec)
+	return rec, rec.judge(t)
 }
 
 // unreleased are the holds without an end.
@@ -250,8 +246,8 @@ func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
 	}}
 	p := plan()
 	p.Clients, p.Resources = 1, 1
-	if _, err := play(t.Context(), t, serve(t, 1, s, rec), p, rec, asItIs); err != nil || sent.Load() == 0 {
-		t.Fatalf("%d releases: %v", sent.Load(), err)
+	if run(t.Context(), t, 1, s, p, rec); sent.Load() == 0 {
+		t.Error("nothing was released")
 	}
 }
 
@@ -260,16 +256,15 @@ func TestARightLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := plan()
 			p.Rate = rate
-			events, f, progress := judged(t, 2, &service{}, p)
+			rec, f := judged(t, &service{}, p)
 			if f.Figures["overlaps"] != 0 || f.Figures["tokens_back"] != 0 || f.Figures["acquired"] == 0 || f.Verdict.Sound.Code == result.Missing {
 				t.Errorf("%+v", f)
 			}
 			if f.Figures["hold_p50_ms"] < 0.99*float64(p.Hold.Milliseconds()) || f.Figures["acquire_p50_ms"] == 0 || f.Figures["messages_per_acquire"] == 0 || f.Figures["fairness"] == 0 {
 				t.Errorf("%+v", f.Figures)
 			}
-			counts, began := map[history.Kind]uint64{}, map[string]bool{}
-			for _, e := range events {
-				counts[e.Kind]++
+			began := map[string]bool{}
+			for _, e := range rec.Events() {
 				again := began[e.Hold] != (e.Kind != history.KindAcquire)
 				switch {
 				case e.Hold == "":
@@ -279,27 +274,24 @@ func TestARightLock(t *testing.T) {
 				}
 				began[e.Hold] = true
 			}
-			if open := unreleased(events); len(open) != 0 || counts[history.KindAcquire] != counts[history.KindRelease] {
-				t.Errorf("%d holds were not released: %v", len(open), counts)
-			}
-			if progress.Acquired != counts[history.KindAcquire] {
-				t.Errorf("progress %+v of %v", progress, counts)
+			if open := unreleased(rec.Events()); len(open) != 0 {
+				t.Errorf("%d holds were not released", len(open))
 			}
 		})
 	}
 }
 
 func TestABrokenLock(t *testing.T) {
-	if _, f, _ := judged(t, 2, &service{broken: true}, plan()); f.Figures["overlaps"] == 0 {
+	if _, f := judged(t, &service{broken: true}, plan()); f.Figures["overlaps"] == 0 {
 		t.Errorf("no overlap was seen: %+v", f)
 	}
 }
 
 func TestALockThatRefuses(t *testing.T) {
-	_, f, progress := judged(t, 2, &service{refuses: true}, plan())
+	_, f := judged(t, &service{refuses: true}, plan())
 	refused := f.Errors["unavailable"]
-	if f.Figures["acquired"] != 0 || refused == 0 || float64(refused) != f.Figures["requests"] || progress.Failed == 0 {
-		t.Errorf("%+v, %+v", f, progress)
+	if f.Figures["acquired"] != 0 || refused == 0 || float64(refused) != f.Figures["requests"] {
+		t.Errorf("%+v", f)
 	}
 	if refused > 8*30 {
 		t.Errorf("%d refusals in 200 ms: clients spin", refused)
@@ -309,146 +301,78 @@ func TestALockThatRefuses(t *testing.T) {
 // TestWhoStillWaitsIsCalledOff: when the time is over nobody waits for holders any more, and
 // who waited was neither served nor refused.
 func TestWhoStillWaitsIsCalledOff(t *testing.T) {
-	p := plan()
-	p.Hold, p.Timeout, p.Resources = time.Hour, time.Hour, 1 // for that long the run would last
-	events, f, _ := judged(t, 2, &service{keeps: true}, p)
-	off, granted := 0, 0
-	for _, e := range events {
-		switch {
-		case e.Kind != history.KindAcquire:
-		case e.Error == loadgen.ErrorCalledOff:
-			off++
-		case e.Outcome == "ok":
-			granted++ // the first, and whoever comes in while the others are called off
-		}
-	}
-	if off == 0 || off+granted != 2*p.Clients || len(f.Errors) != 0 {
-		t.Errorf("%d were called off and %d granted of %d clients; failed: %v", off, granted, 2*p.Clients, f.Errors)
+	p := endless()
+	rec, f := judged(t, &service{keeps: true}, p)
+	counts := rec.acquired() // the first is granted, and whoever comes in while the others are called off
+	if off := counts[loadgen.ErrorCalledOff]; off == 0 || off+counts[""] != 2*p.Clients || len(f.Errors) != 0 {
+		t.Errorf("%v of %d clients; failed: %v", counts, 2*p.Clients, f.Errors)
 	}
 }
 
 // TestWhoWaitsWhenTheRunIsInterruptedIsCalledOff: that the lock was asked in vain then is not the
 // lock's doing.
 func TestWhoWaitsWhenTheRunIsInterruptedIsCalledOff(t *testing.T) {
-	p := plan()
-	p.Hold, p.Timeout, p.Resources, p.Duration = time.Hour, time.Hour, 1, time.Hour
+	p := endless()
+	p.Duration = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	rec := &memory{}
-	_, err := play(ctx, t, serve(t, 2, &service{keeps: true}, rec), p, rec, whenMeasured(cancel))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := find(t, rec.list())
-	off := 0
-	for _, e := range rec.list() {
-		if e.Kind == history.KindAcquire && e.Error == loadgen.ErrorCalledOff {
-			off++
-		}
-	}
-	if open := unreleased(rec.list()); off == 0 || len(f.Errors) != 0 || len(open) != 0 {
+	rec := &memory{measured: cancel}
+	run(ctx, t, 2, &service{keeps: true}, p, rec)
+	off, f, open := rec.acquired()[loadgen.ErrorCalledOff], rec.judge(t), unreleased(rec.Events())
+	if off == 0 || len(f.Errors) != 0 || len(open) != 0 {
 		t.Errorf("%d were called off, %d holds were left; failed: %v", off, len(open), f.Errors)
 	}
 }
 
 // TestARefusalAtTheEndIsOne: only our own deadline calls off.
 func TestARefusalAtTheEndIsOne(t *testing.T) {
-	p := plan()
-	p.Hold, p.Timeout, p.Resources = time.Hour, time.Hour, 1
-	events, _, _ := judged(t, 2, &service{keeps: true, breaks: true}, p)
-	refused := 0
-	for _, e := range events {
-		switch e.Error {
-		case loadgen.ErrorCalledOff:
-			t.Errorf("called off: %+v", e)
-		case "unavailable":
-			refused++
-		}
-	}
-	if refused == 0 {
-		t.Error("nobody was refused")
+	rec, _ := judged(t, &service{keeps: true, breaks: true}, endless())
+	if counts := rec.acquired(); counts[loadgen.ErrorCalledOff] > 0 || counts["unavailable"] == 0 {
+		t.Errorf("%v, want refusals alone", counts)
 	}
 }
 
 func TestLostLeases(t *testing.T) {
 	p := plan()
 	p.Hold = time.Hour // only the loss ends it
-	events, f, _ := judged(t, 2, &service{loses: true}, p)
-	lost := slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.KindLost })
-	if !lost || f.Figures["overlaps"] != 0 {
-		t.Errorf("lost %v, %+v", lost, f)
+	rec, f := judged(t, &service{loses: true}, p)
+	if lost := len(rec.Events(history.KindLost)); lost == 0 || f.Figures["overlaps"] != 0 {
+		t.Errorf("%d lost, %+v", lost, f)
 	}
 }
 
+// TestARestartedMasterStartsAgain: another life of it acquires, too, to the end.
 func TestARestartedMasterStartsAgain(t *testing.T) {
-	s, rec := &service{}, &memory{}
-	first, second := mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s, Recorder: rec}), mutex.Handler(mutex.Config{Path: mutex.Prefix, Node: "m1", Token: secret, Locker: s, Recorder: rec})
+	rec := &memory{}
+	config := mutex.Config{Node: "m1", Locker: &service{}, Recorder: rec}
+	first, second := mutex.Handler(config), mutex.Handler(config)
 	defer second.Close()
 	var current atomic.Pointer[mutex.Workload]
 	current.Store(first)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().ServeHTTP(w, r) }))
 	defer h.Close()
-	p := plan()
-	p.Duration = 1500 * time.Millisecond
-	_, err := play(t.Context(), t, []mutex.Master{{Name: "m1", URL: h.URL, Token: secret}}, p, rec, whenMeasured(func() {
+	ended := 0 // holds of the first
+	rec.measured = func() {
 		first.Close()
 		current.Store(second)
-	}))
-	if status := ask(t, h.URL, "GET", "status", ""); err != nil || !strings.Contains(status, `"state":"done"`) || strings.Contains(status, `"acquired":0,`) {
-		t.Errorf("the second life: %s, %v", status, err)
+		ended = len(rec.Events(history.KindRelease))
 	}
-	if f := find(t, rec.list()); f.Figures["overlaps"] != 0 || f.Figures["acquired"] == 0 {
+	p := plan()
+	p.Duration = 1500 * time.Millisecond
+	must.Do(t, mutex.Client{Masters: []mutex.Master{{Name: "m1", URL: h.URL}}, Plan: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
+	if all := len(rec.Events(history.KindRelease)); ended == 0 || all == ended || len(unreleased(rec.Events())) > 0 {
+		t.Errorf("%d holds, %d of them before the restart", all, ended)
+	}
+	if f := rec.judge(t); f.Figures["overlaps"] != 0 || f.Figures["acquired"] == 0 {
 		t.Errorf("%+v", f)
 	}
 }
 
 func TestAMasterThatIsNotThere(t *testing.T) {
-	rec, gone := &memory{}, httptest.NewServer(nil)
+	gone := httptest.NewServer(nil)
 	gone.Close()
-	list := append(serve(t, 1, &service{}, rec), mutex.Master{Name: "m2", URL: gone.URL})
-	if _, err := play(t.Context(), t, list, plan(), rec, asItIs); err == nil || !strings.Contains(err.Error(), "master m2") {
+	c := mutex.Client{Masters: []mutex.Master{{Name: "m2", URL: gone.URL}}, Plan: plan(), Recorder: &memory{}}
+	if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "master m2") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func ask(t *testing.T, base, method, verb, body string) string {
-	t.Helper()
-	status, text := httpapitest.Ask(t, method, base+"/v1/workload/"+verb, body, map[string]string{"Authorization": "Bearer " + secret})
-	return fmt.Sprint(status, " ", text)
-}
-
-func TestStartIsStrict(t *testing.T) {
-	list := serve(t, 1, &service{}, &memory{})
-	good, err := json.Marshal(plan())
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, err := http.Post(list[0].URL+"/v1/workload/start", "", bytes.NewReader(good)) //nolint:gosec // of this test
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = open.Body.Close()
-	if open.StatusCode != http.StatusUnauthorized {
-		t.Errorf("without the token: status %d", open.StatusCode)
-	}
-	for name, c := range map[string]struct{ body, want string }{
-		"unknown field": {`{"id":"x","clientz":3}`, "400"},
-		"too large":     {`{"id":"` + strings.Repeat("x", 1<<20) + `"}`, "too large"},
-	} {
-		if got := ask(t, list[0].URL, "POST", "start", c.body); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	other := strings.Replace(string(good), `"id":"t"`, `"id":"u"`, 1)
-	for _, c := range []struct{ what, method, verb, body, want string }{
-		{"nothing was started", "GET", "status", "", `"idle"`},
-		{"start", "POST", "start", string(good), "200"},
-		{"the same again", "POST", "start", string(good), "200"},
-		{"another plan at the same time", "POST", "start", other, "409"},
-		{"GET start", "GET", "start", "", "404"},
-	} {
-		if got := ask(t, list[0].URL, c.method, c.verb, c.body); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s, want %s", c.what, got, c.want)
-		}
 	}
 }

@@ -10,19 +10,19 @@ import (
 
 // contention measures how each resource went from one client to the next.
 func (m *measures) contention(wakeups float64) {
-	var took dist
+	var took []int64
 	for own := range m.ByResource() {
 		m.passed(own, m.handoffs(own, &took))
 	}
-	took.into(m, map[string]float64{"handoff_p50_ms": 0.5, "handoff_p99_ms": 0.99})
-	if took.h != nil && wakeups >= 0 {
-		m.set("wakeups_per_handoff", wakeups, float64(took.h.TotalCount()))
+	m.times(took, map[string]float64{"handoff_p50_ms": 0.5, "handoff_p99_ms": 0.99})
+	if wakeups >= 0 {
+		m.set("wakeups_per_handoff", wakeups, float64(len(took)))
 	}
 }
 
 // handoffs takes the times from a release, while others waited, until one of these held. A
 // client that asked only after the release and came first has barged in: the others wait on.
-func (m *measures) handoffs(own []*record.Acquire, took *dist) (grants []*record.Acquire) {
+func (m *measures) handoffs(own []*record.Acquire, took *[]int64) (grants []*record.Acquire) {
 	var asks, answers []int64
 	for _, a := range own {
 		asks, answers = append(asks, asked(a)), append(answers, a.At)
@@ -50,7 +50,7 @@ func (m *measures) handoffs(own []*record.Acquire, took *dist) (grants []*record
 		}
 		since = min(since, released)
 		if asked(next) <= released {
-			took.add(next.At - since)
+			*took = append(*took, next.At-since)
 			since = record.Never
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
@@ -47,28 +45,19 @@ func (m *measures) set(name string, over, under float64) {
 	}
 }
 
-// tally counts operations.
-type tally struct {
-	took, late dist
-	due, ok    int64
-}
-
-func (t *tally) add(o *record.Op) {
-	if t.due += int64(o.Count); o.Sent > 0 && o.Outcome != record.Unsent {
-		t.late.add(o.Sent - o.From)
-	}
-	if o.Outcome == record.OK {
-		t.ok += int64(o.Count)
-		t.took.add(o.At - o.From)
-	}
-}
-
 // requests measures the requests of players; in raw workloads, the acquisitions.
 func (m *measures) requests() {
-	var t tally
+	var took, late []int64
+	var due, ok float64
 	players := m.Head.Workload == history.Matchmaking
 	for o := range m.Due(players) {
-		if t.add(o); o.Outcome != record.OK {
+		if due += float64(o.Count); o.Sent > 0 && o.Outcome != record.Unsent {
+			late = append(late, o.Sent-o.From)
+		}
+		if o.Outcome == record.OK {
+			ok += float64(o.Count)
+			took = append(took, o.At-o.From)
+		} else {
 			m.row.Errors[cmp.Or(o.ErrorKind, "other")] += int64(o.Count)
 		}
 	}
@@ -80,11 +69,11 @@ func (m *measures) requests() {
 			m.row.Figures["rooms"]++
 		}
 	}
-	t.took.into(m, map[string]float64{"request_p50_ms": 0.5, "request_p99_ms": 0.99, "request_max_ms": 1})
-	t.late.into(m, map[string]float64{"late_p99_ms": 0.99})
-	m.row.Figures["requests"] = float64(t.due)
+	m.times(took, map[string]float64{"request_p50_ms": 0.5, "request_p99_ms": 0.99, "request_max_ms": 1})
+	m.times(late, map[string]float64{"late_p99_ms": 0.99})
+	m.row.Figures["requests"] = due
 	seconds := time.Duration(m.Drain - m.Measure).Seconds()
-	m.set("achieved_per_s", float64(t.ok), seconds)
+	m.set("achieved_per_s", ok, seconds)
 	if n := m.Offered(m.Measure); n > 0 {
 		m.set("offered_per_s", n, seconds)
 	}
@@ -92,50 +81,31 @@ func (m *measures) requests() {
 
 // acquires measures the acquisitions that were due in the measured part, and their holds.
 func (m *measures) acquires() {
-	var took, held dist
+	var took, held []int64
 	for _, a := range m.Acquires {
 		if a.From < m.Measure || a.From >= m.Drain || a.Outcome != record.OK {
 			continue
 		}
-		took.add(a.At - asked(a))
+		took = append(took, a.At-asked(a))
 		if a.Granted() && a.Until != record.Never {
-			held.add(a.Until - a.At)
+			held = append(held, a.Until-a.At)
 		}
 	}
-	took.into(m, map[string]float64{"acquire_p50_ms": 0.5, "acquire_p99_ms": 0.99, "acquire_max_ms": 1})
-	held.into(m, map[string]float64{"hold_p50_ms": 0.5})
+	m.times(took, map[string]float64{"acquire_p50_ms": 0.5, "acquire_p99_ms": 0.99, "acquire_max_ms": 1})
+	m.times(held, map[string]float64{"hold_p50_ms": 0.5})
 }
 
 // asked is when the client asked for the lock: later than it was due if the client was busy.
 func asked(a *record.Acquire) int64 { return max(a.From, a.Sent) }
 
-// dist is a distribution of times with three significant digits, up to an hour.
-type dist struct{ h *hdrhistogram.Histogram }
-
-func (d *dist) add(ns int64) {
-	if d.h == nil {
-		d.h = hdrhistogram.New(1, int64(time.Hour), 3)
-	}
-	_ = d.h.RecordValue(min(max(ns, 0), int64(time.Hour))) // within its bounds
-}
-
-// into adds the named quantiles to the figures; none of no values.
-func (d *dist) into(m *measures, names map[string]float64) {
-	for name, q := range names {
-		if d.h != nil {
-			m.row.Figures[name] = d.ms(q)
+// times adds to the figures, by their names, the times that such a share of all did not exceed.
+func (m *measures) times(all []int64, shares map[string]float64) {
+	slices.Sort(all)
+	for name, share := range shares {
+		if rank := int(math.Ceil(share*float64(len(all)) - 1e-6)); rank > 0 { // 0.99 * 100 is not 99
+			m.row.Figures[name] = record.MS(max(all[rank-1], 0))
 		}
 	}
-}
-
-// ms is the time that a share q of all did not exceed. The histogram's own takes the
-// nearest rank, above which there may be more than one in 100. It is 0 of no values.
-func (d *dist) ms(q float64) float64 {
-	if d.h == nil {
-		return 0
-	}
-	n := float64(d.h.TotalCount())
-	return record.MS(d.h.ValueAtQuantile(100 * math.Ceil(q*n-1e-6) / n))
 }
 
 // counted is by how much the running totals of all masters grew in the measured part, and how many

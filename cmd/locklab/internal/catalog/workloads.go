@@ -17,7 +17,6 @@ import (
 	"locklab/nodes/process"
 	"locklab/nodes/worker"
 	"locklab/workloads/fencedwrite"
-	"locklab/workloads/handoff"
 	"locklab/workloads/history"
 	"locklab/workloads/matchmaking"
 	"locklab/workloads/mutex"
@@ -34,26 +33,6 @@ type Workload struct {
 	Rate float64
 	// Flags adds the flags of `locklab run` that are of this workload alone.
 	Flags func(*pflag.FlagSet) Load
-	// Serve is what masters do for it, below Path, with the token; nil if they need not.
-	Serve func(Site) worker.Service
-	Path  string
-	// Mount is what workers serve for it; nil if they need not.
-	Mount *worker.Mount
-}
-
-// Site is where a workload's clients are: in a master, with its lock, and the workers as it
-// reaches them.
-type Site struct {
-	mutex.Config
-	Workers     []Member
-	WorkerToken string
-	Second      time.Duration // see [master.Settings]
-}
-
-// at is what the master runs, at a path.
-func (s Site) at(path string) mutex.Config {
-	s.Path = path
-	return s.Config
 }
 
 // Load is a workload as the user wants it.
@@ -67,7 +46,7 @@ type Load interface {
 	// Instead says what clients do because a scenario wants it, in place of what is usual.
 	Instead(scenario.Wants) []string
 	// Begin prepares one run.
-	Begin(Run) (Clients, error)
+	Begin(Run) Clients
 }
 
 // Run is what a load is put on.
@@ -90,10 +69,6 @@ type Run struct {
 type Clients struct {
 	// Run lasts for the warm-up and the measured time and until the last answer.
 	Run func(context.Context) error
-	// MeasureFrom gives the moment, on clock.Mono, at which the measured part begins.
-	MeasureFrom <-chan int64
-	// State says in a few words how it goes.
-	State func() string
 	// SetRate changes the operations offered per second; nil where that cannot be done.
 	SetRate func(perSecond uint32) error
 }
@@ -117,9 +92,7 @@ func Workloads() []Workload {
 			Name:     history.Mutex,
 			Summary:  "clients in every master contend for few or many resources; holds must not overlap",
 			Resource: "r",
-			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, mutex.Prefix) },
-			Serve:    func(s Site) worker.Service { return mutex.Handler(s.at(mutex.Prefix)) },
-			Path:     mutex.Prefix,
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, history.Mutex) },
 		},
 		{
 			Name: history.FencedWrite,
@@ -127,45 +100,27 @@ func Workloads() []Workload {
 				"stale writes and lost updates are counted",
 			Resource: "r",
 			Flags: func(fl *pflag.FlagSet) Load {
-				l := clientsFlags(fl, fencedwrite.Path)
+				l := clientsFlags(fl, history.FencedWrite)
 				fl.StringVar(&l.fencing, "fencing", "on", "fenced-write: holders show their tokens")
 				return l
 			},
-			Serve: func(s Site) worker.Service {
-				c := fencedwrite.Config{Config: s.at(fencedwrite.Path), StoreToken: s.WorkerToken, Second: s.Second}
-				for _, w := range s.Workers {
-					c.Stores = append(c.Stores, fencedwrite.Address{Name: w.Name, URL: "http://" + w.Addr})
-				}
-				return fencedwrite.Handler(c)
-			},
-			Path:  fencedwrite.Path,
-			Mount: &worker.Mount{Path: fencedwrite.StorePath, New: newStore},
 		},
 		{
 			Name: history.Handoff,
 			Summary: "clients in every master all wait for one resource; " +
 				"from release to the next grant, wake-ups and messages per handoff",
 			Resource: "r",
-			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, handoff.Path) },
-			Serve:    func(s Site) worker.Service { return mutex.Handler(s.at(handoff.Path)) },
-			Path:     handoff.Path,
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, history.Handoff) },
 		},
 	}
 }
 
-func newStore(node *process.Node, token string) (worker.Service, error) {
-	c := fencedwrite.StoreConfig{Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder}
-	return fencedwrite.NewStore(c)
-}
-
-// Mounts are what workers serve for the workloads.
-func Mounts() (all []worker.Mount) {
-	for _, w := range Workloads() {
-		if w.Mount != nil {
-			all = append(all, *w.Mount)
-		}
-	}
-	return all
+// Store is what workers serve for fenced-write.
+func Store() worker.Mount {
+	return worker.Mount{Path: fencedwrite.StorePath, New: func(node *process.Node, token string) (worker.Service, error) {
+		c := fencedwrite.StoreConfig{Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder}
+		return fencedwrite.NewStore(c)
+	}}
 }
 
 // WorkloadNames lists the workloads' names.
@@ -229,31 +184,22 @@ func (l *Matches) Instead(w scenario.Wants) []string {
 }
 
 // Begin implements [Load].
-func (l *Matches) Begin(r Run) (Clients, error) {
-	o := matchmaking.DefaultOptions()
-	o.Rate, o.Warmup, o.Duration, o.Groups = r.Rate, r.Warmup, r.Duration, l.groups
-	o.Seed, o.StartNS, o.Stop = r.Seed.Child("matchmaking"), r.StartNS, r.Stop
-	o.Timeout = r.Patience + 2*r.Wants.Hold // or nobody would wait for another one's room, and make one
+func (l *Matches) Begin(r Run) Clients {
+	o := matchmaking.Options{
+		Rate: r.Rate, Warmup: r.Warmup, Duration: r.Duration, Groups: l.groups,
+		Seed: r.Seed.Child("matchmaking"), StartNS: r.StartNS, Stop: r.Stop,
+		Timeout: r.Patience + 2*r.Wants.Hold, // or nobody would wait for another one's room, and make one
+	}
 	for _, m := range r.Masters {
 		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
 	}
 	driver := matchmaking.New(o, r.Recorder)
-	from := make(chan int64, 1)
-	from <- r.StartNS + int64(r.Warmup)
-	return Clients{
-		MeasureFrom: from,
-		Run:         func(ctx context.Context) error { driver.Run(ctx); return nil },
-		SetRate:     driver.SetRate,
-		State: func() string {
-			served, failed := driver.Progress()
-			return fmt.Sprintf("%d matches  %d failed", served, failed)
-		},
-	}, nil
+	return Clients{Run: driver.Run, SetRate: driver.SetRate}
 }
 
 // clientsLoad is a load of clients inside the masters.
 type clientsLoad struct {
-	path               string // where masters serve it
+	workload           string
 	clients, resources int
 	hold               time.Duration
 	set                func(flag string) bool // by the user
@@ -263,11 +209,11 @@ type clientsLoad struct {
 var _ Load = (*clientsLoad)(nil)
 
 // clientsFlags are those that all workloads of clients inside the masters have.
-func clientsFlags(fl *pflag.FlagSet, path string) *clientsLoad {
-	l := clientsLoad{path: path, resources: 1, set: fl.Changed}
+func clientsFlags(fl *pflag.FlagSet, workload string) *clientsLoad {
+	l := clientsLoad{workload: workload, resources: 1, set: fl.Changed}
 	fl.IntVar(&l.clients, "clients", 4, "the others: clients in each master")
 	fl.DurationVar(&l.hold, "hold", time.Millisecond, "the others: how long each client holds")
-	if path != handoff.Path {
+	if workload != history.Handoff {
 		fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
 	}
 	return &l
@@ -292,7 +238,7 @@ func (l clientsLoad) under(w scenario.Wants) clientsLoad {
 	if w.Clients > 0 && !l.set("clients") {
 		l.clients = w.Clients
 	}
-	if w.Resources > 0 && !l.set("resources") && l.path != handoff.Path {
+	if w.Resources > 0 && !l.set("resources") && l.workload != history.Handoff {
 		l.resources = w.Resources
 	}
 	return l
@@ -317,27 +263,15 @@ func (l *clientsLoad) Instead(w scenario.Wants) []string {
 	return Wanted(w)
 }
 
-func (l *clientsLoad) Begin(r Run) (Clients, error) {
+func (l *clientsLoad) Begin(r Run) Clients {
 	now := l.under(r.Wants)
-	plan := mutex.DefaultPlan()
-	plan.ID = fmt.Sprintf("run-%d", r.Repeat)
-	plan.Clients, plan.Hold, plan.Resources, plan.Unfenced = now.clients, now.hold, now.resources, l.fencing == "off"
-	plan.Warmup, plan.Duration, plan.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
-	plan.Rate, plan.Timeout, plan.Second = r.Rate/float64(len(r.Masters)), r.Patience, r.Second
-	client := mutex.NewClient(l.path, r.Masters, plan, r.Recorder)
-	client.Stop = r.Stop
-	from := make(chan int64, 1)
-	client.OnPhase = func(state string, atNS int64) {
-		if state == "measure" {
-			from <- atNS // comes once
-		}
-	}
-	return Clients{
-		MeasureFrom: from,
-		Run:         client.Run,
-		State: func() string {
-			p := client.Progress()
-			return fmt.Sprintf("%d acquired  %d failed", p.Acquired, p.Failed)
+	return Clients{Run: mutex.Client{
+		Masters: r.Masters, StartNS: r.StartNS, Stop: r.Stop, Recorder: r.Recorder,
+		Plan: mutex.Plan{
+			Clients: now.clients, Hold: now.hold, Resources: now.resources,
+			Writes: l.workload == history.FencedWrite, Unfenced: l.fencing == "off",
+			Warmup: r.Warmup, Duration: r.Duration, Seed: r.Seed.Child("mutex"),
+			Rate: r.Rate / float64(len(r.Masters)), Timeout: r.Patience, Second: r.Second,
 		},
-	}, nil
+	}.Run}
 }

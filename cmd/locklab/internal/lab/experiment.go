@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -115,13 +116,16 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	return &row, runErr
 }
 
-// record makes the history. It says whether the measured part was reached.
+// record makes the history. It says whether the load began.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
 	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
 	p.hold, p.outlook = x.scenario.Wants.Hold, x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // likewise
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
-	rec := recorder{file, x.config.Live}
+	rec := &recorder{file: file, live: x.config.Live, kind: history.KindAcquire}
+	if x.config.Workload.Name == history.Matchmaking {
+		rec.kind = history.KindMatch
+	}
 	rec.Record(x.head()) //nolint:contextcheck // planning waits for nothing
 	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {
@@ -136,15 +140,15 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		}
 		err = errors.Join(err, down)
 	}()
-	measured, err = x.measure(ctx, c)
-	calm := measured && len(x.scenario.Timeline) == 0 && x.play == nil
+	err = x.measure(ctx, c, rec)
+	calm := len(x.scenario.Timeline) == 0 && x.play == nil
 	if err == nil && calm && x.config.Capacity && x.lock.Traits.Agree != locks.AgreeNobody && ctx.Err() == nil {
 		err = x.measureCapacity(ctx, c)
 	}
 	if err != nil && ctx.Err() == nil {
 		err = giveUp(err)
 	}
-	return measured, err
+	return true, err
 }
 
 // head is the first event of the history.
@@ -211,20 +215,18 @@ const latest = time.Minute
 const lead = 50 * time.Millisecond
 
 // measure lets the workload and the scenario run side by side.
-func (x *experiment) measure(ctx context.Context, c *cluster) (measured bool, err error) {
+func (x *experiment) measure(ctx context.Context, c *cluster, rec *recorder) error {
 	start := clock.Mono() + int64(lead)
+	from := start + int64(x.config.Warmup)
 	over := make(chan struct{}) // closed when a run with faults is to end
-	run := x.load(c, c.recorder, start)
+	run := x.load(c, rec, start)
 	switch {
 	case x.play != nil:
 		run.Stop = x.play.stop
 	case len(x.scenario.Timeline) > 0:
 		run.Stop, run.Duration = over, run.Duration+latest
 	}
-	clients, err := x.config.Load.Begin(run)
-	if err != nil {
-		return false, err
-	}
+	clients := x.config.Load.Begin(run)
 	group, ctx := errgroup.WithContext(ctx)
 	done, finish := context.WithCancel(ctx)
 	defer finish()
@@ -233,31 +235,26 @@ func (x *experiment) measure(ctx context.Context, c *cluster) (measured bool, er
 		return clients.Run(ctx)
 	})
 	group.Go(func() error {
-		select {
-		case from := <-clients.MeasureFrom:
-			measured = true
-			if x.play != nil {
-				return x.play.during(ctx, done, x, c, clients, from)
-			}
-			if err := x.breakThings(ctx, c, from); err != nil || len(x.scenario.Timeline) == 0 {
-				return err
-			}
-			rest := max(from+int64(x.measures())-clock.Mono(), int64(x.config.settles(x.lock)))
-			if clock.Sleep(done, time.Duration(rest)) == nil {
-				close(over)
-			}
-		case <-done.Done():
+		if x.play != nil {
+			return x.play.during(ctx, done, x, c, clients, from)
+		}
+		if err := x.breakThings(ctx, c, from); err != nil || len(x.scenario.Timeline) == 0 {
+			return err
+		}
+		rest := max(from+int64(x.measures())-clock.Mono(), int64(x.config.settles(x.lock)))
+		if clock.Sleep(done, time.Duration(rest)) == nil {
+			close(over)
 		}
 		return nil
 	})
 	c.watchHosts(done, group)
 	var watching sync.WaitGroup
-	watching.Go(func() { x.watch(done, clients, start) })
-	watching.Go(func() { x.fleet.measure(done, c.recorder) })
-	err = group.Wait()
+	watching.Go(func() { x.watch(done, rec, start) })
+	watching.Go(func() { x.fleet.measure(done, rec) })
+	err := group.Wait()
 	finish()
 	watching.Wait()
-	return measured, err
+	return err
 }
 
 // load is what the clients are put on.
@@ -281,7 +278,7 @@ func (x *experiment) breakThings(ctx context.Context, c *cluster, measureFrom in
 }
 
 // watch shows how the run goes until it is done; each stage is logged.
-func (x *experiment) watch(done context.Context, clients catalog.Clients, start int64) {
+func (x *experiment) watch(done context.Context, rec *recorder, start int64) {
 	for last := ""; ; {
 		elapsed := time.Duration(clock.Mono() - start)
 		now := "warming up"
@@ -295,21 +292,30 @@ func (x *experiment) watch(done context.Context, clients catalog.Clients, start 
 			x.logStage(now)
 			last = now
 		}
-		x.display.Advance(elapsed, now+"  "+clients.State())
+		x.display.Advance(elapsed, fmt.Sprintf("%s  %d served  %d failed", now, rec.served.Load(), rec.failed.Load()))
 		if clock.Sleep(done, 250*time.Millisecond) != nil {
 			return
 		}
 	}
 }
 
-// recorder passes the run's events to its history and the live page.
+// recorder passes the run's events to its history and the live page, and counts how requests end.
 type recorder struct {
-	file history.Recorder
-	live *live.Board
+	file           history.Recorder
+	live           *live.Board
+	kind           history.Kind // of a request
+	served, failed atomic.Uint64
 }
 
 // Record implements [history.Recorder].
-func (r recorder) Record(e history.Event) {
+func (r *recorder) Record(e history.Event) {
 	r.live.Record(e)
 	r.file.Record(e)
+	switch {
+	case e.Kind != r.kind || strings.HasPrefix(e.Resource, history.CanaryPrefix):
+	case e.Outcome == string(locks.OutcomeOK):
+		r.served.Add(1)
+	default:
+		r.failed.Add(1)
+	}
 }

@@ -26,7 +26,7 @@ import (
 
 // Roles are what the agents of the lab can run, with locks of these programs.
 func Roles(programs catalog.Programs) []role.Role {
-	return append([]role.Role{masternode.Role(programs), worker.Role(catalog.Mounts()...)}, catalog.ServerRoles()...)
+	return append([]role.Role{masternode.Role(programs), worker.Role(catalog.Store())}, catalog.ServerRoles()...)
 }
 
 // RoleNames are those of Roles, which a topology may use.

@@ -23,6 +23,7 @@ import (
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 	"locklab/workloads/capacity"
+	"locklab/workloads/fencedwrite"
 	"locklab/workloads/history"
 	"locklab/workloads/mutex"
 )
@@ -110,25 +111,18 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	}
 	tracker := master.Track(locker, node.Points) // the status must also show what the raw workloads hold
 	defer func() { err = errors.Join(err, tracker.Close()) }()
-	mounts := map[string]http.Handler{}
-	site := catalog.Site{
-		Config: mutex.Config{
-			Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder,
-			Granted: func(resource string) { node.Points.Pass(history.PointGranted, resource) },
-		},
-		WorkerToken: settings.WorkerToken, Second: settings.Second,
-	}
+	var stores []fencedwrite.Address
 	for _, w := range settings.Workers {
-		site.Workers = append(site.Workers, catalog.Member{Name: w.Name, Addr: w.Addr})
+		stores = append(stores, fencedwrite.Address{Name: w.Name, URL: "http://" + w.Addr})
 	}
-	for _, w := range catalog.Workloads() {
-		if w.Serve != nil {
-			service := w.Serve(site)
-			defer service.Close()
-			mounts[w.Path] = service
-		}
+	holders := fencedwrite.Handler(fencedwrite.Config{Stores: stores, StoreToken: settings.WorkerToken, Config: mutex.Config{
+		Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder,
+		Granted: func(resource string) { node.Points.Pass(history.PointGranted, resource) },
+	}})
+	defer holders.Close()
+	mounts := map[string]http.Handler{
+		mutex.Path: holders, capacity.Path: capacity.Handler(node.Name, all.Token, tracker),
 	}
-	mounts[capacity.Path] = capacity.Handler(node.Name, all.Token, tracker)
 	m := master.New(ctx, settings, master.Deps{
 		Recorder: node.Recorder, Locker: tracker, Log: node.Log, Mounts: mounts,
 		Seed: seed.Seed(all.Lock.Seed).Child(node.Name + "/master"),
