@@ -87,7 +87,6 @@ input; 130 interrupted.`,
 	fl.StringVar(&f.stuck, "stuck", "healed", "where no peer may be stuck: healed, anywhere or off")
 	count(&f.Expiries, "expiries", "leases that run out while a peer waits or holds, or any; only of locks with leases")
 	count(&f.Renewals, "renewals", "leases that are renewed, or any; only of locks with leases")
-	count(&f.Forgets, "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
 	fl.BoolVar(&f.Untimed, "untimed", false,
 		"let votes end before the leases that rely on them; only of locks with leases")
 	fl.Int64Var(&f.StatesMax, "states-max", 30_000_000,

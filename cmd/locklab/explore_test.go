@@ -28,7 +28,7 @@ func TestExploreCommand(t *testing.T) {
 		{[]string{"multiphase", "--faults", "reorder", "--give-ups", "1"}, exitViolated, []string{"messages overtake each other"}},
 		{[]string{"multiphase:quorum", "--peers", "2", "--faults", "disconnect"}, exitOK, []string{"each above all before", "votes end after"}},
 		{[]string{"multiphase:quorum", "--untimed"}, exitViolated, []string{"vote over", "two peers hold"}},
-		{[]string{"multiphase:quorum", "--rounds", "1,1,0", "--forgets", "any"}, exitOK, []string{"requests by peer: 1 1 0"}},
+		{[]string{"multiphase:quorum", "--rounds", "1,1,0"}, exitOK, []string{"requests by peer: 1 1 0"}},
 		{[]string{"multiphase:cohort", "--peers", "2"}, exitOK, []string{"no cohort forms, and nothing is said of one"}},
 		{[]string{"lamport", "--peers", "2", "--faults", "crash", "--stuck", "anywhere"}, exitViolated, []string{"can never get the lock", "✖ crashes"}},
 		{[]string{"ricart-agrawala", "--rounds", "1"}, exitOK, []string{"1 request each"}},

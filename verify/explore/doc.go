@@ -26,9 +26,9 @@
 //
 // # What production does
 //
-// A peer that crashes starts again with what its core stores. A resource that no peer wants can be
-// forgotten ([Scope].Forgets). Not modelled are other resources,
-// and clocks: a timer goes off whenever the order of leases and votes allows. For those see package sim.
+// A peer that crashes starts again with what its core stores. Not modelled are other resources, resources
+// that are forgotten while no peer wants them, and clocks: a timer goes off whenever the order of leases and
+// votes allows. For clocks see package sim.
 //
 // # Checks
 //

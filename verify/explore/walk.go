@@ -22,7 +22,7 @@ func (w *world[S, M, P]) textOf(m Move) string {
 	return [...]string{
 		Request: "requests", Release: "releases", GiveUp: "gives up",
 		Wake: "ends its pause", Expire: m.Timer.String() + " over",
-		Cut: "link breaks", Mend: "new connection", Crash: "crashes, memory lost", Forget: "forgets the resource",
+		Cut: "link breaks", Mend: "new connection", Crash: "crashes, memory lost",
 	}[m.Kind]
 }
 
@@ -75,7 +75,7 @@ func (k *Walk[S, M, P]) Healed() bool { return k.w.healed() }
 // Idle says that no peer remembers anything.
 func (k *Walk[S, M, P]) Idle() bool {
 	for i := range k.w.peers {
-		if !k.w.idle(i) {
+		if !k.Peer(i).Idle() {
 			return false
 		}
 	}

@@ -66,7 +66,6 @@ const (
 	crashes
 	expiries
 	renewals
-	forgets
 	counts
 )
 
@@ -80,8 +79,7 @@ func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc 
 		scope: sc, n: n, durable: peercore.Stores[S, M, P](&sample),
 		wires: make([]wire[M], n*n),
 		left: [counts]byte{
-			byte(sc.GiveUps), byte(sc.Cuts), byte(sc.Mends), byte(sc.Crashes),
-			byte(sc.Expiries), byte(sc.Renewals), byte(sc.Forgets),
+			byte(sc.GiveUps), byte(sc.Cuts), byte(sc.Mends), byte(sc.Crashes), byte(sc.Expiries), byte(sc.Renewals),
 		},
 	}
 	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Does: w.does}
@@ -115,7 +113,6 @@ func (w *world[S, M, P]) code(c *peercore.Coder) {
 		c.Byte(&p.requests)
 		c.Byte(&p.passed)
 		c.Byte((*byte)(&p.Client))
-		c.Bools(&p.Forgotten)
 		P(&p.State).Code(c)
 	}
 	code := func(it *item[M]) {

@@ -82,7 +82,6 @@ type Mutant[S, M any] struct {
 	Step         func(s *S, ev Event[M]) []Effect[M]
 	AppendStored func(s *S, b []byte) []byte
 	LoadStored   func(s *S, b []byte) error
-	Idle         func(s *S) bool
 }
 
 // Numbered is implemented by cores whose rounds or timestamps matter only by their
