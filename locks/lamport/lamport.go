@@ -59,9 +59,6 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 			f, rest, err := peerlock.Cut(b, uint8(Reply))
 			return Message{Kind: MessageKind(f.Kind), At: f.Numbers[0]}, rest, err
 		},
-		Renumber: func(m *Message, _, _ int, f func(owner int, number uint64) uint64) {
-			m.At = f(0, m.At)
-		},
 	}
 }
 

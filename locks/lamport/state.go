@@ -80,18 +80,6 @@ func (s *State) Code(c *peercore.Coder) {
 	})
 }
 
-// Renumber replaces every timestamp by what f makes of it. Those of all peers are
-// compared with each other, so all have one owner.
-func (s *State) Renumber(f func(owner int, at uint64) uint64) {
-	s.clock = f(0, s.clock)
-	if s.phase != None {
-		s.at = f(0, s.at)
-	}
-	for i := range s.queue {
-		s.queue[i].at = f(0, s.queue[i].at)
-	}
-}
-
 // enqueue notes the request of a peer, in place of what it asked before.
 func (s *State) enqueue(r request) {
 	s.dequeue(r.from)

@@ -36,7 +36,7 @@ func NewWalk[S, M any, P peercore.Core[S, M]](
 	alg peercore.Algorithm[S, M], sc Scope, effects func(peer int, e peercore.Effect[M]),
 ) *Walk[S, M, P] {
 	w := newWorld[S, M, P](alg, sc)
-	w.observe, w.numbers.on = effects, false
+	w.observe, w.numbers = effects, nil
 	return &Walk[S, M, P]{w}
 }
 
