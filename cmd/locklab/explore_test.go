@@ -89,13 +89,9 @@ func TestExploreBadInput(t *testing.T) {
 
 // TestExploreGolden: all that does not depend on the machine, to the letter.
 func TestExploreGolden(t *testing.T) {
-	const path = "testdata/explore-literal.txt"
 	_, out, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--peers", "3")
 	out = regexp.MustCompile(`(?m)^speed .*\n`).ReplaceAllString(out, "")
-	want := testfile.Read(t, path)
-	if string(want) != out {
-		t.Errorf("%s says\n%s\nbut it is\n%s", path, want, out)
-	}
+	testfile.Golden(t, "testdata/explore-literal.txt", out)
 	for range 3 {
 		if _, again, _ := callWith(t.Context(), "explore", "multiphase:rule=literal", "--peers", "3"); !strings.Contains(again, out[strings.Index(out, "step"):]) {
 			t.Error("another call finds another trace")

@@ -25,7 +25,7 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	tokenBack bool         // a lower one was given after it
 
 	numbers  [][]uint64 // by owner, ascending, see renumber; nil leaves them as they are
-	step     int // numbers the steps of a trace; items keep it
+	step     int        // numbers the steps of a trace; items keep it
 	observe  func(peer int, e peercore.Effect[M])
 	toldHold bool // in this step
 	coder    peercore.Coder

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/must"
 	"locklab/internal/seed"
-	"locklab/locks"
 	"locklab/locks/lamport"
+	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/twophase"
@@ -24,22 +23,13 @@ import (
 // simulator is that of a spec.
 func simulator(tb testing.TB, text string) sim.Simulator {
 	tb.Helper()
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	switch spec.Name {
+	switch name, _, _ := strings.Cut(text, ":"); name {
 	case lamport.Name, lamport.RicartAgrawala:
-		o, err := lamport.ParseOptions(spec)
-		must.Do(tb, err)
-		return sim.New(o.Protocol())
+		return sim.New(locktest.Options(tb, lamport.ParseOptions, text).Protocol())
 	case twophase.Name:
-		o, err := twophase.ParseOptions(spec)
-		must.Do(tb, err)
-		return sim.New(o.Protocol())
+		return sim.New(locktest.Options(tb, twophase.ParseOptions, text).Protocol())
 	}
-	o, err := multiphase.ParseOptions(spec)
-	must.Do(tb, err)
+	o := locktest.Options(tb, multiphase.ParseOptions, text)
 	if o.Quorum != nil {
 		return sim.New(o.QuorumProtocol())
 	}
