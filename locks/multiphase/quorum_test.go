@@ -53,10 +53,6 @@ func TestQuorumConforms(t *testing.T) {
 	}
 }
 
-func TestQuorumManyNames(t *testing.T) {
-	peertest.ManyNames(t, peertest.StartAll(t, onDisk(t, 3, time.Minute), multiphase.New))
-}
-
 // TestQuorumMinority cuts a holder off. It loses the lease, cannot get another one,
 // and says why; the others go on with greater tokens.
 func TestQuorumMinority(t *testing.T) {

@@ -127,7 +127,6 @@ func newPair(tb testing.TB, change func(cfg *[2]mesh.Config)) *pair {
 	p := &pair{}
 	l0, l1 := listen(tb), listen(tb)
 	p.link = locktest.NewLink(tb, l1.Addr().String())
-	p.link.Record()
 	a, b := mesh.Peer{ID: "a", Rank: 0}, mesh.Peer{ID: "b", Rank: 1, Addr: p.link.Addr()}
 	for i := range p.events {
 		p.events[i] = newRecorder(tb)
