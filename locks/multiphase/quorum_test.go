@@ -32,7 +32,7 @@ func TestQuorumConforms(t *testing.T) {
 			t.Parallel()
 			leases := &locktest.Leases{Time: ttl, Margin: 2 * ttl}
 			if n > 2 { // with fewer nobody gets anything without the first
-				leases.Clock = locktest.NewClock()
+				leases.Clock = &locktest.Clock{}
 			}
 			locktest.Run(t, locktest.Subject{
 				CloseFreesWithin: 3 * ttl,

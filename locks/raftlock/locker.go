@@ -132,12 +132,12 @@ func (l *Locker) abandon(c *claim) {
 	r := l.session.release(c.seq)
 	l.wakeSender()
 	l.mu.Unlock()
-	timer := l.clock.NewTimer(cancelWait)
-	defer timer.Stop()
+	late, stop := clock.After(l.clock, cancelWait)
+	defer stop()
 	select {
 	case <-r.answered:
 	case <-c.decided: // by Close
-	case <-timer.C():
+	case <-late:
 	}
 	l.mu.Lock()
 	if r.outcome == "" {
@@ -243,8 +243,8 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	if signals.Closed(c.lost) {
 		return locks.ErrNotHeld
 	}
-	over := l.clock.NewTimer(l.session.end().Sub(l.clock.Now()))
-	defer over.Stop()
+	over, stop := clock.After(l.clock, l.session.end().Sub(l.clock.Now()))
+	defer stop()
 	r := l.session.release(c.seq)
 	l.wakeSender()
 	l.mu.Unlock()
@@ -253,7 +253,7 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	case <-r.answered:
 	case <-ctx.Done():
 		why = ctx.Err()
-	case <-over.C():
+	case <-over:
 	}
 	l.mu.Lock()
 	if l.closing {

@@ -245,11 +245,11 @@ func (l *Locker) delay() time.Duration {
 
 // await waits until the channel is closed, for d at most. The error is why ctx ended.
 func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan struct{}) error {
-	timer := l.clock.NewTimer(d)
-	defer timer.Stop()
+	over, stop := clock.After(l.clock, d)
+	defer stop()
 	select {
 	case <-channel:
-	case <-timer.C():
+	case <-over:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -260,10 +260,10 @@ func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan stru
 // deletions that decide whether the lock is surely not held.
 func (l *Locker) failure(why error, doubtful []*lease) error {
 	outcome := locks.ErrNotAcquired
-	timer := l.clock.NewTimer(l.rules.timeout)
-	defer timer.Stop()
+	timeUp, stop := clock.After(l.clock, l.rules.timeout)
+	defer stop()
 	for _, le := range doubtful {
-		if !le.settles(timer.C()) {
+		if !le.settles(timeUp) {
 			outcome = locks.ErrUnknown
 			break
 		}

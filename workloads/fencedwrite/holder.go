@@ -73,10 +73,10 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	}
 	// The work ends when the hold is known to be lost: what is written late is written by a client that
 	// could not know.
-	timer := clock.System().NewTimer(h.Plan.Hold)
-	defer timer.Stop()
+	done, stop := clock.After(clock.System(), h.Plan.Hold)
+	defer stop()
 	select {
-	case <-timer.C():
+	case <-done:
 	case <-h.Lost():
 	case <-ctx.Done():
 		return
