@@ -85,12 +85,7 @@ Exit codes: 0 nothing was violated; 2 something was; 1 bad input; 130 interrupte
 	return cmd
 }
 
-func simKinds() (names []string) {
-	for _, k := range sim.Kinds() {
-		names = append(names, string(k))
-	}
-	return names
-}
+func kindsText(kinds []sim.Kind) string { return strings.Trim(fmt.Sprint(kinds), "[]") }
 
 // plan checks the flags.
 func (f *simFlags) plan() (sim.Plan, error) {
@@ -110,7 +105,7 @@ func (f *simFlags) plan() (sim.Plan, error) {
 	for _, word := range f.faults {
 		kind := sim.Kind(strings.TrimSpace(word))
 		if !slices.Contains(sim.Kinds(), kind) {
-			return plan, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, strings.Join(simKinds(), " "))
+			return plan, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, kindsText(sim.Kinds()))
 		}
 		plan.Kinds = append(plan.Kinds, kind)
 	}
@@ -156,12 +151,11 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 				"a resource that checks tokens refuses the earlier holder of each fenced overlap once it has seen the later one")
 		}
 	}
-	kinds := cmp.Or(strings.Trim(fmt.Sprint(plan.Kinds), "[]"), "none")
 	wait := func(percent float64) time.Duration { return time.Duration(t.Wait.ValueAtQuantile(percent)) }
 	tellFact(w, "lock", l.String())
 	tellFact(w, "simulated", fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
-		sentence.Plural(c.Peers, "peer"), sentence.Plural(c.Zones, "zone"), kinds, f.seed, f.seed+uint64(t.Runs)-1,
-		sentence.Lasting(c.Duration)))
+		sentence.Plural(c.Peers, "peer"), sentence.Plural(c.Zones, "zone"), cmp.Or(kindsText(plan.Kinds), "none"),
+		f.seed, f.seed+uint64(t.Runs)-1, sentence.Lasting(c.Duration)))
 	tellFact(w, "seen", fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
 		sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, float64(t.Messages)/max(float64(t.Grants), 1)),
 		fmt.Sprintf("waits of %v (p50), %v (p99), %v at most", wait(50), wait(99), wait(100)))

@@ -49,7 +49,7 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		Spec: o.String(),
 		New: func(self int, peers peercore.Set) State {
-			return NewState(&Member{Self: self, Peers: peers, Options: o})
+			return State{cfg: &Member{Self: self, Peers: peers, Options: o}, boot: peers.Empty()}
 		},
 		Opens: func(m Message) bool { return m.Kind == Request },
 		Append: func(b []byte, m Message) []byte {

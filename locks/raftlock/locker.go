@@ -19,6 +19,7 @@
 package raftlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -64,12 +65,7 @@ func New(cfg Config) (*Locker, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Clock, cfg.Log = cmp.Or(cfg.Clock, clock.System()), cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Locker{
 		options: cfg.Options, client: cfg.Client, clock: cfg.Clock, log: cfg.Log,

@@ -13,9 +13,8 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	scope   Scope
 	n       int // peers
 	all     peers.Peers[S, M, P]
-	timed   bool // cores have leases
+	timed   bool // cores have leases, and tokens that can be compared
 	durable bool // cores keep on disk what must outlive a crash, so they have nothing to recover
-	tokens  bool // holders have tokens that can be compared
 
 	// The state.
 	peers     []peer[S]
@@ -76,18 +75,17 @@ func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc 
 	n := sc.Peers
 	sample := alg.New(n-1, peercore.Others(n, n-1))
 	w := &world[S, M, P]{
-		scope: sc, n: n, durable: peercore.Stores[S, M, P](&sample),
-		wires: make([]wire[M], n*n),
+		scope: sc, n: n, wires: make([]wire[M], n*n),
 		left: [counts]byte{
 			byte(sc.GiveUps), byte(sc.Cuts), byte(sc.Mends), byte(sc.Crashes), byte(sc.Expiries), byte(sc.Renewals),
 		},
 	}
 	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Does: w.does}
 	_, w.timed = any(P(&sample)).(peercore.Timed)
+	_, w.durable = any(P(&sample)).(peercore.Durable)
 	if alg.Renumber != nil {
 		w.numbers = make([][]uint64, n)
 	}
-	w.tokens = w.timed && w.numbers == nil
 	for i := range n {
 		p := peer[S]{Peer: w.all.Start(i), requests: byte(sc.requests(i))}
 		for j := range n {
@@ -219,7 +217,7 @@ func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
 		w.send(i, e)
 	case peercore.Hold:
 		w.toldHold = true
-		if !w.tokens || e.Token == 0 {
+		if !w.timed || e.Token == 0 {
 			return
 		}
 		if w.tokenBack = peers.Stale(e.Token, w.token); !w.tokenBack {

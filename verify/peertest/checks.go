@@ -14,8 +14,8 @@ import (
 // NeedsEveryPeer tests a lock that is granted to none without every peer.
 func NeedsEveryPeer[O any, L Peer](t *testing.T, options O, start func(peerlock.Config[O]) (L, error)) {
 	t.Run("conforms", func(t *testing.T) {
-		locktest.Run(t, locktest.Subject{New: func(tb testing.TB) []locks.Locker {
-			return Supervised(tb, Configs(tb, 3, options), start)
+		locktest.Run(t, locktest.Subject{NeedsAll: true, New: func(tb testing.TB) []locks.Locker {
+			return Lockers(StartAll(tb, Configs(tb, 3, options), start))
 		}})
 	})
 	t.Run("a dead peer blocks, and waits go on once it is back without its memory", func(t *testing.T) {

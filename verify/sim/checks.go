@@ -85,7 +85,7 @@ func (r *run[S, M, P]) under(f Finding) string {
 func (r *run[S, M, P]) finish() {
 	r.res.Virtual = time.Duration(r.now)
 	for i := range r.peers {
-		if p := &r.peers[i]; p.waiting || p.early > 0 {
+		if p := &r.peers[i]; p.waiting {
 			r.violate(Finding{Kind: Stuck, A: i, B: i, Since: time.Duration(p.waitsSince)})
 		}
 	}

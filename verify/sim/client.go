@@ -27,11 +27,6 @@ func (r *run[S, M, P]) step(i int, ev peercore.Event[M]) {
 		p.lost = false
 		r.lose(i)
 	}
-	if p.early > 0 && P(&p.State).Bootstrapped() {
-		for ; p.early > 0; p.early-- {
-			r.inLife(r.now, i, func() { r.ask(i) })
-		}
-	}
 }
 
 // does carries out what the core of a peer asks for.
@@ -78,10 +73,6 @@ func (r *run[S, M, P]) think(i int) {
 func (r *run[S, M, P]) ask(i int) {
 	p := &r.peers[i]
 	if r.draining {
-		return
-	}
-	if !P(&p.State).Bootstrapped() {
-		p.early++
 		return
 	}
 	r.claims++

@@ -24,8 +24,8 @@ type Config struct {
 	Trace  io.Writer // gets every event as a line, unless it is nil
 }
 
-// Load is what the clients of every peer do once it has met all others. Times are drawn from
-// exponential distributions with the given means.
+// Load is what the clients of every peer do. Times are drawn from exponential distributions with the
+// given means.
 type Load struct {
 	Clients int           // in every peer; default 1
 	Think   time.Duration // between a release and the next request of a client

@@ -69,7 +69,6 @@ type peer[S, M any] struct {
 	served     int   // by this acquisition
 	waitsSince int64
 	waiting    bool // for the core
-	early      int  // clients that wait until the peer has met the others
 }
 
 type deadline struct {
@@ -212,7 +211,7 @@ func (r *run[S, M, P]) die(i int) {
 	if p.Holds() {
 		r.endHold(i)
 	}
-	p.Client, p.untold, p.claims, p.early = peercore.ClientIdle, false, nil, 0
+	p.Client, p.untold, p.claims = peercore.ClientIdle, false, nil
 	p.timers = [peercore.Timers]deadline{}
 	r.waitEnds(p)
 }
