@@ -109,9 +109,11 @@ controls: deps build ## how often each control fires, and that safe cells never 
 corpus: deps build ## hundreds of histories of real runs in CORPUS=DIR, about two hours, and the checker's words beside those of MEASURES=measures.py
 	.ci/corpus $(or $(CORPUS),$(error corpus wants CORPUS=DIR, outside the repository)) $(MEASURES)
 
-goldens: ## write the golden files of reports and the findings of transcripts anew: look at the difference before it is committed
+goldens: ## write the golden files of reports, explorations and transcripts anew: look at the difference before it is committed
 	go test ./reports/view ./reports/page ./reports/why -update
 	go test ./workloads/check/judge -rewrite
+	REWRITE=1 go test ./locks/multiphase/core ./locks/multiphase/quorum ./locks/twophase ./verify/explore -run 'Transcripts|Diagrams'
+	REWRITE=1 go test ./cmd/locklab -run ExploreGolden
 
 clean: ## what builds and runs left behind
 	rm -rf bin .tools reports/runs

@@ -202,10 +202,10 @@ func (p *prober) run() {
 
 // pause is false if the connection broke, or the prober is closed.
 func (p *prober) pause(d time.Duration, broken <-chan struct{}) bool {
-	timer := clock.System().NewTimer(d)
-	defer timer.Stop()
+	over, stop := clock.After(clock.System(), d)
+	defer stop()
 	select {
-	case <-timer.C():
+	case <-over:
 	case <-p.nudge:
 	case <-broken:
 		return false

@@ -48,15 +48,12 @@ func talk(ctx context.Context, conn net.Conn, count *atomic.Int64) {
 		_, _ = io.Copy(io.Discard, conn) // ends with it
 		_ = conn.Close()
 	})
-	timer := clock.System().NewTimer(0)
-	defer timer.Stop()
 	for {
-		<-timer.C()
 		if _, err := conn.Write(make([]byte, 64)); err != nil {
 			return
 		}
 		count.Add(1)
-		timer.Reset(time.Millisecond)
+		_ = clock.Sleep(ctx, time.Millisecond)
 	}
 }
 

@@ -77,8 +77,8 @@ input; 130 interrupted.`,
 	}
 	fl.IntVar(&f.Peers, "peers", 3, "peers, 2 to 8")
 	fl.StringSliceVar(&f.rounds, "rounds", nil, "how often each peer asks for the lock, or each single one, such as "+
-		"2,1,0, or any (default any, but 1 with give-ups or faults, and of locks whose states never come back, such as "+
-		"multiphase:quorum)")
+		"2,1,0, or any (default any, but 1 with give-ups or faults, and of locks whose states never come back: "+
+		"multiphase:quorum, lamport and ricart-agrawala)")
 	count(&f.GiveUps, "give-ups", "how often a peer gives up while waiting, or any")
 	fl.StringSliceVar(&f.faults, "faults", nil, strings.Join(exploreFaults(), ", "))
 	count(&f.Cuts, "cuts", "links that break (default with disconnect: enough to cut one peer off)")
@@ -87,7 +87,6 @@ input; 130 interrupted.`,
 	fl.StringVar(&f.stuck, "stuck", "healed", "where no peer may be stuck: healed, anywhere or off")
 	count(&f.Expiries, "expiries", "leases that run out while a peer waits or holds, or any; only of locks with leases")
 	count(&f.Renewals, "renewals", "leases that are renewed, or any; only of locks with leases")
-	count(&f.Forgets, "forgets", "how often a peer forgets the resource while it is not wanted there, or any")
 	fl.BoolVar(&f.Untimed, "untimed", false,
 		"let votes end before the leases that rely on them; only of locks with leases")
 	fl.Int64Var(&f.StatesMax, "states-max", 30_000_000,
@@ -167,12 +166,6 @@ func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout io.Wri
 	if lock.Core.Cohort {
 		modelled = append(modelled, "one client at each peer: no cohort forms, and nothing is said of one")
 	}
-	seen := []string{fmt.Sprintf("%s states, %s moves, up to %d moves away",
-		sentence.Group(r.States), sentence.Group(r.Transitions), r.Depth)}
-	if r.Shortened {
-		seen = append(seen,
-			"timestamps far apart were taken for somewhat closer ones: states may have been taken for each other")
-	}
 	rate := sentence.Group(int64(float64(r.States) / max(elapsed.Seconds(), 1e-9)))
 	code, text := verdict(r)
 	var w strings.Builder
@@ -180,7 +173,8 @@ func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout io.Wri
 	tellFact(&w, "explored", r.Explored())
 	tellFact(&w, "modelled", modelled...)
 	tellFact(&w, "checked", checks(r)...)
-	tellFact(&w, "seen", seen...)
+	tellFact(&w, "seen", fmt.Sprintf("%s states, %s moves, up to %d moves away",
+		sentence.Group(r.States), sentence.Group(r.Transitions), r.Depth))
 	tellFact(&w, "speed", fmt.Sprintf("%s, %s states/s", sentence.Lasting(elapsed), rate))
 	tellFact(&w, "verdict", text)
 	if len(r.Trace) > 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -25,11 +24,10 @@ import (
 // simFlags is what the user typed.
 type simFlags struct {
 	sim.Config
-	seeds           int
-	seed            uint64
-	faults          []string
-	holdSet         bool
-	trace, noShrink bool
+	seeds          int
+	seed           uint64
+	faults         []string
+	holdSet, trace bool
 }
 
 func newSim() *cobra.Command {
@@ -43,13 +41,12 @@ drawn from the seed. It looks for two clients that hold at once, tokens that do
 not grow and peers that are never served. The same seed and the same build give
 the same output.
 
-The first violation is made as small as possible and shown as a trace.
+--trace with the first seed of a finding shows event by event how it came about.
 
 Faults: partition (messages arrive after the heal), crash (the process loses its
 memory and starts again), pause, slow (a path takes longer), drift (clocks).
 
-Exit codes: 0 nothing was violated; 2 something was; 4 the bounds ended runs
-before a verdict; 1 bad input; 130 interrupted.`,
+Exit codes: 0 nothing was violated; 2 something was; 1 bad input; 130 interrupted.`,
 		Example: `  locklab sim multiphase --seeds 10000 --faults partition,crash,pause
   locklab sim multiphase:rule=literal            unsafe with nothing broken
   locklab sim multiphase --faults partition --seed 2 --trace | less
@@ -84,18 +81,11 @@ before a verdict; 1 bad input; 130 interrupted.`,
 	fl.DurationVar(&f.Load.GiveUp, "give-up", 0, "mean patience of a client that waits (default endless)")
 	fl.IntVar(&f.Load.Clients, "clients", 1, "clients in each peer")
 	fl.Float64Var(&f.Jitter, "jitter", 0.2, "how much longer a message may take, as a share of the way's latency")
-	fl.Uint64Var(&f.MaxEvents, "max-events", 200_000_000, "events that end a single run")
 	fl.BoolVar(&f.trace, "trace", false, "run only --seed and print every event")
-	fl.BoolVar(&f.noShrink, "no-shrink", false, "do not make the first violation smaller")
 	return cmd
 }
 
-func simKinds() (names []string) {
-	for _, k := range sim.Kinds() {
-		names = append(names, string(k))
-	}
-	return names
-}
+func kindsText(kinds []sim.Kind) string { return strings.Trim(fmt.Sprint(kinds), "[]") }
 
 // plan checks the flags.
 func (f *simFlags) plan() (sim.Plan, error) {
@@ -109,13 +99,13 @@ func (f *simFlags) plan() (sim.Plan, error) {
 		catalog.Within("--seeds", f.seeds, 1, math.MaxInt), catalog.Within("--clients", c.Load.Clients, 1, 10000),
 		catalog.Within("--duration", c.Duration, time.Millisecond, day), catalog.Within("--think", c.Load.Think, 0, day),
 		catalog.Within("--hold", c.Load.Hold, 0, day), catalog.Within("--give-up", c.Load.GiveUp, 0, day),
-		catalog.Within("--jitter", c.Jitter, 0, 100), catalog.Within("--max-events", c.MaxEvents, 1, math.MaxUint64),
+		catalog.Within("--jitter", c.Jitter, 0, 100),
 	)
 	c.Jitter = max(c.Jitter, 1e-9) // 0 would be the default
 	for _, word := range f.faults {
 		kind := sim.Kind(strings.TrimSpace(word))
 		if !slices.Contains(sim.Kinds(), kind) {
-			return plan, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, strings.Join(simKinds(), " "))
+			return plan, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, kindsText(sim.Kinds()))
 		}
 		plan.Kinds = append(plan.Kinds, kind)
 	}
@@ -140,26 +130,16 @@ func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) err
 	if r.Bad() != nil {
 		return exitWith(exitViolated)
 	}
-	return truncated(r.Truncated)
+	return nil
 }
 
-// truncated is the error of runs that were ended.
-func truncated(runs int) error {
-	if runs == 0 {
-		return nil
-	}
-	return &exitError{exitInconclusive, fmt.Errorf("--max-events ended %s before a verdict", sentence.Plural(runs, "run"))}
-}
-
-// runCampaign runs all seeds and looks into the first violation.
+// runCampaign runs all seeds.
 func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
 	o := sim.Campaign(ctx, l.Core.Simulator, plan)
 	w, t, c := new(strings.Builder), &o.Totals, &plan.Config
 	verdict := []string{"nothing was violated in " + sentence.Plural(t.Runs, "run")}
 	if o.Bad() {
 		verdict[0] = "VIOLATED"
-	} else if t.Truncated > 0 {
-		verdict[0] += fmt.Sprintf(", of which --max-events ended %d before a verdict", t.Truncated)
 	}
 	found := [][]string{{"\nfinding", "seeds", "times", "first seed", "hold", "there"}}
 	for _, g := range o.Groups {
@@ -171,20 +151,17 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 				"a resource that checks tokens refuses the earlier holder of each fenced overlap once it has seen the later one")
 		}
 	}
-	kinds := cmp.Or(strings.Trim(fmt.Sprint(plan.Kinds), "[]"), "none")
+	wait := func(percent float64) time.Duration { return time.Duration(t.Wait.ValueAtQuantile(percent)) }
 	tellFact(w, "lock", l.String())
 	tellFact(w, "simulated", fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
-		sentence.Plural(c.Peers, "peer"), sentence.Plural(c.Zones, "zone"), kinds, f.seed, f.seed+uint64(t.Runs)-1,
-		sentence.Lasting(c.Duration)))
+		sentence.Plural(c.Peers, "peer"), sentence.Plural(c.Zones, "zone"), cmp.Or(kindsText(plan.Kinds), "none"),
+		f.seed, f.seed+uint64(t.Runs)-1, sentence.Lasting(c.Duration)))
 	tellFact(w, "seen", fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
 		sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, float64(t.Messages)/max(float64(t.Grants), 1)),
-		fmt.Sprintf("waits of %v (p50), %v (p99), %v at most", t.Wait.At(50), t.Wait.At(99), t.Wait.At(100)))
+		fmt.Sprintf("waits of %v (p50), %v (p99), %v at most", wait(50), wait(99), wait(100)))
 	tellFact(w, "verdict", verdict...)
 	if len(found) > 1 {
 		fmt.Fprint(w, aligned(found))
-	}
-	if o.Bad() && !f.noShrink {
-		tellSmallest(w, l.Core.Simulator, plan, o.Groups)
 	}
 	if _, err := io.WriteString(stdout, folded(stdout, w.String())); err != nil {
 		return err
@@ -195,27 +172,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, fmt.Errorf("interrupted after %d of %d seeds", t.Runs, plan.Seeds)}
 	}
-	return truncated(t.Truncated)
-}
-
-// tellSmallest makes the first violation small, and tells it with the last lines of its trace.
-func tellSmallest(w io.Writer, simulate sim.Simulator, plan sim.Plan, findings []sim.Group) {
-	first := findings[0] // violations stand before the rest
-	for _, g := range findings {
-		if g.Example.Kind.Bad() && g.First < first.First {
-			first = g
-		}
-	}
-	m := sim.Shrink(simulate, plan.Case(first.First), first.Example.Kind)
-	var trace bytes.Buffer
-	cfg := m.Config
-	cfg.Trace = &trace
-	simulate(cfg)
-	const most = 60
-	lines := strings.Split(strings.TrimRight(trace.String(), "\n"), "\n")
-	fmt.Fprintf(w, "\nThe smallest case: seed %d, %s, faults %v\n  %v\n\n%s\n",
-		cfg.Seed, sentence.Plural(cfg.Peers, "peer"), cfg.Faults, m.Finding,
-		strings.Join(lines[max(0, len(lines)-most):], "\n"))
+	return nil
 }
 
 // tellFact writes a fact with its name before it and its lines below each other.

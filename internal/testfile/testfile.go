@@ -23,3 +23,13 @@ func Write[T ~string | ~[]byte](tb testing.TB, path string, text T) {
 	must.Do(tb, os.MkdirAll(filepath.Dir(path), 0o700))
 	must.Do(tb, os.WriteFile(path, []byte(text), 0o600))
 }
+
+// Golden compares what a file has with what it should have. With REWRITE=1 in the environment it writes that.
+func Golden(tb testing.TB, path, got string) {
+	tb.Helper()
+	if os.Getenv("REWRITE") != "" {
+		Write(tb, path, got)
+	} else if want := string(Read(tb, path)); want != got {
+		tb.Errorf("%s has\n%s\nbut should have (REWRITE=1 go test writes it)\n%s", path, want, got)
+	}
+}

@@ -16,16 +16,12 @@ import (
 // Clock tells the time and makes timers.
 type Clock interface {
 	Now() time.Time
-	// NewTimer fires once after d, as time.NewTimer does.
-	NewTimer(d time.Duration) Timer
 	// AfterFunc calls f in its own goroutine after d, as time.AfterFunc does.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
 // Timer is a running timer.
 type Timer interface {
-	// C is the channel on which the time is sent; nil for AfterFunc.
-	C() <-chan time.Time
 	// Stop prevents the timer from firing; false if it had fired or was stopped.
 	Stop() bool
 	// Reset makes the timer fire after d from now.
@@ -38,14 +34,13 @@ func System() Clock { return system{} }
 type system struct{}
 
 func (system) Now() time.Time                            { return time.Now() }
-func (system) NewTimer(d time.Duration) Timer            { return timer{time.NewTimer(d)} }
-func (system) AfterFunc(d time.Duration, f func()) Timer { return timer{time.AfterFunc(d, f)} }
+func (system) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
-type timer struct{ t *time.Timer }
-
-func (t timer) C() <-chan time.Time        { return t.t.C }
-func (t timer) Stop() bool                 { return t.t.Stop() }
-func (t timer) Reset(d time.Duration) bool { return t.t.Reset(d) }
+// After closes the channel after d, unless stop is called before, which must be called some time.
+func After(c Clock, d time.Duration) (over <-chan struct{}, stop func() bool) {
+	fired := make(chan struct{})
+	return fired, c.AfterFunc(d, func() { close(fired) }).Stop
+}
 
 // anchor ties the runtime's monotonic reading, which is cheap to take, to the
 // machine's, which other processes understand.
@@ -85,12 +80,12 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // Await waits for a value, or the close, of a channel, for d at most: came is false if
 // there was neither.
 func Await[T any](c Clock, d time.Duration, channel <-chan T) (value T, came bool) {
-	timer := c.NewTimer(d)
-	defer timer.Stop()
+	over, stop := After(c, d)
+	defer stop()
 	select {
 	case value = <-channel:
 		return value, true
-	case <-timer.C():
+	case <-over:
 		return value, false
 	}
 }

@@ -67,11 +67,6 @@ func (s *Skewed) real(d time.Duration) time.Duration {
 	return d
 }
 
-// NewTimer fires when d has passed by the rate of now.
-func (s *Skewed) NewTimer(d time.Duration) Timer {
-	return skewedTimer{s.base.NewTimer(s.real(d)), s}
-}
-
 // AfterFunc calls f when d has passed by the rate of now.
 func (s *Skewed) AfterFunc(d time.Duration, f func()) Timer {
 	return skewedTimer{s.base.AfterFunc(s.real(d), f), s}

@@ -37,17 +37,15 @@ func TestSkewedClock(t *testing.T) {
 		check("a rate")
 
 		before := time.Now()
-		<-c.NewTimer(4 * time.Second).C()
+		over, _ := clock.After(c, 4*time.Second)
+		<-over
 		fired := make(chan struct{})
-		c.AfterFunc(4*time.Second, func() { close(fired) })
+		c.AfterFunc(time.Hour, func() { close(fired) }).Reset(4 * time.Second)
 		<-fired
-		timer := c.NewTimer(time.Hour)
-		timer.Reset(4 * time.Second)
-		<-timer.C()
-		if took := time.Since(before); took != 6*time.Second {
-			t.Errorf("three timers of 4 s took %v at twice the rate, want 6s", took)
+		if took := time.Since(before); took != 4*time.Second {
+			t.Errorf("two timers of 4 s took %v at twice the rate, want 4s", took)
 		}
-		now, wall = 16*time.Second, 16*time.Second
+		now, wall = 14*time.Second, 14*time.Second
 		check("after the timers")
 
 		c.Set(0, 1)

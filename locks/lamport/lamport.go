@@ -49,7 +49,7 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		Spec: o.String(),
 		New: func(self int, peers peercore.Set) State {
-			return NewState(&Member{Self: self, Peers: peers, Options: o})
+			return State{cfg: &Member{Self: self, Peers: peers, Options: o}, boot: peers.Empty()}
 		},
 		Opens: func(m Message) bool { return m.Kind == Request },
 		Append: func(b []byte, m Message) []byte {
@@ -58,9 +58,6 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 		Decode: func(b []byte) (Message, []byte, error) {
 			f, rest, err := peerlock.Cut(b, uint8(Reply))
 			return Message{Kind: MessageKind(f.Kind), At: f.Numbers[0]}, rest, err
-		},
-		Renumber: func(m *Message, _, _ int, f func(owner int, number uint64) uint64) {
-			m.At = f(0, m.At)
 		},
 	}
 }

@@ -33,8 +33,10 @@ func testLock(t *testing.T, name string, defers bool) {
 			locktest.Release(t, locktest.Acquire(t, l, "r"))
 		}
 	})
-	peertest.Options(t, lamport.ParseOptions, map[string]string{
-		name: name + ":detect=off", name + ":detect=on": name + ":detect=on",
-		name + ":detect=maybe": "", name + ":fair=on": "", name + ":quick": "",
+	locktest.Specs(t, lamport.ParseOptions, map[string]string{
+		name: "", name + ":detect=maybe": "on or off", name + ":fair=on": "unknown option", name + ":quick": "it has none",
 	})
+	if o := locktest.Options(t, lamport.ParseOptions, name+":detect=on"); o != detect || o.String() != name+":detect=on" {
+		t.Errorf("got %v", o)
+	}
 }

@@ -19,8 +19,8 @@ type State struct {
 	// heard are those that answered the own request, or have released after it: what they
 	// ask for from now on is later.
 	heard peercore.Set
-	// queue is Lamport's: the requests of the others, the earliest first. With Defer it is
-	// those that are to be answered on leaving, by rank.
+	// queue is the requests of the others, the earliest first. With Defer it is those that are to be
+	// answered on leaving.
 	queue []request
 }
 
@@ -32,10 +32,6 @@ type request struct {
 
 // before is the order of all requests.
 func (r request) before(o request) bool { return r.at < o.at || (r.at == o.at && r.from < o.from) }
-
-// NewState is an unwanted resource, at a peer without connections. The
-// member is kept, not copied, and must not change.
-func NewState(cfg *Member) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
 
 // Reset makes s the state of an unwanted resource, with the connections
 // of the state like; its timestamps are above round. It reuses the memory of s.
@@ -80,33 +76,14 @@ func (s *State) Code(c *peercore.Coder) {
 	})
 }
 
-// Renumber replaces every timestamp by what f makes of it. Those of all peers are
-// compared with each other, so all have one owner.
-func (s *State) Renumber(f func(owner int, at uint64) uint64) {
-	s.clock = f(0, s.clock)
-	if s.phase != None {
-		s.at = f(0, s.at)
-	}
-	for i := range s.queue {
-		s.queue[i].at = f(0, s.queue[i].at)
-	}
-}
-
 // enqueue notes the request of a peer, in place of what it asked before.
 func (s *State) enqueue(r request) {
 	s.dequeue(r.from)
 	at := len(s.queue)
-	for at > 0 && s.precedes(r, s.queue[at-1]) {
+	for at > 0 && r.before(s.queue[at-1]) {
 		at--
 	}
 	s.queue = slices.Insert(s.queue, at, r)
-}
-
-func (s *State) precedes(r, o request) bool {
-	if s.cfg.Defer {
-		return r.from < o.from
-	}
-	return r.before(o)
 }
 
 // dequeue drops the request of a peer, if there is one.

@@ -11,13 +11,8 @@ import (
 // Clock is the process's clock, which a test can put ahead, so that a client believes that its
 // time is over while its servers do not, and which a check can stop: for a client that runs on it
 // no time passes and no timer fires, so that it renews nothing, as if it had crashed or been
-// paused. When it goes on, it shows the right time again, and what should have fired does.
+// paused. When it goes on, it shows the right time again, and what should have fired does. The zero value runs.
 type Clock struct {
-	// Timers of one length, Caught, do not run: what fires each of them is handed to the test. Make
-	// Timers with room for all.
-	Caught time.Duration
-	Timers chan func()
-
 	ahead   atomic.Int64               // nanoseconds
 	stopped atomic.Pointer[standstill] // nil while it runs
 }
@@ -28,9 +23,6 @@ type standstill struct {
 }
 
 var _ clock.Clock = (*Clock)(nil)
-
-// NewClock returns a clock that runs.
-func NewClock() *Clock { return &Clock{} }
 
 // Leap puts the clock ahead. What runs already is not affected.
 func (c *Clock) Leap(d time.Duration) { c.ahead.Add(int64(d)) }
@@ -53,51 +45,12 @@ func (c *Clock) Now() time.Time {
 	return clock.System().Now().Add(time.Duration(c.ahead.Load()))
 }
 
-// NewTimer implements [clock.Clock].
-func (c *Clock) NewTimer(d time.Duration) clock.Timer {
-	fired := make(chan time.Time, 1)
-	t := c.AfterFunc(d, func() {
-		select {
-		case fired <- c.Now():
-		default:
-		}
-	})
-	return timer{t, fired}
-}
-
 // AfterFunc implements [clock.Clock].
 func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if d == c.Caught && c.Timers != nil {
-		c.Timers <- f
-		return clock.System().AfterFunc(time.Hour, func() {}) // it stands for the caught one
-	}
 	return clock.System().AfterFunc(d, func() {
 		if s := c.stopped.Load(); s != nil {
 			<-s.over
 		}
 		f()
 	})
-}
-
-// timer is one with a channel.
-type timer struct {
-	clock.Timer
-	fired chan time.Time
-}
-
-func (t timer) C() <-chan time.Time { return t.fired }
-
-func (t timer) Stop() bool {
-	was := t.Timer.Stop()
-	select {
-	case <-t.fired:
-	default:
-	}
-	return was
-}
-
-func (t timer) Reset(d time.Duration) bool {
-	was := t.Stop()
-	t.Timer.Reset(d)
-	return was
 }

@@ -142,7 +142,7 @@ func AwaitLost(tb testing.TB, lease locks.Lease) {
 // Clients are three of a lock on servers. The first goes by a clock of the suite's; nil is
 // the system's. Fresh, which may be nil, has the servers forget what was before.
 func Clients[L locks.Locker](lease time.Duration, fresh func(), client func(tb testing.TB, c clock.Clock) L) Subject {
-	first := NewClock()
+	first := &Clock{}
 	return Subject{Leases: &Leases{Time: lease, Clock: first}, New: func(tb testing.TB) (all []locks.Locker) {
 		if fresh != nil {
 			fresh()

@@ -236,7 +236,7 @@ func (le *toyLease) Release(context.Context) error {
 func TestToysConform(t *testing.T) {
 	for name, f := range map[string]flaw{"renewed": {}, "not renewed": {noRenewal: true}} {
 		t.Run(name, func(t *testing.T) {
-			c := NewClock()
+			c := &Clock{}
 			s := Subject{Leases: &Leases{Time: toyTime, Clock: c}, New: func(testing.TB) []locks.Locker { return newToys(f, c) }}
 			rule := check{"lease", true, leaseEnds}
 			if err := rule.guarded(s, s.New(t), deadline); err != nil {
@@ -264,7 +264,7 @@ func TestBrokenLeasesFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := NewClock()
+			c := &Clock{}
 			s := Subject{
 				Leases: &Leases{Time: toyTime, Clock: c, Margin: 4 * toyTime},
 				New:    func(testing.TB) []locks.Locker { return newToys(f, c) },
@@ -289,7 +289,7 @@ func TestBrokenLeasesFail(t *testing.T) {
 
 // TestLostAnswer: ShedLock's mistake is found by the check of waits that give up.
 func TestLostAnswer(t *testing.T) {
-	c := NewClock()
+	c := &Clock{}
 	s := Subject{New: func(testing.TB) []locks.Locker { return newToys(flaw{losesAnswer: true, neverEnds: true}, c) }}
 	rule := check{"giving up at any moment never wedges the lock", true, churn}
 	err := rule.guarded(s, s.New(t), 20*toyTime)

@@ -22,7 +22,6 @@ type Link struct {
 	deaf    bool
 	cutAt   string // what cuts the link, "" nothing
 	conns   map[net.Conn]struct{}
-	tapes   *[2][]byte // what went up and down; nil records nothing
 }
 
 // NewLink makes one that the test closes at its end.
@@ -79,16 +78,6 @@ func (l *Link) Hold(hold bool) { l.set(func() { l.held = hold }) }
 // Deafen loses what comes from who was dialed, until the link is cut.
 func (l *Link) Deafen() { l.set(func() { l.deaf = true }) }
 
-// Record begins to keep what goes through, for Said.
-func (l *Link) Record() { l.set(func() { l.tapes = &[2][]byte{} }) }
-
-// Said is what went through since Record: what came from who dialed, and from who was dialed.
-func (l *Link) Said() (up, down string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.tapes[0]), string(l.tapes[1])
-}
-
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // so that Close resets
@@ -140,9 +129,6 @@ func (l *Link) pump(from, to net.Conn, way int) {
 		}
 		if way == 0 && l.cutAt != "" && bytes.Contains(buf[:n], []byte(l.cutAt)) {
 			l.turn(true)
-		}
-		if l.tapes != nil {
-			l.tapes[way] = append(l.tapes[way], buf[:n]...)
 		}
 		if way == 1 && l.deaf {
 			n = 0

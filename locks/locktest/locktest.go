@@ -32,6 +32,8 @@ type Subject struct {
 	// NoExclusion leaves out the checks of mutual exclusion; for locks that are
 	// known to have none.
 	NoExclusion bool
+	// NeedsAll says that nothing is granted any more once a client is closed.
+	NeedsAll bool
 	// CloseFreesWithin bounds how long after Close of the holder's client another
 	// one may have to wait: the lease time for locks that are freed by expiry.
 	// Zero means ten seconds.

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"locklab/internal/must"
+	"locklab/internal/seed"
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/locktest"
@@ -87,9 +89,32 @@ func TestPartitionSplitsAndHeals(t *testing.T) {
 func TestChaos(t *testing.T) {
 	all, links := cuttable(t, 3)
 	ctx, stop := context.WithCancel(locktest.Within(t))
-	work := peertest.Work{Callers: 4, Rounds: math.MaxInt, Names: 5, Patience: 20 * time.Millisecond}
+	var inside [5]atomic.Int64 // how many hold each resource
+	var held atomic.Int64      // how often anything was
+	once := func(l multiphase.Locker, name int, patience time.Duration) {
+		wait, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		lease, err := l.Acquire(wait, fmt.Sprint(name))
+		if err != nil {
+			return
+		}
+		held.Add(1)
+		if n := inside[name].Add(1); n != 1 {
+			t.Errorf("%d holders of resource %d", n, name)
+		}
+		runtime.Gosched() // lets an intruder in
+		inside[name].Add(-1)
+		locktest.Release(t, lease)
+	}
 	var working sync.WaitGroup
-	working.Go(func() { peertest.Contend(ctx, t, all, &work) })
+	for i := range 12 {
+		rand := seed.Seed(i).Rand()
+		working.Go(func() {
+			for ctx.Err() == nil {
+				once(all[i%3], rand.IntN(len(inside)), time.Duration(rand.Int64N(int64(20*time.Millisecond))))
+			}
+		})
+	}
 	for round := range 3 {
 		for pair, k := range links {
 			i, j := pair[0], pair[1]
@@ -98,14 +123,14 @@ func TestChaos(t *testing.T) {
 				peertest.AwaitLink(t, all[i], fmt.Sprint("p", j), !cut)
 				peertest.AwaitLink(t, all[j], fmt.Sprint("p", i), !cut)
 			}
-			before := work.Held.Load()
-			locktest.Eventually(t, fmt.Sprintf("work goes on in round %d", round), func() bool { return work.Held.Load() > before })
+			before := held.Load()
+			locktest.Eventually(t, fmt.Sprintf("work goes on in round %d", round), func() bool { return held.Load() > before })
 		}
 	}
 	stop()
 	working.Wait()
 	for _, l := range all {
-		for name := range work.Names {
+		for name := range len(inside) {
 			locktest.Release(t, locktest.Acquire(t, l, fmt.Sprint(name)))
 		}
 	}

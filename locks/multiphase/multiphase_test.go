@@ -70,8 +70,6 @@ func TestMessagesPerAcquisition(t *testing.T) {
 	}
 }
 
-func TestManyNames(t *testing.T) { peertest.ManyNames(t, cluster(t, 3, nil)) }
-
 func TestOptions(t *testing.T) {
 	o := locktest.Options(t, multiphase.ParseOptions, "multiphase:rule=literal,fair=off,view=off,rounds=off")
 	if o.Rules != (core.Options{Rule: core.RuleLiteral}) {
@@ -83,8 +81,9 @@ func TestOptions(t *testing.T) {
 	if locktest.Options(t, multiphase.ParseOptions, o.String()) != o {
 		t.Errorf("%v is not what it says", o)
 	}
-	peertest.Options(t, multiphase.ParseOptions, map[string]string{
-		"multiphase:rule=x": "", "multiphase:nosuch": "", "multiphase:cohort=4": "", "multiphase:quorum,rule=flow": "",
-		"multiphase:quorum,ttl=1ms": "", "multiphase:quorum,cohort=2000": "", "multiphase:fair=1": "", "multiphase:ttl=1s": "",
+	locktest.Specs(t, multiphase.ParseOptions, map[string]string{
+		"multiphase:rule=x": "flow, literal", "multiphase:nosuch": "unknown variant", "multiphase:cohort=4": "unknown option",
+		"multiphase:quorum,rule=flow": "unknown option", "multiphase:quorum,ttl=1ms": "want 50ms", "multiphase:ttl=1s": "unknown option",
+		"multiphase:quorum,cohort=2000": "from 0 to 1024", "multiphase:fair=1": "on or off",
 	})
 }

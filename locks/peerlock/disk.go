@@ -36,7 +36,7 @@ var (
 // openState reads what this peer has stored before, if the algorithm stores anything, and makes the file anew
 // with the latest of each name. Names that it does not have start above the number of the empty name.
 func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (err error) {
-	if !peercore.Stores[S, M, P](&l.idle) {
+	if _, durable := any(P(&l.idle)).(peercore.Durable); !durable {
 		return nil
 	}
 	if cfg.Path == "" {

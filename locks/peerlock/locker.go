@@ -177,7 +177,13 @@ func (l *Locker[S, M, P]) Failed() <-chan error { return l.failed }
 // Close ends all waits, counts all leases as lost and disconnects from the peers.
 func (l *Locker[S, M, P]) Close() error {
 	l.closing.Do(func() {
-		l.orphanAll()
+		l.mu.Lock()
+		l.closed = true
+		close(l.lost)
+		for _, r := range l.resources {
+			l.orphan(r)
+		}
+		l.mu.Unlock()
 		if l.mesh != nil {
 			_ = l.mesh.Close() // cannot fail
 		}
@@ -189,17 +195,6 @@ func (l *Locker[S, M, P]) Close() error {
 		}
 	})
 	return nil
-}
-
-// orphanAll ends all claims and timers.
-func (l *Locker[S, M, P]) orphanAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	close(l.lost)
-	for _, r := range l.resources {
-		l.orphan(r)
-	}
 }
 
 // checkReady is called after each event that may have bootstrapped this peer.

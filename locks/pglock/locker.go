@@ -1,6 +1,7 @@
 package pglock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,10 +68,8 @@ func New(cfg Config) (*Locker, error) {
 		pool.AfterConnect = skipTokens
 	}
 	l := &Locker{
-		options: cfg.Options, clock: cfg.Clock, calls: locks.NewCalls(), rand: cfg.Seed.Child("postgres").Rand(),
-	}
-	if l.clock == nil {
-		l.clock = clock.System()
+		options: cfg.Options, clock: cmp.Or(cfg.Clock, clock.System()), calls: locks.NewCalls(),
+		rand: cfg.Seed.Child("postgres").Rand(),
 	}
 	l.try = map[string]func(context.Context, string) (locks.Lease, error){
 		Row: rowLock().of(l), Advisory: advisoryLock().of(l), Lease: l.tryLease,

@@ -85,8 +85,6 @@ func (s still) AfterFunc(_ time.Duration, f func()) clock.Timer {
 	return s.Clock.AfterFunc(time.Hour, f)
 }
 
-func (s still) NewTimer(time.Duration) clock.Timer { return s.Clock.NewTimer(time.Hour) }
-
 // TestASilentHolderBlocks: a holder that stands still keeps the lock for as long as its
 // session lives, which is what leases are for.
 func TestASilentHolderBlocks(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 )
 
@@ -100,7 +101,8 @@ func (r *row) keep() {
 	defer close(r.ended)
 	r.result = locks.ErrNotHeld
 	l := r.locker
-	renew := l.clock.NewTimer(l.options.TTL / 3)
+	due := make(chan struct{}, 1)
+	renew := l.clock.AfterFunc(l.options.TTL/3, func() { signals.Wake(due) })
 	defer renew.Stop()
 	for {
 		select {
@@ -115,7 +117,7 @@ func (r *row) keep() {
 			return
 		case <-r.Lost():
 			return
-		case <-renew.C():
+		case <-due:
 		}
 		asked, left := l.clock.Now(), r.left()
 		next := l.options.TTL / 3

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 )
@@ -156,7 +157,8 @@ const watches = 4
 func (h *held) keep() {
 	defer close(h.ended)
 	l, ctx := h.locker, context.Background()
-	watch := clock.System().NewTimer(l.options.Timeout / watches)
+	due := make(chan struct{}, 1)
+	watch := clock.System().AfterFunc(l.options.Timeout/watches, func() { signals.Wake(due) })
 	defer watch.Stop()
 	for alive := true; alive; {
 		select {
@@ -165,7 +167,7 @@ func (h *held) keep() {
 		case <-l.calls.Open().Done():
 			alive = false
 			h.Lose()
-		case <-watch.C():
+		case <-due:
 			if alive = l.quietly(ctx, h.conn.Ping) == nil; !alive {
 				h.Lose()
 			}

@@ -318,14 +318,14 @@ func (p *process) end(within time.Duration) (byItself bool) {
 
 // answer waits for an answer, for a time at most. A program that is dead may have given it before.
 func (p *process) answer(ctx context.Context, c <-chan Said, limit time.Duration) (s Said, err error) {
-	patience := p.clock.NewTimer(limit)
-	defer patience.Stop()
+	late, stop := clock.After(p.clock, limit)
+	defer stop()
 	select {
 	case s = <-c:
 		return s, nil
 	case <-p.dead:
 		err = fmt.Errorf("%w: %w", locks.ErrUnavailable, p.reason())
-	case <-patience.C():
+	case <-late:
 		err = fmt.Errorf("no answer within %v", limit)
 	case <-ctx.Done():
 		err = ctx.Err()

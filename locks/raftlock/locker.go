@@ -19,6 +19,7 @@
 package raftlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -64,12 +65,7 @@ func New(cfg Config) (*Locker, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Clock, cfg.Log = cmp.Or(cfg.Clock, clock.System()), cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Locker{
 		options: cfg.Options, client: cfg.Client, clock: cfg.Clock, log: cfg.Log,
@@ -132,12 +128,12 @@ func (l *Locker) abandon(c *claim) {
 	r := l.session.release(c.seq)
 	l.wakeSender()
 	l.mu.Unlock()
-	timer := l.clock.NewTimer(cancelWait)
-	defer timer.Stop()
+	late, stop := clock.After(l.clock, cancelWait)
+	defer stop()
 	select {
 	case <-r.answered:
 	case <-c.decided: // by Close
-	case <-timer.C():
+	case <-late:
 	}
 	l.mu.Lock()
 	if r.outcome == "" {
@@ -243,8 +239,8 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	if signals.Closed(c.lost) {
 		return locks.ErrNotHeld
 	}
-	over := l.clock.NewTimer(l.session.end().Sub(l.clock.Now()))
-	defer over.Stop()
+	over, stop := clock.After(l.clock, l.session.end().Sub(l.clock.Now()))
+	defer stop()
 	r := l.session.release(c.seq)
 	l.wakeSender()
 	l.mu.Unlock()
@@ -253,7 +249,7 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 	case <-r.answered:
 	case <-ctx.Done():
 		why = ctx.Err()
-	case <-over.C():
+	case <-over:
 	}
 	l.mu.Lock()
 	if l.closing {

@@ -99,8 +99,6 @@ func (c *standingClock) AfterFunc(time.Duration, func()) clock.Timer {
 	return c.Clock.AfterFunc(time.Hour, func() {})
 }
 
-func (c *standingClock) NewTimer(time.Duration) clock.Timer { return c.Clock.NewTimer(time.Hour) }
-
 // TestSetNXTakesWhatAClockAheadSaysIsOver, while its holder holds.
 func TestSetNXTakesWhatAClockAheadSaysIsOver(t *testing.T) {
 	t.Parallel()

@@ -195,7 +195,7 @@ func (le *lease) disarm() {
 
 // settles waits until it is known whether an attempt that was given up may still
 // hold. It is false if it may, or if it is not known when the time is up.
-func (le *lease) settles(timeUp <-chan time.Time) bool {
+func (le *lease) settles(timeUp <-chan struct{}) bool {
 	select {
 	case <-le.freed:
 		return true

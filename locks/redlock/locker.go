@@ -30,7 +30,7 @@ type Config struct {
 	Options Options
 	// Dial connects to an instance; nil dials its address by TCP.
 	Dial Dialer
-	// Clock is the process's clock unless a test replaces it.
+	// Clock is the process's clock; nil is the system's.
 	Clock clock.Clock
 	// Seed of the random pauses. Clients need different ones, or they pause in step; zero
 	// draws one.
@@ -66,21 +66,28 @@ var (
 
 // New returns a client. It does not wait for the instances: one that is down counts
 // as one that does not answer. The error wraps locks.ErrInvalid.
-func New(cfg Config) (*Locker, error) { return open(cfg, Single{Name: "redlock"}) }
+func New(cfg Config) (*Locker, error) { return NewSingle(cfg, Single{Name: "redlock"}) }
 
-func open(cfg Config, how Single) (*Locker, error) {
+// NewSingle returns a client of a lock on one instance, or of Redlock where how says nothing. The error wraps
+// locks.ErrInvalid.
+func NewSingle(cfg Config, how Single) (*Locker, error) {
+	if how.Token == nil {
+		how.Token = rand.Text // at least 128 bits
+	}
+	if how.Waiter == nil {
+		how.Waiter = pausing
+	}
+	if how.Close == nil {
+		how.Close = func() error { return nil }
+	}
 	if cfg.Options == (Options{}) {
 		cfg.Options = DefaultOptions()
 	}
 	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", how.Name, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", how.Name, err), how.Close())
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	if cfg.Seed == 0 {
-		cfg.Seed = cfg.Seed.Child(rand.Text())
-	}
+	cfg.Clock = cmp.Or(cfg.Clock, clock.System())
+	cfg.Seed = cmp.Or(cfg.Seed, cfg.Seed.Child(rand.Text()))
 	l := &Locker{
 		options: cfg.Options,
 		rules: rules{
@@ -97,12 +104,6 @@ func open(cfg Config, how Single) (*Locker, error) {
 		origin: cfg.Clock.Now(),
 		held:   map[*lease]struct{}{},
 		pauses: cfg.Seed.Rand(),
-	}
-	if how.Token == nil {
-		l.how.Token = rand.Text // at least 128 bits
-	}
-	if how.Waiter == nil {
-		l.how.Waiter = pausing
 	}
 	release := cmp.Or(how.Release, Release)
 	free := cmp.Or(how.Free, release)
@@ -245,11 +246,11 @@ func (l *Locker) delay() time.Duration {
 
 // await waits until the channel is closed, for d at most. The error is why ctx ended.
 func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan struct{}) error {
-	timer := l.clock.NewTimer(d)
-	defer timer.Stop()
+	over, stop := clock.After(l.clock, d)
+	defer stop()
 	select {
 	case <-channel:
-	case <-timer.C():
+	case <-over:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -260,10 +261,10 @@ func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan stru
 // deletions that decide whether the lock is surely not held.
 func (l *Locker) failure(why error, doubtful []*lease) error {
 	outcome := locks.ErrNotAcquired
-	timer := l.clock.NewTimer(l.rules.timeout)
-	defer timer.Stop()
+	timeUp, stop := clock.After(l.clock, l.rules.timeout)
+	defer stop()
 	for _, le := range doubtful {
-		if !le.settles(timer.C()) {
+		if !le.settles(timeUp) {
 			outcome = locks.ErrUnknown
 			break
 		}
@@ -306,10 +307,7 @@ func (l *Locker) Close() error {
 		errs = append(errs, ln.close())
 	}
 	l.running.Wait()
-	if l.how.Close != nil {
-		errs = append(errs, l.how.Close())
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, l.how.Close())...); err != nil {
 		return fmt.Errorf("close the clients of redis: %w", err)
 	}
 	return nil

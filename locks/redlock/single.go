@@ -1,9 +1,6 @@
 package redlock
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // Single is how a lock on one instance differs from Redlock with one instance, which it
 // otherwise is: one attempt after the other, a lease, its end. Package redis has the locks.
@@ -34,18 +31,6 @@ type wait = func() (atMost time.Duration, woken <-chan struct{})
 
 // Do runs a command and waits for its answer. Ran says what an error means.
 type Do func(args ...any) (any, error)
-
-// NewSingle returns a client of a lock on one instance. The error wraps locks.ErrInvalid.
-func NewSingle(cfg Config, how Single) (*Locker, error) {
-	if how.Close == nil {
-		how.Close = func() error { return nil }
-	}
-	l, err := open(cfg, how)
-	if err != nil {
-		return nil, errors.Join(err, how.Close())
-	}
-	return l, nil
-}
 
 // pausing is the Waiter that pauses.
 func pausing(Do, string) (wait, func()) {

@@ -29,10 +29,6 @@ type reservation struct {
 	round uint64
 }
 
-// NewState is an unwanted resource, at a peer without connections. The
-// member is kept, not copied, and must not change.
-func NewState(cfg *Member) State { return State{cfg: cfg, boot: cfg.Peers.Empty()} }
-
 // Reset makes s the state of an unwanted resource, with the connections
 // of the state like; its rounds are above round.
 func (s *State) Reset(like *State, round uint64) {

@@ -17,7 +17,8 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 	case peercore.Disconnect:
 		return s.disconnect(ev.Peer, out)
 	case peercore.Wake:
-		return s.wake(out)
+		s.pausing = false
+		return s.prepare(out)
 	case peercore.Expire: // this algorithm has no leases
 	}
 	return out
@@ -83,11 +84,6 @@ func (s *State) pause(out []Effect) []Effect {
 	}
 	s.pausing = true
 	return append(out, Effect{Kind: peercore.Pause, Attempt: s.attempt})
-}
-
-func (s *State) wake(out []Effect) []Effect {
-	s.pausing = false
-	return s.prepare(out)
 }
 
 // leave releases the lock, or gives up waiting for it.

@@ -9,14 +9,12 @@ import (
 	"locklab/verify/peertest"
 )
 
-var rewrite = peertest.Rewrite()
-
 // TestTranscripts knows the option greedy.
 func TestTranscripts(t *testing.T) {
 	peertest.Transcripts[State, Message, *State]{
-		Begin: func(options []string) (peercore.Algorithm[State, Message], explore.Scope, error) {
-			return Options{Greedy: slices.Contains(options, "greedy")}.Algorithm(), explore.Scope{}, nil
+		Begin: func(options []string) (peercore.Algorithm[State, Message], explore.Scope) {
+			return Options{Greedy: slices.Contains(options, "greedy")}.Algorithm(), explore.Scope{}
 		},
 		Show: func(s *State) string { return s.Phase().String() },
-	}.Run(t, *rewrite)
+	}.Run(t)
 }

@@ -50,7 +50,7 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		Spec: Name, // peers with other options fit
 		New: func(self int, peers peercore.Set) State {
-			return NewState(&Member{Self: self, Peers: peers, Fair: !o.Greedy})
+			return State{cfg: &Member{Self: self, Peers: peers, Fair: !o.Greedy}, boot: peers.Empty()}
 		},
 		Opens: func(m Message) bool { return m.Kind == Prepare || m.Kind == Inquire },
 		Append: func(b []byte, m Message) []byte {

@@ -17,8 +17,10 @@ func TestLock(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	peertest.Options(t, twophase.ParseOptions, map[string]string{
-		"2pc": "2pc:delay=1ms,fair=on", "2pc:delay=250us,fair=off": "2pc:delay=250µs,fair=off",
-		"2pc:delay=0s": "", "2pc:detect=on": "", "2pc:quick": "",
+	locktest.Specs(t, twophase.ParseOptions, map[string]string{
+		"2pc": "", "2pc:delay=0s": "positive", "2pc:detect=on": "unknown option", "2pc:quick": "it has none",
 	})
+	if o := locktest.Options(t, twophase.ParseOptions, "2pc:delay=250us,fair=off"); o.String() != "2pc:delay=250µs,fair=off" {
+		t.Errorf("got %v", o)
+	}
 }

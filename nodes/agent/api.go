@@ -119,14 +119,14 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 	if query.Get("instance") != log.instance {
 		return fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
 	}
-	end := clock.System().NewTimer(pollTime)
-	defer end.Stop()
+	end, stop := clock.After(clock.System(), pollTime)
+	defer stop()
 	lines, changed, err := log.read(from)
 	if err == nil && lines == nil {
 		select {
 		case <-changed:
 			_ = clock.Sleep(r.Context(), gather) // ends early with the request
-		case <-end.C():
+		case <-end:
 		case <-r.Context().Done():
 		case <-a.ctx.Done():
 		}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ const (
 func awaitExit(cmd *exec.Cmd, stopped func()) {
 	for waitid(cmd.Process.Pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
 		stopped()
-		<-clock.System().NewTimer(10 * time.Millisecond).C()
+		_ = clock.Sleep(context.Background(), 10*time.Millisecond)
 	}
 }
 
@@ -46,7 +47,7 @@ func awaitStopped(pid int) error {
 		case clock.Mono() >= deadline:
 			return errStillRuns
 		}
-		<-clock.System().NewTimer(time.Millisecond).C()
+		_ = clock.Sleep(context.Background(), time.Millisecond)
 	}
 }
 

@@ -154,7 +154,7 @@ func TestSlow(t *testing.T) {
 	w.disk.Set(diskfault.Fault{Delay: time.Hour})
 	go func() {
 		for w.disk.Seen().Hit == 0 {
-			<-clock.System().NewTimer(time.Millisecond).C()
+			_ = clock.Sleep(t.Context(), time.Millisecond)
 		}
 		w.disk.Set(diskfault.Fault{})
 	}()
@@ -217,7 +217,7 @@ func TestEndsWhileHeld(t *testing.T) {
 	disk.Set(diskfault.Fault{Delay: time.Second})
 	go func() { served <- disk.Serve(kept, gone) }()
 	for disk.Seen().Hit == 0 {
-		<-clock.System().NewTimer(time.Millisecond).C()
+		_ = clock.Sleep(t.Context(), time.Millisecond)
 	}
 	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed

@@ -146,15 +146,10 @@ func startProbe(every time.Duration, do func(due int64) int64) *probe {
 
 func (p *probe) run(every time.Duration, do func(due int64) int64) {
 	defer close(p.done)
-	timer := clock.System().NewTimer(every)
-	defer timer.Stop()
 	for {
 		due := clock.Mono() + int64(every)
-		timer.Reset(every)
-		select {
-		case <-p.stop:
+		if _, stopped := clock.Await(clock.System(), every, p.stop); stopped {
 			return
-		case <-timer.C():
 		}
 		p.mu.Lock()
 		p.began = clock.Mono()

@@ -203,7 +203,7 @@ func (c *cluster) leader(but ...string) string {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second
-	first := locktest.NewClock()
+	first := &locktest.Clock{}
 	leases := &locktest.Leases{Time: lease, Clock: first}
 	locktest.Run(t, locktest.Subject{Leases: leases, New: func(tb testing.TB) []locks.Locker {
 		c := newCluster(tb, 3, raftnode.Config{})

@@ -13,6 +13,7 @@ import (
 	"locklab/internal/must"
 	"locklab/internal/signals"
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
 	"locklab/nodes/raftnode"
@@ -180,20 +181,35 @@ func TestAClientThatIsCutOffLosesItsLeaseFirst(t *testing.T) {
 	locktest.Release(t, locktest.Acquire(t, holder, "r"))
 }
 
+// catching is a clock whose timers of one length do not run: what fires each of them is handed to the test.
+type catching struct {
+	locktest.Clock
+	length time.Duration
+	caught chan func()
+}
+
+func (c *catching) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if d == c.length {
+		c.caught <- f
+		d, f = time.Hour, func() {} // it stands for the caught one
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
 // TestTheHolderNoticesFirst: a lease that a client no longer believes in, and that the service still
 // keeps, is given back only when whoever held has had the margin to notice: when its timer has fired.
 func TestTheHolderNoticesFirst(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, raftnode.Config{})
 	const lease = 3 * time.Second // the sooner it is renewed, the sooner it is looked at
-	clk := &locktest.Clock{Caught: lease/20 + 5*time.Millisecond, Timers: make(chan func(), 1)}
+	clk := &catching{length: lease/20 + 5*time.Millisecond, caught: make(chan func(), 1)}
 	first := locktest.Acquire(t, c.lockerOn(clk, lease, c.all()...), "r")
 	second := locktest.Later(t, c.locker(long), "r")
 	clk.Leap(lease)
 	<-first.Lost()
 	const early = "another client holds before the first one has had the time to notice"
 	select {
-	case fire := <-clk.Timers:
+	case fire := <-clk.caught:
 		select {
 		case <-second:
 			t.Fatal(early)

@@ -2,7 +2,6 @@ package explore_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"locklab/internal/testfile"
-	"locklab/locks"
 	"locklab/locks/lamport"
+	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/multiphase/core"
 	"locklab/locks/multiphase/quorum"
@@ -23,15 +22,7 @@ import (
 
 func multiphaseOf(t *testing.T, text string) multiphase.Options {
 	t.Helper()
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := multiphase.ParseOptions(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return locktest.Options(t, multiphase.ParseOptions, text)
 }
 
 func describe(s *core.State) string { return s.Phase().String() }
@@ -119,28 +110,16 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestDiagrams: the traces of the literal rule and of a partition.
+// TestDiagrams: the traces of partitions.
 func TestDiagrams(t *testing.T) {
 	for _, tt := range []struct {
-		file, spec string
-		sc         explore.Scope
+		file string
+		sc   explore.Scope
 	}{
-		{"literal", "multiphase:rule=literal", explore.Scope{Peers: 3, Requests: []int{explore.Any}}},
-		{"split", "multiphase", explore.Scope{Peers: 3, Requests: []int{1}, Cuts: 2}},
-		{"flap", "multiphase", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 2, Mends: 1}},
+		{"split", explore.Scope{Peers: 3, Requests: []int{1}, Cuts: 2}},
+		{"flap", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 2, Mends: 1}},
 	} {
-		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc)
-		golden(t, filepath.Join("testdata", tt.file+".txt"), strings.Join(r.Trace, "\n")+"\n")
-	}
-}
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("REWRITE") != "" {
-		testfile.Write(t, path, got)
-	}
-	want := testfile.Read(t, path)
-	if string(want) != got {
-		t.Errorf("%s says\n%s\nbut it is (REWRITE=1 writes it)\n%s", path, want, got)
+		r := explore.Of(multiphaseOf(t, "multiphase").Protocol().Algorithm, describe).Explore(t.Context(), tt.sc)
+		testfile.Golden(t, filepath.Join("testdata", tt.file+".txt"), strings.Join(r.Trace, "\n")+"\n")
 	}
 }

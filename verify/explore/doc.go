@@ -15,20 +15,19 @@
 // own moves lead: about 200 bytes. That two of 80 million states have the same hash, so that one is not
 // looked at, has a probability of 10^-23.
 //
-// Rounds and timestamps grow without end but matter only by their order ([peercore.Numbered]), so
-// after every step those of one owner that are still mentioned are numbered anew without gaps: endless
-// cycles so have finitely many states. Where peers count up from numbers of others (Lamport's clocks),
-// gaps are kept up to a width that the bounds can't exceed, or, without bounds, up to sixteen, and
-// [Result].Shortened says whether there were wider ones.
+// Rounds grow without end but matter only by their order ([peercore.Numbered]), so after every step
+// those of one owner that are still mentioned are numbered anew without gaps: endless cycles so have
+// finitely many states. Lamport's clocks and the tokens of a quorum count up from numbers of others, and
+// stay as they are.
 //
 // The search is breadth-first, and does one thing after the other: the same scope always gives the
 // same numbers, verdict and trace.
 //
 // # What production does
 //
-// A peer that crashes starts again with what its core stores. A resource that no peer wants can be
-// forgotten ([Scope].Forgets). Not modelled are other resources,
-// and clocks: a timer goes off whenever the order of leases and votes allows. For those see package sim.
+// A peer that crashes starts again with what its core stores. Not modelled are other resources, resources
+// that are forgotten while no peer wants them, and clocks: a timer goes off whenever the order of leases and
+// votes allows. For clocks see package sim.
 //
 // # Checks
 //

@@ -20,7 +20,6 @@ const (
 	Cut                         // a link breaks
 	Mend                        // a link that was down has a new connection
 	Crash                       // a peer restarts without its memory
-	Forget                      // a peer forgets the resource, which nobody wants there
 )
 
 // Move is one thing that can happen next.
@@ -55,9 +54,6 @@ func (w *world[S, M, P]) peerMoves(i int, out []Move) []Move {
 	case !p.Waits() && p.requests != 0:
 		out = append(out, Move{Kind: Request, Peer: peer})
 	}
-	if w.left[forgets] != 0 && !p.Forgotten && !p.Waits() && !p.Holds() && w.idle(i) {
-		out = append(out, Move{Kind: Forget, Peer: peer})
-	}
 	if core, pauses := any(P(&p.State)).(peercore.Pauser); pauses && core.Pauses() {
 		out = append(out, Move{Kind: Wake, Peer: peer})
 	}
@@ -69,11 +65,6 @@ func (w *world[S, M, P]) peerMoves(i int, out []Move) []Move {
 		}
 	}
 	return out
-}
-
-// idle says that a peer remembers nothing of the resource.
-func (w *world[S, M, P]) idle(i int) bool {
-	return peercore.Forgettable[S, M, P](&w.all.Alg, &w.peers[i].State)
 }
 
 // mayExpire says whether a timer that runs may be over, as far as the scope and the
@@ -184,11 +175,6 @@ func (w *world[S, M, P]) apply(m Move) {
 		}
 	case Crash:
 		w.crash(i)
-	case Forget:
-		spend(&w.left[forgets])
-		p, like := &w.peers[i], w.all.Start(i)
-		peercore.Decode(peercore.Encode(nil, P(&p.State).Code), P(&like.State).Code) // for the two may share no memory
-		w.all.Forget(&p.Peer, &like.State)
 	}
 	w.renumber()
 }

@@ -39,7 +39,6 @@ type Scope struct {
 	// Reorder lets messages on one connection overtake each other: not what the mesh does, but what
 	// shows why it does not.
 	Reorder bool
-	Forgets int // how often a peer forgets the resource while it is not wanted there, or Any
 
 	// Cores with leases only.
 	Expiries int // how often a lease of a peer that waits or holds runs out, or Any
@@ -69,7 +68,6 @@ func (sc Scope) String() string {
 		}
 	}
 	broken := sc.Cuts+sc.Crashes > 0 || sc.Forming
-	add(sc.Forgets != 0, times(sc.Forgets, "forgetting", "forgettings"))
 	add(sc.Forming, "not connected at first")
 	add(sc.Cuts > 0, times(sc.Cuts, "cut", "cuts"))
 	add(sc.Crashes > 0, times(sc.Crashes, "crash", "crashes"))

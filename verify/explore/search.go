@@ -21,9 +21,7 @@ type Subject struct {
 // Of makes an algorithm a subject. describe names a peer's state in traces; without it they say whether
 // the peer waits or holds.
 func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe func(P) string) Subject {
-	sample := alg.New(0, peercore.Others(2, 0))
-	_, numbered := any(P(&sample)).(peercore.Numbered)
-	return Subject{numbered && alg.Renumber != nil, func(ctx context.Context, sc Scope) *Result {
+	return Subject{alg.Renumber != nil, func(ctx context.Context, sc Scope) *Result {
 		s := newSearch(newWorld[S, M, P](alg, sc))
 		s.run(ctx)
 		if s.result.Ended == Complete && sc.Stuck != StuckUnchecked {
@@ -31,7 +29,7 @@ func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe 
 		}
 		r := s.result
 		r.Spec, r.Scope, r.States = alg.Spec, sc, int64(len(s.seen))
-		r.Shortened, r.Durable, r.Timed = s.numbers.shortened, s.durable, s.timed
+		r.Durable, r.Timed = s.durable, s.timed
 		if r.Ended == Violated {
 			r.Trace = s.trace(describe)
 			r.Moves = len(r.Trace) - 2 // a head, and the beginning
@@ -53,25 +51,22 @@ const (
 
 // Result is what an exploration found, and what it saw.
 type Result struct {
-	Spec  string `json:"lock"`
-	Scope Scope  `json:"-"`
-	Ended Ending `json:"-"`
+	Spec  string
+	Scope Scope
+	Ended Ending
 
-	States      int64 `json:"states"`
-	Transitions int64 `json:"moves"`
-	Depth       int   `json:"depth"` // the most moves that any state is away from the beginning
+	States      int64
+	Transitions int64
+	Depth       int // the most moves that any state is away from the beginning
 
-	Violation string   `json:"violation,omitempty"` // "" if there is none
-	Trace     []string `json:"trace,omitempty"`     // the shortest way to it, drawn
-	Moves     int      `json:"-"`                   // how many moves that has
+	Violation string   // "" if there is none
+	Trace     []string // the shortest way to it, drawn
+	Moves     int      // how many moves that has
 
-	StuckChecked bool  `json:"-"` // the check for stuck states ran to its end
-	StuckStates  int64 `json:"-"` // how many states it was about
-	// Shortened says that gaps between timestamps were wider than what is told apart: states may then
-	// have been taken for each other.
-	Shortened bool `json:"timestamps_shortened,omitempty"`
-	Timed     bool `json:"-"` // the core has leases
-	Durable   bool `json:"-"` // a crash left what the core stores
+	StuckChecked bool  // the check for stuck states ran to its end
+	StuckStates  int64 // how many states it was about
+	Timed        bool  // the core has leases
+	Durable      bool  // a crash left what the core stores
 }
 
 // Explored says within which bounds.

@@ -22,7 +22,7 @@ func (w *world[S, M, P]) textOf(m Move) string {
 	return [...]string{
 		Request: "requests", Release: "releases", GiveUp: "gives up",
 		Wake: "ends its pause", Expire: m.Timer.String() + " over",
-		Cut: "link breaks", Mend: "new connection", Crash: "crashes, memory lost", Forget: "forgets the resource",
+		Cut: "link breaks", Mend: "new connection", Crash: "crashes, memory lost",
 	}[m.Kind]
 }
 
@@ -36,7 +36,7 @@ func NewWalk[S, M any, P peercore.Core[S, M]](
 	alg peercore.Algorithm[S, M], sc Scope, effects func(peer int, e peercore.Effect[M]),
 ) *Walk[S, M, P] {
 	w := newWorld[S, M, P](alg, sc)
-	w.observe, w.numbers.on = effects, false
+	w.observe, w.numbers = effects, nil
 	return &Walk[S, M, P]{w}
 }
 
@@ -75,7 +75,7 @@ func (k *Walk[S, M, P]) Healed() bool { return k.w.healed() }
 // Idle says that no peer remembers anything.
 func (k *Walk[S, M, P]) Idle() bool {
 	for i := range k.w.peers {
-		if !k.w.idle(i) {
+		if !k.Peer(i).Idle() {
 			return false
 		}
 	}

@@ -13,9 +13,8 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	scope   Scope
 	n       int // peers
 	all     peers.Peers[S, M, P]
-	timed   bool // cores have leases
+	timed   bool // cores have leases, and tokens that can be compared
 	durable bool // cores keep on disk what must outlive a crash, so they have nothing to recover
-	tokens  bool // holders have tokens that can be compared
 
 	// The state.
 	peers     []peer[S]
@@ -24,8 +23,8 @@ type world[S, M any, P peercore.Core[S, M]] struct {
 	token     uint64       // the highest that was given
 	tokenBack bool         // a lower one was given after it
 
-	numbers  numbering
-	step     int // numbers the steps of a trace; items keep it
+	numbers  [][]uint64 // by owner, ascending, see renumber; nil leaves them as they are
+	step     int        // numbers the steps of a trace; items keep it
 	observe  func(peer int, e peercore.Effect[M])
 	toldHold bool // in this step
 	coder    peercore.Coder
@@ -66,7 +65,6 @@ const (
 	crashes
 	expiries
 	renewals
-	forgets
 	counts
 )
 
@@ -77,20 +75,17 @@ func newWorld[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], sc 
 	n := sc.Peers
 	sample := alg.New(n-1, peercore.Others(n, n-1))
 	w := &world[S, M, P]{
-		scope: sc, n: n, durable: peercore.Stores[S, M, P](&sample),
-		wires: make([]wire[M], n*n),
+		scope: sc, n: n, wires: make([]wire[M], n*n),
 		left: [counts]byte{
-			byte(sc.GiveUps), byte(sc.Cuts), byte(sc.Mends), byte(sc.Crashes),
-			byte(sc.Expiries), byte(sc.Renewals), byte(sc.Forgets),
+			byte(sc.GiveUps), byte(sc.Cuts), byte(sc.Mends), byte(sc.Crashes), byte(sc.Expiries), byte(sc.Renewals),
 		},
 	}
 	w.all = peers.Peers[S, M, P]{Alg: alg, N: n, Does: w.does}
 	_, w.timed = any(P(&sample)).(peercore.Timed)
-	numbered, ok := any(P(&sample)).(peercore.Numbered)
-	if ok && alg.Renumber != nil {
-		w.numbers = newNumbering(numbered, sc)
+	_, w.durable = any(P(&sample)).(peercore.Durable)
+	if alg.Renumber != nil {
+		w.numbers = make([][]uint64, n)
 	}
-	w.tokens = w.timed && !w.numbers.on
 	for i := range n {
 		p := peer[S]{Peer: w.all.Start(i), requests: byte(sc.requests(i))}
 		for j := range n {
@@ -115,7 +110,6 @@ func (w *world[S, M, P]) code(c *peercore.Coder) {
 		c.Byte(&p.requests)
 		c.Byte(&p.passed)
 		c.Byte((*byte)(&p.Client))
-		c.Bools(&p.Forgotten)
 		P(&p.State).Code(c)
 	}
 	code := func(it *item[M]) {
@@ -223,7 +217,7 @@ func (w *world[S, M, P]) does(i int, e *peercore.Effect[M], _ peercore.Client) {
 		w.send(i, e)
 	case peercore.Hold:
 		w.toldHold = true
-		if !w.tokens || e.Token == 0 {
+		if !w.timed || e.Token == 0 {
 			return
 		}
 		if w.tokenBack = peers.Stale(e.Token, w.token); !w.tokenBack {
@@ -241,53 +235,18 @@ func (w *world[S, M, P]) send(i int, e *peercore.Effect[M]) {
 	}
 }
 
-// numbering makes rounds and timestamps small again after every step: their order stays, and zero, and gaps
-// up to the widest that is kept.
-type numbering struct {
-	on        bool
-	widest    uint64
-	shortened bool       // a gap that matters was wider
-	from, to  [][]uint64 // by owner, ascending
-}
-
-// gapUnbounded is how wide gaps are kept where the scope does not bound them.
-const gapUnbounded = 16
-
-// newNumbering keeps no gaps where every peer counts up its own numbers only: a new number is then above all
-// others of its owner. Where peers number above what they saw of others, a number can fall into a gap; no more
-// of them do than there are requests.
-func newNumbering(sample peercore.Numbered, sc Scope) numbering {
-	n := numbering{on: true, widest: 1, from: make([][]uint64, sc.Peers), to: make([][]uint64, sc.Peers)}
-	own := true
-	sample.Renumber(func(owner int, number uint64) uint64 {
-		own = own && owner == sc.Peers-1
-		return number
-	})
-	for i := range sc.Peers {
-		switch {
-		case own:
-		case sc.requests(i) == Any:
-			n.widest = gapUnbounded
-			return n
-		default:
-			n.widest += uint64(sc.requests(i))
-		}
-	}
-	return n
-}
-
-// renumber makes the numbers of the state small.
+// renumber makes the numbers of the state small: those of an owner keep their order, and zero. An owner counts
+// up its own only, so a new one is above all others.
 func (w *world[S, M, P]) renumber() {
-	n := &w.numbers
-	if !n.on {
+	if w.numbers == nil {
 		return
 	}
-	for owner := range n.from {
-		n.from[owner] = n.from[owner][:0]
+	for owner := range w.numbers {
+		w.numbers[owner] = w.numbers[owner][:0]
 	}
-	w.eachNumber(n.mention)
-	if n.fill(w.floor()) {
-		w.eachNumber(n.value)
+	w.eachNumber(w.mention)
+	if slices.ContainsFunc(w.numbers, hasGaps) {
+		w.eachNumber(w.place)
 	}
 }
 
@@ -305,48 +264,24 @@ func (w *world[S, M, P]) eachNumber(f func(owner int, number uint64) uint64) {
 	}
 }
 
-// floor is what all numbers will be above that are made from now on, where peers count up from each other's. A
-// peer that loses its memory begins at zero.
-func (w *world[S, M, P]) floor() uint64 {
-	if w.left[crashes] > 0 {
-		return 0
-	}
-	floor := P(&w.peers[0].State).Round()
-	for i := range w.peers {
-		floor = min(floor, P(&w.peers[i].State).Round())
-	}
-	return floor
-}
-
-func (n *numbering) mention(owner int, number uint64) uint64 {
-	if at, known := slices.BinarySearch(n.from[owner], number); !known {
-		n.from[owner] = slices.Insert(n.from[owner], at, number)
+func (w *world[S, M, P]) mention(owner int, number uint64) uint64 {
+	if at, known := slices.BinarySearch(w.numbers[owner], number); !known {
+		w.numbers[owner] = slices.Insert(w.numbers[owner], at, number)
 	}
 	return number
 }
 
-func (n *numbering) value(owner int, number uint64) uint64 {
-	at, _ := slices.BinarySearch(n.from[owner], number)
-	return n.to[owner][at]
+// place is 1 for the smallest number of the owner, and so on; zero stays.
+func (w *world[S, M, P]) place(owner int, number uint64) uint64 {
+	at, _ := slices.BinarySearch(w.numbers[owner], number)
+	if w.numbers[owner][0] > 0 {
+		at++
+	}
+	return uint64(at) //nolint:gosec // never negative
 }
 
-// fill makes small what was mentioned, and says whether that changes anything. New numbers are above the floor,
-// so gaps below it do not matter.
-func (n *numbering) fill(floor uint64) (changes bool) {
-	for owner, numbers := range n.from {
-		n.to[owner] = n.to[owner][:0]
-		last, made := uint64(0), uint64(0)
-		for _, x := range numbers {
-			widest := n.widest
-			if x <= floor {
-				widest = 1
-			}
-			n.shortened = n.shortened || x-last > widest && widest > 1
-			made += min(x-last, widest)
-			last = x
-			changes = changes || made != x
-			n.to[owner] = append(n.to[owner], made)
-		}
-	}
-	return changes
+// hasGaps says that a number is not its place.
+func hasGaps(numbers []uint64) bool {
+	n := len(numbers)
+	return n > 0 && numbers[n-1] != uint64(n-1) && (numbers[0] == 0 || numbers[n-1] != uint64(n))
 }

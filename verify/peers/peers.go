@@ -27,10 +27,6 @@ type Peers[S, M any, P peercore.Core[S, M]] struct {
 type Peer[S any] struct {
 	State  S
 	Client peercore.Client
-	// Forgotten says that of the resource nothing is kept but the number that a new state
-	// starts above. Nothing happens to it, but for connections, until it is
-	// wanted or asked for.
-	Forgotten bool
 }
 
 // Start makes a peer of a new process, which is connected to nobody.
@@ -46,24 +42,11 @@ func (ps *Peers[S, M, P]) Restart(i int, old *Peer[S]) Peer[S] {
 	return fresh
 }
 
-// Forget makes the resource one that p has forgotten, as it does with one that nobody wants.
-func (ps *Peers[S, M, P]) Forget(p *Peer[S], like *S) {
-	P(&p.State).Reset(like, P(like).Round())
-	p.Forgotten = true
-}
-
 // Step has the core of p take an event. Its client then believes what it did, and what it
 // was told.
 func (ps *Peers[S, M, P]) Step(i int, p *Peer[S], ev peercore.Event[M]) {
-	wanted := ev.Kind == peercore.Request || ev.Kind == peercore.Receive && p.Forgotten && ps.Alg.Opens(ev.Msg)
-	if p.Forgotten = p.Forgotten && !wanted; p.Forgotten && ev.Kind == peercore.Receive {
-		return
-	}
 	ps.effects = peercore.Run[S, M, P](&ps.Alg, &p.State, ev, ps.effects[:0])
 	p.Client = p.Client.Does(ev.Kind)
-	if p.Forgotten { // there is nobody who would carry out anything
-		return
-	}
 	for k := range ps.effects {
 		e := &ps.effects[k]
 		was := p.Client

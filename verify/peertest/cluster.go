@@ -2,10 +2,8 @@ package peertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"testing"
 
 	"locklab/locks"
@@ -113,42 +111,6 @@ func Lockers[L Peer](all []L) []locks.Locker {
 	}
 	return out
 }
-
-// Supervised starts peers as StartAll does. When one of them is closed, another
-// process of the same peer takes its place, as a supervisor would see to it: for locks
-// that need every peer.
-func Supervised[O any, L Peer](
-	tb testing.TB, cfgs []peerlock.Config[O], start func(peerlock.Config[O]) (L, error),
-) []locks.Locker {
-	tb.Helper()
-	addrs := make([]string, len(cfgs))
-	for i, cfg := range cfgs {
-		addrs[i] = cfg.Listener.Addr().String()
-	}
-	var out []locks.Locker
-	for i, l := range StartAll(tb, cfgs, start) {
-		out = append(out, &supervised{Locker: l, restart: sync.OnceValue(func() error {
-			cfg := cfgs[i]
-			var err error
-			if cfg.Listener, err = net.Listen("tcp", addrs[i]); err != nil { //nolint:noctx // loopback
-				return err
-			}
-			next, err := start(cfg)
-			if err == nil {
-				tb.Cleanup(func() { _ = next.Close() })
-			}
-			return err
-		})})
-	}
-	return out
-}
-
-type supervised struct {
-	locks.Locker
-	restart func() error
-}
-
-func (s *supervised) Close() error { return errors.Join(s.Locker.Close(), s.restart()) }
 
 // AwaitLink waits until l is connected to the peer with the id, or is not.
 func AwaitLink(tb testing.TB, l Peer, id string, up bool) {

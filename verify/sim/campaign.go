@@ -39,12 +39,12 @@ func Holds() []time.Duration {
 
 // Group is all findings of a kind under the same kinds of faults.
 type Group struct {
-	Name    string        `json:"name"`
-	Seeds   int           `json:"seeds"` // in how many
-	Count   int           `json:"count"` // how many in all
-	First   seed.Seed     `json:"first_seed"`
-	Hold    time.Duration `json:"hold_ns"` // Load.Hold of the first
-	Example Finding       `json:"example"`
+	Name    string
+	Seeds   int // in how many
+	Count   int // how many in all
+	First   seed.Seed
+	Hold    time.Duration // Load.Hold of the first
+	Example Finding
 }
 
 // Case is the run of one seed of the campaign.
@@ -64,6 +64,7 @@ func Campaign(ctx context.Context, sim Simulator, plan Plan) (o Outcome) {
 	running.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
 	groups := map[string]*Group{}
+	o.Totals.Wait = newWaits()
 	for n := 0; n < plan.Seeds && ctx.Err() == nil; n++ {
 		running.Go(func() error {
 			cfg := plan.Case(plan.Config.Seed + seed.Seed(n))

@@ -62,7 +62,6 @@ func (r *run[S, M, P]) violate(f Finding) {
 	if r.res.Counts[f.Name()] == 1 {
 		r.res.Findings = append(r.res.Findings, f)
 	}
-	r.stopped = r.stopped || r.cfg.stopAtFirst && f.Kind.Bad()
 }
 
 // under is the kinds of faults around the finding: of two holds from a little before the first of them
@@ -85,11 +84,9 @@ func (r *run[S, M, P]) under(f Finding) string {
 // finish looks which peers still wait.
 func (r *run[S, M, P]) finish() {
 	r.res.Virtual = time.Duration(r.now)
-	if r.res.Truncated == 0 && !r.stopped {
-		for i := range r.peers {
-			if p := &r.peers[i]; p.waiting || p.early > 0 {
-				r.violate(Finding{Kind: Stuck, A: i, B: i, Since: time.Duration(p.waitsSince)})
-			}
+	for i := range r.peers {
+		if p := &r.peers[i]; p.waiting {
+			r.violate(Finding{Kind: Stuck, A: i, B: i, Since: time.Duration(p.waitsSince)})
 		}
 	}
 }
@@ -117,12 +114,12 @@ func (k FindingKind) Bad() bool { return k != Fenced }
 
 // Finding is something that should not have happened.
 type Finding struct {
-	Kind  FindingKind   `json:"kind"`
-	At    time.Duration `json:"at_ns"`
-	Since time.Duration `json:"since_ns"` // when the earlier hold, or the wait, began
-	A     int           `json:"a"`        // the rank concerned; of two, the one that held first
-	B     int           `json:"b"`        // the other one
-	Under string        `json:"under"`    // kinds of faults around it, such as crash+pause; "" if there were none
+	Kind  FindingKind
+	At    time.Duration
+	Since time.Duration // when the earlier hold, or the wait, began
+	A     int           // the rank concerned; of two, the one that held first
+	B     int           // the other one
+	Under string        // kinds of faults around it, such as crash+pause; "" if there were none
 }
 
 // Name is its kind and what was broken.

@@ -27,11 +27,6 @@ func (r *run[S, M, P]) step(i int, ev peercore.Event[M]) {
 		p.lost = false
 		r.lose(i)
 	}
-	if p.early > 0 && P(&p.State).Bootstrapped() {
-		for ; p.early > 0; p.early-- {
-			r.inLife(r.now, i, func() { r.ask(i) })
-		}
-	}
 }
 
 // does carries out what the core of a peer asks for.
@@ -77,15 +72,8 @@ func (r *run[S, M, P]) think(i int) {
 // ask puts a claim into the queue of the peer.
 func (r *run[S, M, P]) ask(i int) {
 	p := &r.peers[i]
-	if r.draining || p.asksLeft == 0 {
+	if r.draining {
 		return
-	}
-	if !P(&p.State).Bootstrapped() {
-		p.early++
-		return
-	}
-	if p.asksLeft > 0 {
-		p.asksLeft--
 	}
 	r.claims++
 	p.claims = append(p.claims, claim{number: r.claims, since: r.now})
@@ -132,7 +120,7 @@ func (r *run[S, M, P]) granted(i int, token uint64) {
 // serve hands what is held to the first claim.
 func (r *run[S, M, P]) serve(i int) {
 	c := r.peers[i].claims[0]
-	r.res.Wait.add(time.Duration(r.now - c.since))
+	_ = r.res.Wait.RecordValue(min(r.now-c.since, int64(longestWait))) // it fits
 	r.inLife(r.now+r.draw(r.cfg.Load.Hold), i, func() { r.release(i, c.number) })
 }
 
@@ -180,7 +168,6 @@ func (r *run[S, M, P]) giveUp(i int, number int32) {
 		return
 	}
 	p.claims = slices.Delete(p.claims, at, at+1)
-	r.res.GiveUps++
 	r.think(i)
 	if at > 0 {
 		return
@@ -197,7 +184,6 @@ func (r *run[S, M, P]) lose(i int) {
 	p := &r.peers[i]
 	r.trace("p%-3d has lost the lease", i)
 	p.claims = slices.Delete(p.claims, 0, 1)
-	r.res.Lost++
 	r.endHold(i)
 	r.think(i)
 	if len(p.claims) > 0 {

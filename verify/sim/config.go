@@ -20,21 +20,17 @@ type Config struct {
 	Faults   []Fault
 	// Jitter is how much longer a message may take, as a share of the latency; uniform, default 0.2. One
 	// message in 128 takes ten times as much of it.
-	Jitter    float64
-	MaxEvents uint64    // end of a run that would never end otherwise; default 200 million
-	Trace     io.Writer // gets every event as a line, unless it is nil
-
-	stopAtFirst bool // violation; for Shrink
+	Jitter float64
+	Trace  io.Writer // gets every event as a line, unless it is nil
 }
 
-// Load is what the clients of every peer do once it has met all others. Times are drawn from
-// exponential distributions with the given means.
+// Load is what the clients of every peer do. Times are drawn from exponential distributions with the
+// given means.
 type Load struct {
 	Clients int           // in every peer; default 1
 	Think   time.Duration // between a release and the next request of a client
 	Hold    time.Duration
 	GiveUp  time.Duration // patience of a client that waits; 0 is endless
-	Ops     []int         // by rank, how many requests its clients make; missing or negative: no bound
 }
 
 // Latencies one way, as in the lab's own topologies.
@@ -52,7 +48,6 @@ func (c Config) withDefaults() Config {
 	c.Duration = cmp.Or(c.Duration, 10*time.Second)
 	c.Load.Clients = cmp.Or(c.Load.Clients, 1)
 	c.Jitter = cmp.Or(c.Jitter, 0.2)
-	c.MaxEvents = cmp.Or(c.MaxEvents, 200_000_000)
 	c.Faults = slices.Clone(c.Faults)
 	for i := range c.Faults {
 		c.Faults[i].Until = min(c.Faults[i].Until, c.Duration)

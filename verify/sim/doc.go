@@ -10,8 +10,7 @@
 //	                   ├─ links      one FIFO per direction; silence, reconnection
 //	                   └─ faults     partition, crash, pause, slow, drift
 //
-// [Campaign] runs many seeds, each with faults drawn from it ([Draw]). [Shrink] makes what one seed
-// found as small as it can.
+// [Campaign] runs many seeds, each with faults drawn from it ([Draw]).
 //
 // Connections behave like those of package mesh: a direction that carries nothing for 400 ms ends the
 // connection, both ends see a disconnect before they connect again, and what a cut holds back arrives

@@ -34,14 +34,14 @@ func Kinds() []Kind { return []Kind{Partition, Crash, Pause, Slow, Drift} }
 
 // Fault is something that is broken for a while.
 type Fault struct {
-	Kind   Kind          `json:"kind"`
-	From   time.Duration `json:"from_ns"`
-	Until  time.Duration `json:"until_ns"`
-	A      []int         `json:"a"`           // ranks
-	B      []int         `json:"b,omitempty"` // Partition, Slow: the ranks of the other side
-	OneWay bool          `json:"one_way,omitempty"`
-	Delay  time.Duration `json:"delay_ns,omitempty"`
-	Rate   float64       `json:"rate,omitempty"`
+	Kind   Kind
+	From   time.Duration
+	Until  time.Duration
+	A      []int // ranks
+	B      []int // Partition, Slow: the ranks of the other side
+	OneWay bool
+	Delay  time.Duration
+	Rate   float64
 }
 
 // ofLinks says that it is between A and B.

@@ -40,7 +40,7 @@ type run[S, M any, P peercore.Core[S, M]] struct {
 	network, load *rand.Rand
 	claims        int32 // how many there were
 	draining      bool  // no client asks any more
-	over, stopped bool  // stopped: at the first violation
+	over          bool
 	hoped         uint64
 	res           Result
 
@@ -62,7 +62,6 @@ type peer[S, M any] struct {
 	asked      int64 // the last Start of Renew
 	pauses     uint32
 	claims     []claim // its queue, the first is worked for
-	asksLeft   int     // negative: no bound
 	untold     bool    // its client believes something else than the core
 	lost       bool    // in this step
 	token      uint64
@@ -70,7 +69,6 @@ type peer[S, M any] struct {
 	served     int   // by this acquisition
 	waitsSince int64
 	waiting    bool // for the core
-	early      int  // clients that wait until the peer has met the others
 }
 
 type deadline struct {
@@ -133,13 +131,9 @@ func (r *run[S, M, P]) trace(format string, args ...any) {
 func (r *run[S, M, P]) begin() {
 	n := r.cfg.Peers
 	r.network, r.load = r.cfg.Seed.Child("network").Rand(), r.cfg.Seed.Child("load").Rand()
-	r.res = Result{Totals: Totals{Runs: 1}, Counts: map[string]int{}}
+	r.res = Result{Totals: Totals{Runs: 1, Wait: newWaits()}, Counts: map[string]int{}}
 	r.peers, r.links = make([]peer[S, M], n), make([]link, n*n)
 	for i := range r.peers {
-		r.peers[i].asksLeft = -1
-		if i < len(r.cfg.Load.Ops) {
-			r.peers[i].asksLeft = r.cfg.Load.Ops[i]
-		}
 		r.start(i, false)
 	}
 	for i := range r.peers {
@@ -161,15 +155,11 @@ func (r *run[S, M, P]) begin() {
 
 // next lets the next event happen, or puts it off if its process is stopped; false at the end.
 func (r *run[S, M, P]) next() bool {
-	if r.over || r.stopped || len(r.queue) == 0 {
+	if r.over || len(r.queue) == 0 {
 		return false
 	}
 	e := heap.Pop(&r.queue).(*event)
 	r.now = e.at
-	if r.res.Events++; r.res.Events > r.cfg.MaxEvents {
-		r.res.Truncated = 1
-		return false
-	}
 	if e.to != nowhere && r.peers[e.to].paused > 0 && r.peers[e.to].alive {
 		r.peers[e.to].inbox = append(r.peers[e.to].inbox, e)
 	} else {
@@ -187,7 +177,9 @@ func (r *run[S, M, P]) happen(e *event) {
 // ends is told that the run is over, unless a peer waits whose turn may still come: behind a client that
 // holds, or because others were served meanwhile.
 func (r *run[S, M, P]) ends() {
-	if r.over = r.waiting == 0 || len(r.holders) == 0 && r.res.Grants == r.hoped; !r.over {
+	holds := func(i int) bool { return r.peers[i].Holds() }
+	r.over = r.waiting == 0 || !slices.ContainsFunc(r.holders, holds) && r.res.Grants == r.hoped
+	if !r.over {
 		r.hoped = r.res.Grants
 		r.later(r.now+int64(patience), nowhere, r.ends)
 	}
@@ -219,7 +211,7 @@ func (r *run[S, M, P]) die(i int) {
 	if p.Holds() {
 		r.endHold(i)
 	}
-	p.Client, p.untold, p.claims, p.early = peercore.ClientIdle, false, nil, 0
+	p.Client, p.untold, p.claims = peercore.ClientIdle, false, nil
 	p.timers = [peercore.Timers]deadline{}
 	r.waitEnds(p)
 }

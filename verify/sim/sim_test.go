@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"locklab/internal/must"
 	"locklab/internal/seed"
-	"locklab/locks"
 	"locklab/locks/lamport"
+	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/twophase"
@@ -24,22 +23,13 @@ import (
 // simulator is that of a spec.
 func simulator(tb testing.TB, text string) sim.Simulator {
 	tb.Helper()
-	spec, err := locks.ParseSpec(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	switch spec.Name {
+	switch name, _, _ := strings.Cut(text, ":"); name {
 	case lamport.Name, lamport.RicartAgrawala:
-		o, err := lamport.ParseOptions(spec)
-		must.Do(tb, err)
-		return sim.New(o.Protocol())
+		return sim.New(locktest.Options(tb, lamport.ParseOptions, text).Protocol())
 	case twophase.Name:
-		o, err := twophase.ParseOptions(spec)
-		must.Do(tb, err)
-		return sim.New(o.Protocol())
+		return sim.New(locktest.Options(tb, twophase.ParseOptions, text).Protocol())
 	}
-	o, err := multiphase.ParseOptions(spec)
-	must.Do(tb, err)
+	o := locktest.Options(tb, multiphase.ParseOptions, text)
 	if o.Quorum != nil {
 		return sim.New(o.QuorumProtocol())
 	}
@@ -51,8 +41,8 @@ func load() sim.Load { return sim.Load{Think: 20 * time.Millisecond, Hold: 5 * t
 func campaign(tb testing.TB, lock string, plan sim.Plan) sim.Outcome {
 	tb.Helper()
 	o := sim.Campaign(context.Background(), simulator(tb, lock), plan)
-	if o.Totals.Runs != plan.Seeds || o.Totals.Truncated > 0 || o.Totals.Grants == 0 {
-		tb.Fatalf("%s: %d runs, %d of them not ended, %d grants", lock, o.Totals.Runs, o.Totals.Truncated, o.Totals.Grants)
+	if o.Totals.Runs != plan.Seeds || o.Totals.Grants == 0 {
+		tb.Fatalf("%s: %d runs, %d grants", lock, o.Totals.Runs, o.Totals.Grants)
 	}
 	return o
 }
@@ -124,7 +114,7 @@ func at(tb testing.TB, line string) float64 {
 // TestLongHoldsAreNotStuck: a peer that waits for minutes behind clients that hold is not stuck.
 func TestLongHoldsAreNotStuck(t *testing.T) {
 	r := simulator(t, "multiphase")(sim.Config{
-		Peers: 5, Duration: time.Second, Load: sim.Load{Hold: 5 * time.Minute, Ops: []int{1, 1, 1, 1, 1}},
+		Peers: 5, Duration: time.Second, Load: sim.Load{Hold: 5 * time.Minute},
 	})
 	if bad := r.Bad(); bad != nil || r.Grants != 5 {
 		t.Errorf("%d grants: %v", r.Grants, bad)
@@ -186,11 +176,13 @@ func TestOnlyALeaseExcuses(t *testing.T) {
 		"a voter's clock is fast for too short a time":  {s * 3 / 4, drift(s/10, s/5, 2, 2), sim.Overlap},
 	} {
 		r := leasing(ttl, c.after)(sim.Config{
-			Load: sim.Load{Hold: time.Hour, Ops: []int{1, 1, 0}}, Duration: 10 * s, Faults: []sim.Fault{c.fault},
+			Load: sim.Load{Hold: time.Hour}, Duration: 10 * s, Faults: []sim.Fault{c.fault},
 		})
 		var got sim.FindingKind
 		for _, f := range r.Findings {
-			got = f.Kind
+			if f.Kind != sim.Stuck { // all ask again
+				got = f.Kind
+			}
 		}
 		if got != c.want {
 			t.Errorf("%s: want %q, found %v", name, c.want, r.Findings)
@@ -227,7 +219,8 @@ func TestMessages(t *testing.T) {
 	for lock, messages := range map[string]float64{"multiphase": 3, "lamport": 3, "ricart-agrawala": 2, "multiphase:quorum": 3, "2pc": 4} {
 		for _, peers := range []int{2, 3, 10, 64} {
 			r := simulator(t, lock)(sim.Config{Peers: peers, Load: sim.Load{Think: 5 * time.Minute, Hold: time.Millisecond}, Duration: 5 * time.Hour})
-			got, want, wait := float64(r.Messages)/float64(r.Grants), messages*float64(peers-1), r.Wait.At(50)
+			got, want := float64(r.Messages)/float64(r.Grants), messages*float64(peers-1)
+			wait := time.Duration(r.Wait.ValueAtQuantile(50))
 			if math.Abs(got-want) > want/20 || wait < time.Millisecond*9/10 || wait > 3*time.Millisecond {
 				t.Errorf("%s, %d peers: %.1f messages and %v for each of %d grants, want %.0f and 1 ms", lock, peers, got, wait, r.Grants, want)
 			}
@@ -296,11 +289,11 @@ func TestQuorumHasNoOverlap(t *testing.T) {
 func TestLeases(t *testing.T) {
 	var b bytes.Buffer
 	cfg := sim.Config{
-		Load: sim.Load{Hold: 30 * time.Second, Ops: []int{1, 1, 0}}, Duration: time.Minute, Trace: &b,
+		Load: sim.Load{Hold: 30 * time.Second}, Duration: time.Minute, Trace: &b,
 		Faults: []sim.Fault{{Kind: sim.Pause, From: time.Second, Until: 8 * time.Second, A: []int{0, 1}}},
 	}
-	r := simulator(t, "multiphase:quorum")(cfg)
-	if r.Lost == 0 || !strings.Contains(b.String(), "has lost the lease") {
+	simulator(t, "multiphase:quorum")(cfg)
+	if !strings.Contains(b.String(), "has lost the lease") {
 		t.Errorf("nobody lost a lease:\n%s", b.String())
 	}
 }

@@ -96,7 +96,10 @@ func leasing(ttl, after time.Duration) sim.Simulator {
 			return toy{
 				self: self, peers: peers, log: &ledger{},
 				request: func(y *toy) []peercore.Effect[int] {
-					if y.self == 0 {
+					switch {
+					case y.sent > 1: // it held already
+						return nil
+					case y.self == 0:
 						return append([]peercore.Effect[int]{start(peercore.Renew), start(peercore.Lease)}, hold(1)...)
 					}
 					return []peercore.Effect[int]{start(peercore.Renew)}

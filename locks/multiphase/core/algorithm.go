@@ -10,7 +10,7 @@ import (
 func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		New: func(self int, peers peercore.Set) State {
-			return New(&Config{Self: self, Peers: peers, Options: o})
+			return State{cfg: &Config{Self: self, Peers: peers, Options: o}, boot: peers.Empty()}
 		},
 		Opens: func(m Message) bool { return m.Kind == MyLock },
 		Append: func(b []byte, m Message) []byte {

@@ -44,7 +44,7 @@ func consentAnyway(applies func(s *State, ev Event) bool) mutation {
 // TestRememberedAreLookedAtAgain: what could not be granted because of a peer that its sender did not see
 // is granted when that peer is gone.
 func TestRememberedAreLookedAtAgain(t *testing.T) {
-	s := New(&Config{Self: 2, Peers: peercore.SetOf(0, 1), Options: DefaultOptions()})
+	s := DefaultOptions().Algorithm().New(2, peercore.SetOf(0, 1))
 	s.Step(Event{Kind: peercore.Connect, Peer: 0}, nil)
 	s.Step(Event{Kind: peercore.Connect, Peer: 1}, nil)
 	asked := Event{Kind: peercore.Receive, Peer: 0, Msg: Message{Kind: MyLock, Round: 1, View: peercore.SetOf(2)}}

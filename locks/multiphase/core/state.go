@@ -33,12 +33,6 @@ type ask struct {
 	view  peercore.Set
 }
 
-// New is an unwanted resource, at a peer without connections. The
-// config is kept, not copied, and must not change.
-func New(cfg *Config) State {
-	return State{cfg: cfg, boot: cfg.Peers.Empty()}
-}
-
 // Reset makes s the state of an unwanted resource, with the connections
 // of the idle state like; rounds start above round. It reuses the memory of s.
 func (s *State) Reset(like *State, round uint64) {

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"locklab/locks/peerlock/peercore"
@@ -10,31 +9,23 @@ import (
 	"locklab/verify/peertest"
 )
 
-var rewrite = peertest.Rewrite()
-
-// TestTranscripts knows the options off=fair,view,rounds, rule=literal and apart: without
-// connections at first.
+// TestTranscripts knows the options fair=off, rule=literal and apart: without connections at first.
 func TestTranscripts(t *testing.T) {
 	peertest.Transcripts[State, Message, *State]{
-		Begin: func(options []string) (alg peercore.Algorithm[State, Message], sc explore.Scope, err error) {
+		Begin: func(options []string) (alg peercore.Algorithm[State, Message], sc explore.Scope) {
 			rules := DefaultOptions()
 			for _, o := range options {
-				key, value, _ := strings.Cut(o, "=")
-				switch key {
+				switch o {
 				case "apart":
 					sc.Forming = true
-				case "rule":
+				case "rule=literal":
 					rules.Rule = RuleLiteral
-				case "off":
-					for rule := range strings.SplitSeq(value, ",") {
-						*map[string]*bool{"fair": &rules.Fair, "view": &rules.View, "rounds": &rules.Rounds}[rule] = false
-					}
-				default:
-					return alg, sc, fmt.Errorf("unknown option %q", o)
+				case "fair=off":
+					rules.Fair = false
 				}
 			}
-			return rules.Algorithm(), sc, nil
+			return rules.Algorithm(), sc
 		},
 		Show: func(s *State) string { return fmt.Sprintf("%v, connected to %v", s.Phase(), s.connected) },
-	}.Run(t, *rewrite)
+	}.Run(t)
 }

@@ -29,15 +29,6 @@ func TestExploreDisk(t *testing.T) {
 	}
 }
 
-// TestForgets explores resources that nobody wants and that are forgotten: not while a vote is given.
-func TestForgets(t *testing.T) {
-	sc := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, GiveUps: 1, Forgets: explore.Any}
-	alg := Algorithm()
-	peertest.Explore(t, "", alg, sc)
-	alg.Mutant.Idle = func(s *State) bool { return s.phase == None }
-	peertest.Explore(t, explore.TwoHold, alg, sc)
-}
-
 // TestForgetsOnTheWay: what else is stored matters so late that no exploration gets there.
 func TestForgetsOnTheWay(t *testing.T) {
 	voterCrashes := explore.Scope{Peers: 3, Requests: []int{3, 0, 1}, GiveUps: 1, Crashes: 1, Mends: 2}
@@ -110,7 +101,7 @@ func loads(forget func(d *stored)) func(s *State, b []byte) error {
 }
 
 // TestStoreComesFirst checks that no vote is given, to others or to oneself, before it is
-// asked to be kept.
+// asked to be kept, and that a resource with a given vote is not forgotten.
 func TestStoreComesFirst(t *testing.T) {
 	alg := Algorithm()
 	s := alg.New(1, peercore.Others(3, 1))
@@ -141,6 +132,9 @@ func TestStoreComesFirst(t *testing.T) {
 	s.Step(Event{Kind: peercore.Connect, Peer: 2}, nil)
 	step(Event{Kind: peercore.Request})
 	step(Event{Kind: peercore.Receive, Peer: 0, Msg: Message{Kind: MyLock, Token: Token(1, 0)}}) // it ranks higher
+	if s.Step(Event{Kind: peercore.Leave}, nil); s.Idle() {
+		t.Error("a vote that is given is forgotten")
+	}
 }
 
 func FuzzLoadStored(f *testing.F) {

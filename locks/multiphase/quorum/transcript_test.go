@@ -9,21 +9,13 @@ import (
 	"locklab/verify/peertest"
 )
 
-var rewrite = peertest.Rewrite()
-
 func TestTranscripts(t *testing.T) {
 	peertest.Transcripts[State, Message, *State]{
-		Begin: func([]string) (peercore.Algorithm[State, Message], explore.Scope, error) {
-			return Algorithm(), explore.Scope{}, nil
+		Begin: func([]string) (peercore.Algorithm[State, Message], explore.Scope) {
+			return Algorithm(), explore.Scope{}
 		},
 		Show: show,
-		Tell: func(e Effect) string {
-			if e.Kind == peercore.Hold {
-				return fmt.Sprintf("hold %d.%d", Counter(e.Token), e.Token%(1<<rankBits))
-			}
-			return e.String()
-		},
-	}.Run(t, *rewrite)
+	}.Run(t)
 }
 
 func show(s *State) string {

@@ -72,7 +72,11 @@ func (m *Mesh) dial(ctx context.Context, p *peer) {
 	rand := m.cfg.Seed.Child(m.cfg.Self.ID + " dials " + p.ID).Rand()
 	backoff := backoffMin
 	for attempt := uint64(1); !m.closed(); attempt++ {
-		link, err := m.dialOnce(ctx, p, attempt)
+		var link *Link
+		conn, err := (&net.Dialer{Timeout: handshake}).DialContext(ctx, "tcp", p.Addr)
+		if err == nil {
+			link, err = m.meet(ctx, conn, p, attempt)
+		}
 		if err == nil {
 			backoff = backoffMin
 			m.run(link)
@@ -88,14 +92,6 @@ func (m *Mesh) dial(ctx context.Context, p *peer) {
 		m.pause(backoff/2 + time.Duration(rand.Int64N(int64(backoff))))
 		backoff = min(2*backoff, backoffMax)
 	}
-}
-
-func (m *Mesh) dialOnce(ctx context.Context, p *peer, attempt uint64) (*Link, error) {
-	conn, err := (&net.Dialer{Timeout: handshake}).DialContext(ctx, "tcp", p.Addr)
-	if err != nil {
-		return nil, err
-	}
-	return m.meet(ctx, conn, p, attempt)
 }
 
 // accept takes connections from peers of lower rank numbers.

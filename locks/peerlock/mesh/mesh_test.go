@@ -21,6 +21,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/peerlock/mesh"
+	"locklab/verify/peertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -96,14 +97,6 @@ func (r *recorder) want(kind string) event {
 	return e
 }
 
-func listen(tb testing.TB) net.Listener {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
-}
-
 func start(tb testing.TB, cfg mesh.Config) *mesh.Mesh {
 	tb.Helper()
 	m, err := mesh.New(cfg)
@@ -125,9 +118,8 @@ type pair struct {
 func newPair(tb testing.TB, change func(cfg *[2]mesh.Config)) *pair {
 	tb.Helper()
 	p := &pair{}
-	l0, l1 := listen(tb), listen(tb)
+	l0, l1 := peertest.Listen(tb, "127.0.0.1:0"), peertest.Listen(tb, "127.0.0.1:0")
 	p.link = locktest.NewLink(tb, l1.Addr().String())
-	p.link.Record()
 	a, b := mesh.Peer{ID: "a", Rank: 0}, mesh.Peer{ID: "b", Rank: 1, Addr: p.link.Addr()}
 	for i := range p.events {
 		p.events[i] = newRecorder(tb)
@@ -226,7 +218,7 @@ func TestPeerThatSaysNothingIsDialedAgain(t *testing.T) {
 // byHand is a peer that speaks the protocol by hand, and the link of a mesh to it.
 func byHand(t *testing.T) (net.Conn, *mesh.Link, *recorder) {
 	t.Helper()
-	l, events := listen(t), newRecorder(t)
+	l, events := peertest.Listen(t, "127.0.0.1:0"), newRecorder(t)
 	start(t, mesh.Config{Self: mesh.Peer{ID: "b", Rank: 1}, Peers: []mesh.Peer{{ID: "a", Rank: 0}}, Listener: l, Handler: events})
 	conn, err := net.Dial("tcp", l.Addr().String())
 	must.Do(t, err)
@@ -343,7 +335,7 @@ func (l *lockedBuffer) String() string {
 
 func TestConfigIsChecked(t *testing.T) {
 	cfg := mesh.Config{
-		Self: mesh.Peer{ID: "a"}, Peers: []mesh.Peer{{ID: "b", Rank: 64, Addr: "127.0.0.1:1"}}, Handler: newRecorder(t), Listener: listen(t),
+		Self: mesh.Peer{ID: "a"}, Peers: []mesh.Peer{{ID: "b", Rank: 64, Addr: "127.0.0.1:1"}}, Handler: newRecorder(t), Listener: peertest.Listen(t, "127.0.0.1:0"),
 	}
 	if _, err := mesh.New(cfg); !errors.Is(err, locks.ErrInvalid) || !strings.Contains(err.Error(), "rank 64") {
 		t.Errorf("want ErrInvalid with the rank, got %v", err)

@@ -10,20 +10,6 @@ func Run[S, M any, P Machine[S, M]](a *Algorithm[S, M], s *S, ev Event[M], out [
 	return P(s).Step(ev, out)
 }
 
-// Forgettable says that nothing but its Round would be lost by forgetting the state.
-func Forgettable[S, M any, P Machine[S, M]](a *Algorithm[S, M], s *S) bool {
-	if a.Mutant.Idle != nil {
-		return a.Mutant.Idle(s)
-	}
-	return P(s).Idle()
-}
-
-// Stores says that the core keeps on disk what must outlive a crash.
-func Stores[S, M any, P Machine[S, M]](s *S) bool {
-	_, ok := any(P(s)).(Durable)
-	return ok
-}
-
 // Restart makes fresh, which has just been made, the state of a new process that has read
 // what old had stored, if it stores anything: by the way that production takes.
 func Restart[S, M any, P Machine[S, M]](a *Algorithm[S, M], old, fresh *S) {

@@ -69,8 +69,8 @@ type Algorithm[S, M any] struct {
 	// Append encodes a message; Decode reads it off the front of b.
 	Append func(b []byte, m M) []byte
 	Decode func(b []byte) (m M, rest []byte, err error)
-	// Renumber replaces every round or timestamp in a message by what f makes of it,
-	// like the method of [Numbered]. Nil if the states are not Numbered.
+	// Renumber replaces the round in a message by what f makes of it, like the method of
+	// [Numbered]. Nil if the states are not Numbered.
 	Renumber func(m *M, from, to int, f func(owner int, number uint64) uint64)
 	// Mutant is for tests of explorations and simulations. Production does not look at it.
 	Mutant Mutant[S, M]
@@ -82,13 +82,11 @@ type Mutant[S, M any] struct {
 	Step         func(s *S, ev Event[M]) []Effect[M]
 	AppendStored func(s *S, b []byte) []byte
 	LoadStored   func(s *S, b []byte) error
-	Idle         func(s *S) bool
 }
 
-// Numbered is implemented by cores whose rounds or timestamps matter only by their
-// order. Renumber replaces each by what f makes of it. Numbers of one owner are
-// compared with each other and never with those of another; f keeps their order, and zero. An
-// exploration so makes states the same that differ in nothing else.
+// Numbered is implemented by cores whose rounds matter only by their order. Renumber replaces each
+// by what f makes of it. An owner counts up its own rounds, and they are never compared with those of
+// another; f keeps their order, and zero. An exploration so makes states the same that differ in nothing else.
 type Numbered interface {
 	Renumber(f func(owner int, number uint64) uint64)
 }
