@@ -82,9 +82,7 @@ again = bin/locklab run --resume $(2) --redo inconclusive $(call grid,$(1))
 claims: deps build ## run the suite of claims again and write what it shows into reports/seeds
 	@test -n "$(GOON)" || rm -rf reports/seeds/result.json reports/seeds/histories
 	bin/locklab run $(if $(GOON),--resume reports/seeds,--suite seeds --seed 1 --out reports/seeds) $(call grid,seeds)
-	find reports/seeds -mindepth 1 ! -name result.json ! -name 'README*' -delete
-	bin/locklab report reports/seeds --claims reports/seeds/README.md
-	bin/locklab report reports/seeds --claims reports/seeds/README.ko.md --lang ko
+	find reports/seeds -mindepth 1 ! -name result.json ! -name '*.md' -delete
 
 # LEVELS=20 for as many tries a cell. What was interrupted goes on.
 LEVELS ?= 3

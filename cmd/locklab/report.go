@@ -16,7 +16,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var out, serve, tag, claims string
+	var out, serve, tag string
 	var failOn []string
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
@@ -38,7 +38,6 @@ interrupted.`,
 		Example: `  locklab report reports/runs/2026-11-20T15-04-05
   locklab report reports/runs/before reports/runs/after --out compared
   locklab report before after --fail-on 'request_p99_ms>+10%'
-  locklab report reports/seeds --claims README.md    the table of claims there
   locklab report --serve 127.0.0.1:8080 reports/runs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -47,15 +46,11 @@ interrupted.`,
 				return err
 			}
 			told := show{say: say, stdout: cmd.OutOrStdout()}
-			switch alone := len(dirs) == 1 && out == ""; {
-			case serve != "" && !alone:
+			if serve != "" && (len(dirs) > 1 || out != "") {
 				return errors.New("--serve: want one directory that has reports below it, and no --out")
-			case serve != "":
+			}
+			if serve != "" {
 				return serveReports(cmd.Context(), serve, dirs[0], cmd.ErrOrStderr())
-			case claims != "" && !alone:
-				return errors.New("--claims: want one directory, and no --out")
-			case claims != "":
-				return named("--claims", writeClaims(say, dirs[0], claims))
 			}
 			thresholds, err := threshold.ParseAll(failOn, len(dirs) > 1,
 				"want two directories or more, the first of which is the baseline")
@@ -82,8 +77,6 @@ interrupted.`,
 	fl.StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold, of several directories one of "+
 		"any but the first; with a sign, a difference from the first, such as 'request_p99_ms>+10%'")
 	langFlag(fl, &tag, ofSummary)
-	fl.StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its "+
-		"claims, between the lines that are there for it; nothing else is written")
 	fl.StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
 	return cmd
 }

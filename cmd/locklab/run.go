@@ -134,6 +134,12 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	}
 }
 
+// parse reads flags as if they had been typed.
+func (f *runFlags) parse(args []string) error {
+	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+	return f.set.Parse(args)
+}
+
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed error) {
 	earlier, err := f.goOn(ctx)
 	if err != nil {
