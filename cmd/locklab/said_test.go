@@ -128,7 +128,7 @@ func TestListOne(t *testing.T) {
 	_, said := call(t, "list", "scenarios", "zone-partition")
 	text := strings.Join(strings.Fields(said), " ")
 	for _, want := range []string{
-		"2.4 s to 5.2 s partition first-zone <-> others", "redlock, raft expected safe, live or stalls, 25 % served safety two majorities share a server",
+		"2.4s to 5.2s partition first-zone <-> others", "redlock, raft expected safe, live or stalls, 25 % served safety two majorities share a server",
 		"multiphase:quorum expected safe, down", "rules.yaml:",
 	} {
 		if !strings.Contains(text, want) {
