@@ -60,6 +60,9 @@ fuzz: ## 100,000 inputs for every fuzz target (FUZZ=parsers: of the parsers of u
 fuzz-long: ## a million inputs for every fuzz target: for the night
 	$(MAKE) fuzz FUZZTIME=1000000x
 
+# The grid and the first plots of a page.
+picture := chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,1433 --screenshot
+
 sample: deps build ## run the headline comparison again; reports/sample keeps its figures, summary, picture and one history (wants fonts-noto-cjk)
 	rm -rf reports/runs/sample
 	bin/locklab run --seed 1 --out reports/runs/sample
@@ -69,8 +72,8 @@ sample: deps build ## run the headline comparison again; reports/sample keeps it
 	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
 	rm -rf reports/sample/lab.log reports/sample/logs
 	bin/locklab report reports/sample
-	go run ./reports/internal/shot reports/sample/index.html reports/sample/screenshot.png
-	go run ./reports/internal/shot reports/sample/index.ko.html reports/sample/screenshot.ko.png
+	$(picture)=reports/sample/screenshot.png 'file://$(CURDIR)/reports/sample/index.html#grid'
+	$(picture)=reports/sample/screenshot.ko.png 'file://$(CURDIR)/reports/sample/index.ko.html#grid'
 	cd reports/sample && rm -f *.html *.csv && find histories -type f ! -path '*/multiphase/zone-partition*' -delete && find histories -type d -empty -delete
 
 # What a suite prints at its end is kept in reports/grids. A row that the machine left

@@ -1,5 +1,4 @@
-// Package browser opens pages in headless Chromium, for tests and for the pictures in the
-// README.
+// Package browser opens pages in headless Chromium, for tests.
 package browser
 
 import (
@@ -25,7 +24,6 @@ type Scheme string
 const (
 	Light Scheme = "light"
 	Dark  Scheme = "dark"
-	Paper Scheme = "paper" // as it is printed
 )
 
 // startLimit is how long the browser may take to start: on a busy machine longer than
@@ -81,9 +79,6 @@ func Visit(tab context.Context, url string, width, height int64, scheme Scheme) 
 		{Name: "prefers-color-scheme", Value: string(scheme)},
 		{Name: "prefers-reduced-motion", Value: "reduce"}, // to be where a key led, and not on the way
 	}}
-	if scheme == Paper {
-		media = emulation.SetEmulatedMediaParams{Media: "print"}
-	}
 	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, media); err != nil {
 		return fmt.Errorf("set the colour scheme: %w", err)
 	}
