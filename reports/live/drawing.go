@@ -56,13 +56,14 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {
 			class, title := r.state, r.events[0].Resource+": "+roomWord(say, r.state)
-			if r.duplicate != nil {
+			d, duplicate := m.rooms.found[r.events[0].Room]
+			if duplicate {
 				class, title = class+" duplicate", title+", "+say.Text("duplicates")
-				if r.duplicate.Unreachable {
-					class, title = class+" unreachable", title+", "+say.Text("unreachable")
-				}
 			}
-			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: r.duplicate != nil, Title: title})
+			if d.Unreachable {
+				class, title = class+" unreachable", title+", "+say.Text("unreachable")
+			}
+			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: duplicate, Title: title})
 		}
 		p.Note = say.Sprintf("rooms: %d", len(p.Rooms))
 	}

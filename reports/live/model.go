@@ -79,7 +79,9 @@ func newModel(info Info) *model {
 func (m *model) clear() {
 	m.current = current{
 		nodes: map[string]string{}, holds: map[holdKey]bool{},
-		rooms: rooms{orders: map[string]history.Event{}, byName: map[string]*room{}},
+		rooms: rooms{
+			orders: map[string]history.Event{}, byName: map[string]*room{}, found: map[string]Duplicate{},
+		},
 	}
 }
 

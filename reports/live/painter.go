@@ -162,15 +162,16 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) []figureView {
 		{Name: say.Text("requests served"), Value: served},
 	}
 	if m.run.Workload == history.Matchmaking {
+		duplicates, unreachable := m.rooms.count()
 		f := figureView{
-			Name: say.Text("duplicates"), Value: sentence.Group(m.rooms.duplicates), Class: "ok",
+			Name: say.Text("duplicates"), Value: sentence.Group(duplicates), Class: "ok",
 			Note: say.Sprintf("rooms: %d", m.rooms.created),
 		}
-		if m.rooms.duplicates > 0 {
+		if duplicates > 0 {
 			f.Class = "bad"
 		}
-		if m.rooms.unreachable > 0 {
-			f.Note += ", " + say.Sprintf("+%s unreachable", sentence.Group(m.rooms.unreachable))
+		if unreachable > 0 {
+			f.Note += ", " + say.Sprintf("+%s unreachable", sentence.Group(unreachable))
 		}
 		all = append(all, f)
 	}
