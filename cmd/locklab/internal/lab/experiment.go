@@ -50,8 +50,7 @@ func (x *experiment) historyFile() string { return x.path(HistoryDir, ".jsonl") 
 
 // path names something of the run below a directory of the report's.
 func (x *experiment) path(below, extension string) string {
-	// A spec's characters are letters, digits and "-_:,="; keep them off file systems
-	// that mind.
+	// File systems mind colons, and the value of an option may have dots and slashes.
 	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.lock.String())
 	name := fmt.Sprintf("%s.%s.%d%s", x.scenario.Name, x.config.Workload.Name, x.repeat, extension)
 	return filepath.Join(below, lock, name)
