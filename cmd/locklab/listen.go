@@ -91,18 +91,6 @@ func (p livePage) close(report string) error {
 	return p.end()
 }
 
-// noting is a display whose notes the live page has, too.
-type noting struct {
-	progress.Display
-	board *live.Board
-}
-
-// Note passes the line on to both.
-func (d noting) Note(line string) {
-	d.Display.Note(line)
-	d.board.Note(line)
-}
-
 // checkToxiproxy refuses an address of toxiproxy's API that others can reach: it has no token.
 func checkToxiproxy(addr string) error {
 	if addr == "" {

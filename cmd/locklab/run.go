@@ -174,7 +174,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	runs, about := lab.Remaining(plan.parts, earlier)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
 		plan.text, sentence.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
-	display := noting{progress.New(stderr, runs, gridOf(say, plan.parts)), live.Board}
+	display := progress.New(stderr, runs, gridOf(say, plan.parts), live.Note)
 	defer context.AfterFunc(ctx, func() {
 		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run " +
 			"--resume " + dir)

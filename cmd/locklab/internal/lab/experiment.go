@@ -29,7 +29,7 @@ import (
 type experiment struct {
 	config   *Config
 	fleet    *fleet
-	display  progress.Display
+	display  *progress.Display
 	lock     catalog.Lock
 	scenario scenario.Scenario
 	repeat   int   // 1 is the first

@@ -29,7 +29,7 @@ import (
 // is there too, as inconclusive. The same is in the report's directory from the first
 // run's beginning on, and after every run, in case this process is killed. Rows of the
 // earlier result, if there is one, are kept: what it lacks is run.
-func Run(ctx context.Context, parts []Config, earlier *result.File, display progress.Display) (result.File, error) {
+func Run(ctx context.Context, parts []Config, earlier *result.File, display *progress.Display) (result.File, error) {
 	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *results) error {
 		for i := range parts {
 			if err := parts[i].combinations(ctx, fleet, display, rows); err != nil || rows.file.Run.Interrupted {
@@ -42,7 +42,7 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 
 // with runs something on the hosts of the comparisons, and keeps their result.
 func with(
-	ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *results) error,
+	ctx context.Context, parts []Config, earlier *result.File, display *progress.Display, do func(*fleet, *results) error,
 ) (result.File, error) {
 	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
@@ -172,7 +172,7 @@ func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
 
 // combinations runs every lock under every scenario, in the order of eachFit, as often as asked, but for the runs
 // that have their rows.
-func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
+func (c *Config) combinations(ctx context.Context, fleet *fleet, display *progress.Display, rows *results) error {
 	for lock, s := range c.eachFit {
 		for i := range c.Repeat {
 			x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
