@@ -72,7 +72,7 @@ func Write(ctx context.Context, dir, from string, f result.File, open Open) erro
 	for _, say := range lang.All() {
 		for name, make := range map[string]func() ([]byte, error){
 			File:         func() ([]byte, error) { return fill(say, "page.html", File, reportOf(say, from, f, cells)) },
-			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, glossaryOf(say)) },
+			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, result.Figures()) },
 		} {
 			data, err := make()
 			if err != nil {
