@@ -91,14 +91,6 @@ func (p livePage) close(report string) error {
 	return p.end()
 }
 
-// checkToxiproxy refuses an address of toxiproxy's API that others can reach: it has no token.
-func checkToxiproxy(addr string) error {
-	if addr == "" {
-		return nil
-	}
-	return onLoopback("--toxiproxy-api", addr, "it has no token")
-}
-
 // listenToxiproxy is nil if no address is asked for.
 func listenToxiproxy(ctx context.Context, addr string, stderr io.Writer) (net.Listener, error) {
 	if addr == "" {

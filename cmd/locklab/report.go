@@ -98,28 +98,16 @@ func (s show) report(ctx context.Context, dirs []string, out string, thresholds 
 	} else if err = writeReport(ctx, files[0], dirs[0], out); err == nil {
 		s.where(out)
 	}
-	if err == nil {
-		err = nothingInCommon(dirs, files)
-	}
 	if err != nil {
 		return err
 	}
-	crossed, code := gate(files, names, thresholds)
-	s.lines(crossed)
-	return exitWith(code)
-}
-
-// gate tells what crosses a threshold, and gives the exit code that follows: 2 if any is crossed, 4 if a
-// difference is beyond one and cannot be claimed.
-func gate(files []result.File, names []string, thresholds []threshold.Threshold) (told []string, code int) {
-	told, crossed, open := threshold.Gate(files, names, thresholds)
-	switch {
-	case crossed:
-		return told, exitViolated
-	case open:
-		return told, exitInconclusive
+	if i := compare.Apart(files); i > 0 {
+		return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in "+
+			"both", dirs[0], dirs[i])
 	}
-	return told, exitOK
+	crossed, as := threshold.Gate(files, names, thresholds)
+	s.lines(crossed)
+	return exitWith(as.ExitCode())
 }
 
 // compare writes a comparison of runs and tells what it came to.
@@ -132,14 +120,5 @@ func (s show) compare(files []result.File, names []string, out string) error {
 	}
 	s.lines(compare.Said(s.say, files, names, compare.Runs(files)))
 	s.where(out)
-	return nil
-}
-
-// nothingInCommon refuses results of which nothing can be compared with the first.
-func nothingInCommon(dirs []string, files []result.File) error {
-	if apart := compare.Apart(files); len(apart) > 0 {
-		return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in "+
-			"both", dirs[0], dirs[apart[0]])
-	}
 	return nil
 }

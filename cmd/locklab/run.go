@@ -187,12 +187,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	case runErr != nil && len(file.Rows) == 0: // what there was stays
 		return runErr
 	}
-	for _, t := range plan.thresholds {
-		file.Run.FailOn = append(file.Run.FailOn, t.String())
-	}
 	file.Run.Claims = suite.Decide(plan.claims, file)
-	crossed, code := gate([]result.File{file}, nil, plan.thresholds)
-	code = exitCode(file, code)
+	crossed, as := threshold.Gate([]result.File{file}, nil, plan.thresholds)
+	code := exitCode(file, as.ExitCode())
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
 		code = exitCannotRun
@@ -287,7 +284,7 @@ func inOrder(steps ...func() error) error {
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
 	f.drawSeed()
 	c.Seed = f.Seed
-	if !slices.Contains(onOff(), f.capacity) {
+	if f.capacity != "on" && f.capacity != "off" {
 		return fmt.Errorf("--capacity %s: want on or off", f.capacity)
 	}
 	c.Capacity = f.capacity != "off" && !c.Suite && (!f.quick || f.set.Changed("capacity"))
@@ -432,6 +429,3 @@ func (f *runFlags) drawSeed() {
 		f.Seed = uint64(binary.LittleEndian.Uint32(b[:]))
 	}
 }
-
-// onOff are the values of --fencing and --capacity.
-func onOff() []string { return []string{"on", "off"} }
