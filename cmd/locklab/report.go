@@ -92,7 +92,7 @@ func (s show) report(ctx context.Context, dirs []string, out string, thresholds 
 			return err
 		}
 	}
-	names := compare.Names(files, dirs)
+	names := compare.Names(dirs)
 	if len(dirs) > 1 {
 		err = s.compare(files, names, out)
 	} else if err = writeReport(ctx, files[0], dirs[0], out); err == nil {

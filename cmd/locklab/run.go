@@ -347,34 +347,37 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 		if _, users := c.Programs[name]; !is || users {
 			continue
 		}
-		if l, known := f.asked[name]; known { // by an earlier part of the suite
-			c.Programs[name] = l.command
-			own = append(own, l.Lock)
-			continue
+		l, known := f.asked[name] // by an earlier part of the suite
+		if !known {
+			words, err := a.Command()
+			if c.Suite && errors.Is(err, adapters.ErrNotInstalled) {
+				f.leaveOut(name, err)
+				continue
+			}
+			if err == nil {
+				l, err = ask(ctx, a, words, stderr)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("--locks %s: %w", name, err)
+			}
+			f.asked[name] = l
 		}
-		command, err := a.Command()
-		if c.Suite && errors.Is(err, adapters.ErrNotInstalled) {
-			f.leaveOut(name, err)
-			continue
-		}
-		if err == nil {
-			c.Programs[name], err = program.ParseCommand(program.Command{Args: command}.String())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--locks %s: %w", name, err)
-		}
-		hello, err := program.Describe(ctx, c.Programs[name], stderr)
-		if err != nil {
-			return nil, fmt.Errorf("--locks %s: %w", name, err)
-		}
-		l, err := catalog.OfAdapter(a, c.Programs[name], hello)
-		if err != nil {
-			return nil, err
-		}
-		own = append(own, l)
-		f.asked[name] = library{l, c.Programs[name]}
+		c.Programs[name] = l.command
+		own = append(own, l.Lock)
 	}
 	return own, nil
+}
+
+// ask asks the program of a library what it is.
+func ask(ctx context.Context, a adapters.Adapter, words []string, stderr io.Writer) (l library, err error) {
+	if l.command, err = program.ParseCommand(program.Command{Args: words}.String()); err != nil {
+		return l, err
+	}
+	hello, err := program.Describe(ctx, l.command, stderr)
+	if err == nil {
+		l.Lock, err = catalog.OfAdapter(a, l.command, hello)
+	}
+	return l, err
 }
 
 // leaveOut takes a library that is not installed out of the locks of a suite.

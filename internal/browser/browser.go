@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -62,15 +61,6 @@ func Start(ctx context.Context) (context.Context, func(), error) {
 		return nil, nil, fmt.Errorf("start %s: %w", path, err)
 	}
 	return tab, stop, nil
-}
-
-// Show opens a file in a window of the given size in CSS pixels.
-func Show(tab context.Context, file string, width, height int64, scheme Scheme) error {
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", file, err)
-	}
-	return Visit(tab, "file://"+filepath.ToSlash(path), width, height, scheme)
 }
 
 // Visit opens an address in a window of the given size in CSS pixels.

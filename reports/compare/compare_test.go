@@ -79,7 +79,7 @@ func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	files := []result.File{runOf("before", 6, fast), runOf("after", 6, slow)}
 	files[1].Run.Host.Go = "go1.27"
-	must.Do(t, compare.Write(dir, files, compare.Names(files, []string{"x", "y"})))
+	must.Do(t, compare.Write(dir, files, compare.Names([]string{"before", "after"})))
 	for name, want := range map[string]string{
 		"index.html": "request_p99_ms", "index.ko.html": "request_p99_ms", "report.md": "2 of 4 figures differ", "report.ko.md": "4",
 		"results.csv": "raft,baseline,served",

@@ -195,7 +195,7 @@ func TestInTheBrowser(t *testing.T) {
 		for _, scheme := range []browser.Scheme{browser.Light, browser.Dark} {
 			for _, width := range []int64{360, 1280} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, scheme, width), func(t *testing.T) {
-					if err := browser.Show(tab, filepath.Join(dir, name), width, 800, scheme); err != nil {
+					if err := browser.Visit(tab, "file://"+filepath.Join(dir, name), width, 800, scheme); err != nil {
 						t.Fatal(err)
 					}
 					evaluate[int64](tab, t, `(document.querySelectorAll("details").forEach((d) => { d.open = true; }), 0)`)

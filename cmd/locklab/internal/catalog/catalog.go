@@ -193,16 +193,6 @@ func WithVariants() (all []string) {
 	return all
 }
 
-// PeerNames lists the peer-to-peer locks.
-func PeerNames() (names []string) {
-	for _, e := range Entries() {
-		if e.Peers {
-			names = append(names, e.Name)
-		}
-	}
-	return names
-}
-
 // ServerRoles are the kinds of nodes that any of the locks needs, or that only lock programs ask for.
 func ServerRoles() []role.Role {
 	roles := []role.Role{mariadbnode.Role(), natsnode.Role()}
