@@ -25,7 +25,7 @@ const (
 )
 
 // serveUI begins to serve the page of comparisons at --ui, if there is to be one, says where, and tells
-// the comparisons to keep it up to date. What the earlier result has is not run again.
+// the comparisons to keep it up to date.
 func serveUI(
 	ctx context.Context, addr, title string, parts []lab.Config, earlier *result.File, stderr io.Writer,
 ) (livePage, error) {
@@ -42,12 +42,9 @@ func serveUI(
 	if err != nil {
 		return livePage{}, err
 	}
-	p := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
+	p := servePage(ctx, listener, lab.LiveInfo(title, parts, earlier), addr)
 	for i := range parts {
 		parts[i].Live = p.Board
-	}
-	if earlier != nil {
-		p.Kept(*earlier)
 	}
 	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", toVisit(listener.Addr()))
 	return p, nil

@@ -106,7 +106,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	}
 	c.Dir = dir
 	session := lab.NewPlay(c)
-	info := lab.LiveInfo("locklab play", []lab.Config{c})
+	info := lab.LiveInfo("locklab play", []lab.Config{c}, nil)
 	info.Control = session
 	page := servePage(ctx, listener, info, f.ui)
 	defer func() { failed = errors.Join(failed, page.close(dir)) }()

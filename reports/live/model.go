@@ -67,7 +67,12 @@ type line struct {
 const keptLines = 40
 
 func newModel(info Info) *model {
-	m := &model{info: info}
+	m := &model{info: info, file: info.Kept}
+	for _, row := range info.Kept.Rows {
+		if !row.Partial {
+			m.number++
+		}
+	}
 	if info.Control != nil {
 		m.state = info.Control.State()
 	}

@@ -13,8 +13,9 @@ import (
 	"locklab/workloads/result"
 )
 
-// LiveInfo is what the live page must know of comparisons before they begin.
-func LiveInfo(title string, parts []Config) live.Info {
+// LiveInfo is what the live page must know of comparisons before they begin. What the earlier result has is not run
+// again.
+func LiveInfo(title string, parts []Config, earlier *result.File) live.Info {
 	var locks []string
 	for _, lock := range whole(parts).Locks {
 		locks = append(locks, lock.String())
@@ -23,6 +24,9 @@ func LiveInfo(title string, parts []Config) live.Info {
 		return view.Of(say, f, view.Options{Locks: locks}).Grids
 	}}
 	info.Runs, _ = Remaining(parts, nil)
+	if earlier != nil {
+		info.Kept = *earlier
+	}
 	for _, z := range parts[0].Topology.Zones {
 		info.Zones = append(info.Zones, live.Zone{Name: z.Name, Short: z.Short})
 	}
