@@ -115,10 +115,10 @@ func listPage(tag, dir string) ([]byte, error) {
 	for _, one := range all {
 		list.Table.Rows = append(list.Table.Rows, one.row)
 	}
-	if len(all) == 0 {
-		list.Notes = []string{say.Text("None is finished yet.")}
-	}
 	sheet := page.Sheet{Title: say.Text("Reports"), Sections: []page.Section{list}}
+	if len(all) == 0 {
+		sheet.Lede = say.Text("None is finished yet.")
+	}
 	return sheet.HTML(say, page.File)
 }
 

@@ -121,6 +121,25 @@ func reportOf(say *lang.Lang, from string, f result.File, cells []cell) *report 
 	return r
 }
 
+// Sheet is a page of tables beside the reports of runs: a comparison, the list of reports. Its texts are
+// in the language already.
+type Sheet struct {
+	Title, Lede string
+	Sections    []Section
+}
+
+// Section is a table with a title.
+type Section struct {
+	Title string
+	Table table.Table
+}
+
+// HTML is the page. File is its name in English, by which it links to itself in other languages;
+// "" has none.
+func (s *Sheet) HTML(say *lang.Lang, file string) ([]byte, error) {
+	return fill(say, "sheet.html", file, s)
+}
+
 // fill fills the template of a page.
 func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	type other struct{ Href, Tag, Name string }

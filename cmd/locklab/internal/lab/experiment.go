@@ -21,6 +21,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
+	"locklab/workloads/capacity"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
@@ -144,6 +145,27 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		err = giveUp(err)
 	}
 	return measured, err
+}
+
+// aboutCapacity is how long both measurements take.
+func aboutCapacity() time.Duration {
+	plan := capacity.DefaultPlan()
+	return 2 * (plan.Warmup + plan.Duration)
+}
+
+// measureCapacity records how many grants a second the lock gives at most, each client with a
+// resource of its own, then all with one.
+func (x *experiment) measureCapacity(ctx context.Context, c *cluster) error {
+	x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutCapacity(), "measuring capacity")
+	plan := capacity.DefaultPlan()
+	for _, plan.One = range []bool{false, true} {
+		e, err := capacity.Measure(ctx, c.masters(), plan)
+		if err != nil {
+			return err
+		}
+		c.recorder.Record(e)
+	}
+	return nil
 }
 
 // head is the first event of the history.
