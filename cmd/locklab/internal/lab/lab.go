@@ -52,10 +52,13 @@ func with(
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Zones: c.zones(), Command: c.Command, Args: c.Args,
+		Topology: c.Topology.Name, Command: c.Command, Args: c.Args,
 		Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
 		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
 	}}
+	for _, z := range c.Topology.Zones {
+		file.Run.Zones = append(file.Run.Zones, z.Short)
+	}
 	for _, l := range c.Locks {
 		if l.Traits.Agree == locks.AgreeServers || l.Traits.Agree == locks.AgreePeers {
 			file.Run.Majority = append(file.Run.Majority, l.String())
