@@ -60,6 +60,9 @@ fuzz: ## 100,000 inputs for every fuzz target (FUZZ=parsers: of the parsers of u
 fuzz-long: ## a million inputs for every fuzz target: for the night
 	$(MAKE) fuzz FUZZTIME=1000000x
 
+# The grid and the first plots of a page.
+picture := chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,1433 --screenshot
+
 sample: deps build ## run the headline comparison again; reports/sample keeps its figures, summary, picture and one history (wants fonts-noto-cjk)
 	rm -rf reports/runs/sample
 	bin/locklab run --seed 1 --out reports/runs/sample
@@ -69,8 +72,8 @@ sample: deps build ## run the headline comparison again; reports/sample keeps it
 	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
 	rm -rf reports/sample/lab.log reports/sample/logs
 	bin/locklab report reports/sample
-	go run ./reports/internal/shot reports/sample/index.html reports/sample/screenshot.png
-	go run ./reports/internal/shot reports/sample/index.ko.html reports/sample/screenshot.ko.png
+	$(picture)=reports/sample/screenshot.png 'file://$(CURDIR)/reports/sample/index.html#grid'
+	$(picture)=reports/sample/screenshot.ko.png 'file://$(CURDIR)/reports/sample/index.ko.html#grid'
 	cd reports/sample && rm -f *.html *.csv && find histories -type f ! -path '*/multiphase/zone-partition*' -delete && find histories -type d -empty -delete
 
 # What a suite prints at its end is kept in reports/grids. A row that the machine left
@@ -82,9 +85,7 @@ again = bin/locklab run --resume $(2) --redo inconclusive $(call grid,$(1))
 claims: deps build ## run the suite of claims again and write what it shows into reports/seeds
 	@test -n "$(GOON)" || rm -rf reports/seeds/result.json reports/seeds/histories
 	bin/locklab run $(if $(GOON),--resume reports/seeds,--suite seeds --seed 1 --out reports/seeds) $(call grid,seeds)
-	find reports/seeds -mindepth 1 ! -name result.json ! -name 'README*' -delete
-	bin/locklab report reports/seeds --claims reports/seeds/README.md
-	bin/locklab report reports/seeds --claims reports/seeds/README.ko.md --lang ko
+	find reports/seeds -mindepth 1 ! -name result.json ! -name '*.md' -delete
 
 # LEVELS=20 for as many tries a cell. What was interrupted goes on.
 LEVELS ?= 3

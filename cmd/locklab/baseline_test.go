@@ -42,8 +42,8 @@ func TestThresholds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, code := gate(tt.files, []string{"a", "b"}, thresholds)
-		if said := strings.Join(told, "\n"); code != tt.code || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
+		told, as := threshold.Gate(tt.files, []string{"a", "b"}, thresholds)
+		if said, code := strings.Join(told, "\n"), as.ExitCode(); code != tt.code || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
 			t.Errorf("%s: exit code %d, want %d; said %q", name, code, tt.code, said)
 		}
 	}

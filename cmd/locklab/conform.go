@@ -104,11 +104,7 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 		fmt.Fprintln(stdout, "neither this rule nor any after it was judged: the program has to live first")
 		return exitWith(exitViolated)
 	case broken > 0:
-		are := "are"
-		if broken == 1 {
-			are = "is"
-		}
-		fmt.Fprintf(stdout, "%d of %d rules %s broken\n", broken, rules, are)
+		fmt.Fprintf(stdout, "broken: %d of %d rules\n", broken, rules)
 		return exitWith(exitViolated)
 	}
 	fmt.Fprintln(stdout, "nothing was found against it")

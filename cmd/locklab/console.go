@@ -20,12 +20,10 @@ func folded(w io.Writer, text string) string {
 	return text
 }
 
-// widthOf is how many columns there are to write in: as every terminal has, if w is none.
+// widthOf is how many columns there are to write in.
 func widthOf(w io.Writer) int {
-	if width, terminal := progress.Width(w); terminal {
-		return width
-	}
-	return progress.Columns
+	width, _ := progress.Width(w)
+	return width
 }
 
 // fold breaks lines that are wider than width between words. What goes on stands below where

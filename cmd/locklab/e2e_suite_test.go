@@ -103,30 +103,3 @@ claims:
 		t.Errorf("it is not said that %d rows are another program's: %q", 3-busy, last.Run.Warnings)
 	}
 }
-
-// TestE2ESuiteBadInput: what is wrong with a suite is said with its line, before anything
-// starts.
-func TestE2ESuiteBadInput(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		text, want string
-		args       []string
-	}{
-		"not a flag":    {"name: x\nparts:\n  - {locks: none, speed: 3}\n", "mine.yaml:3: parts[0]: speed: want a flag of locklab run that says what is run", nil},
-		"a user's flag": {"name: x\nparts:\n  - {locks: none, out: /tmp/x}\n", "mine.yaml:3: parts[0]: out: want a flag", nil},
-		"a user's page": {"name: x\nparts:\n  - {locks: none, ui: \"off\"}\n", "mine.yaml:3: parts[0]: ui: want a flag", nil},
-		"unknown lock":  {"name: x\nparts:\n  - {locks: nonsense}\n", "mine.yaml:3: parts[0]: --locks: ", nil},
-		"twice":         {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n  - {locks: none, scenarios: baseline}\n", "none under baseline with the workload matchmaking is in two parts", nil},
-		"no such row":   {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\nclaims:\n  - claim: c\n    source: s\n    cells: [{lock: raft, scenario: baseline, workload: mutex, shows: safe}]\n", "mine.yaml:7: claims: no part runs raft", nil},
-		"flags besides": {"name: x\nparts:\n  - {locks: none, scenarios: baseline}\n", "--locks: the suite says it", []string{"--locks", "raft"}},
-		"resume what":   {"", "want the directory of a run that began", []string{"--resume", "nowhere"}},
-	} {
-		args := append([]string{"run"}, tt.args...)
-		if tt.text != "" {
-			args = append(args, "--suite", write(t, "mine.yaml", tt.text))
-		}
-		if out := run(t, nil, args...); out.code != 1 || !strings.Contains(strings.Join(strings.Fields(out.stderr), " "), tt.want) {
-			t.Errorf("%s: exit code %d: %s; want %q", name, out.code, out.stderr, tt.want)
-		}
-	}
-}

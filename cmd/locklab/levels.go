@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,12 +20,12 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/levels"
+	"locklab/internal/atomicfile"
 	"locklab/internal/sentence"
 	"locklab/locks"
 	"locklab/locks/adapters"
@@ -47,7 +48,8 @@ func newLevels() *cobra.Command {
 		Short: "Show which named anomalies each lock and library has",
 		Long: `levels runs locks and libraries, all of them unless some are named, through
 what provokes each named anomaly, and prints a row for each and a column for
-each anomaly. Runs that are in the directory already are not made again.
+each anomaly. Runs that are in the directory already are not made again; a run
+there that was made with other flags is refused.
 
   ✗     shown: the command below the table tries it again; with ! its
         documentation promises the contrary
@@ -96,13 +98,11 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return f.jobs == 0 || decided(j.result()) })
-	if err := f.make(ctx, todo, f.jobs, stderr); err != nil {
-		return err
-	}
-	again := slices.DeleteFunc(todo, func(j job) bool { return decided(j.result()) })
-	if err := f.make(ctx, again, 1, stderr); err != nil {
-		return err
+	for _, atOnce := range []int{f.jobs, min(f.jobs, 1)} {
+		todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return atOnce == 0 || decided(j.result()) })
+		if err := makeAll(ctx, todo, atOnce, stderr); err != nil {
+			return err
+		}
 	}
 	for _, j := range jobs {
 		i := slices.IndexFunc(all, func(r levels.Result) bool { return r.Lock == j.lock })
@@ -131,12 +131,11 @@ func (f *levelsFlags) plan(
 	asked := map[string]library{}
 	config := func(flags ...string) (lab.Config, error) {
 		one := &runFlags{asked: asked}
-		one.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
-		one.Suite = true
-		err := one.set.Parse(flags)
+		err := one.parse(flags)
 		if err != nil {
 			return lab.Config{}, err
 		}
+		one.Suite = true
 		c, _, err := one.config(ctx, stderr)
 		return c, err
 	}
@@ -176,7 +175,11 @@ func (f *levelsFlags) plan(
 				_, about := lab.Remaining([]lab.Config{c}, nil)
 				r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
 				dir := filepath.Join(f.out, strings.NewReplacer(":", "+", ",", "+").Replace(name), run.Name)
-				jobs = append(jobs, job{name, run.Name, dir, flags, about + time.Second})
+				j := job{name, run.Name, dir, flags, about + time.Second}
+				if err := j.check(); err != nil {
+					return nil, nil, err
+				}
+				jobs = append(jobs, j)
 			}
 		}
 		all = append(all, r)
@@ -184,10 +187,22 @@ func (f *levelsFlags) plan(
 	return jobs, all, nil
 }
 
+// check refuses a directory with a run that was made with other flags.
+func (j job) check() error {
+	f, err := result.Read(j.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if flags := strings.Join(j.flags, " "); err == nil && !strings.Contains(strings.Join(f.Run.Args, " "), flags) {
+		err = fmt.Errorf("%s has a run with other flags than %s: want the --tries of then, or another --out", j.dir, flags)
+	}
+	return err
+}
+
 // result is what the job left; one that left nothing has a row that decides nothing.
 func (j job) result() result.File {
 	f, err := result.Read(j.dir)
-	if err != nil || !j.made(f) || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
+	if err != nil || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
 		none := result.Row{Lock: j.lock}
 		none.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.GivenUp}
 		return result.File{Rows: []result.Row{none}}
@@ -195,25 +210,21 @@ func (j job) result() result.File {
 	return f
 }
 
-// made says that the job made the file, and not one with other flags.
-func (j job) made(f result.File) bool {
-	return strings.Contains(strings.Join(f.Run.Args, " "), strings.Join(j.flags, " "))
-}
-
 func decided(f result.File) bool {
 	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { return !r.Decided() })
 }
 
-// make runs jobs, so many at once, each as a program of its own.
-func (*levelsFlags) make(ctx context.Context, jobs []job, atOnce int, stderr io.Writer) error {
+// makeAll runs jobs, so many at once, each as a program of its own.
+func makeAll(ctx context.Context, jobs []job, atOnce int, stderr io.Writer) error {
+	if len(jobs) == 0 {
+		return nil
+	}
 	var left time.Duration
 	for _, j := range jobs {
 		left += j.about
 	}
-	if len(jobs) > 0 {
-		fmt.Fprintf(stderr, "locklab: %s, %d at once, about %v\n", sentence.Plural(len(jobs), "run"), atOnce,
-			sentence.Lasting((left / time.Duration(atOnce)).Round(time.Second)))
-	}
+	fmt.Fprintf(stderr, "locklab: %s, %d at once, about %v\n", sentence.Plural(len(jobs), "run"), atOnce,
+		sentence.Lasting((left / time.Duration(atOnce)).Round(time.Second)))
 	own, err := os.Executable()
 	if err != nil {
 		return err
@@ -252,10 +263,8 @@ func (*levelsFlags) make(ctx context.Context, jobs []job, atOnce int, stderr io.
 // make runs the job, or what is left of it; an error says why there is no result.
 func (j job) make(ctx context.Context, own string) error {
 	flags := append(slices.Clone(j.flags), "--out", j.dir)
-	if f, err := result.Read(j.dir); err == nil && j.made(f) {
+	if hasResult(j.dir) {
 		flags = []string{"--resume", j.dir, "--redo", "inconclusive"}
-	} else if err := os.RemoveAll(j.dir); err != nil {
-		return err
 	}
 	cmd := exec.CommandContext(ctx, own, slices.Concat([]string{"run", "--ui", "off"}, flags)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -268,72 +277,99 @@ func (j job) make(ctx context.Context, own string) error {
 	return fmt.Errorf("%w: %s", err, lines[len(lines)-1])
 }
 
-// The lines between which a page has the table of levels.
-const (
-	levelsBegin = "<!-- levels: made by locklab levels -->\n"
-	levelsEnd   = "<!-- end of levels -->\n"
-)
-
 // write publishes the page with its result.json and histories, and the table.
 func (f *levelsFlags) write(p levels.Page, jobs []job) error {
 	if f.publish != "" {
-		if err := os.RemoveAll(filepath.Join(f.publish, lab.HistoryDir)); err != nil {
+		if err := f.keepAll(p, jobs); err != nil {
 			return err
-		}
-		for i, row := range p.Rows {
-			for k, c := range row.Cells {
-				at := slices.IndexFunc(jobs, func(j job) bool { return c.Shown > 0 && j.lock == row.Lock && j.run == c.Run })
-				if at < 0 {
-					continue
-				}
-				kept, err := f.keep(jobs[at], c.Repeat)
-				if err != nil {
-					return err
-				}
-				p.Rows[i].Cells[k].History = kept
-			}
 		}
 		text, err := json.Marshal(p, jsontext.WithIndent(" "))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(f.publish, result.FileName), append(text, '\n'),
-				0o644) //nolint:gosec // meant to be read by others
+			err = atomicfile.Write(filepath.Join(f.publish, result.FileName), append(text, '\n'))
 		}
 		if err == nil {
-			err = between(filepath.Join(f.publish, "README.md"), levelsBegin, levelsEnd, p.Markdown)
+			err = between(filepath.Join(f.publish, "README.md"), p.Markdown)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, page := range f.tables {
-		err := between(page, levelsBegin, levelsEnd, func(w io.Writer) error { return table.Markdown(w, p.Glyphs()) })
-		if err != nil {
+		if err := between(page, func(w io.Writer) error { return table.Markdown(w, p.Glyphs()) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// The lines between which a page has the table of levels.
+const (
+	levelsBegin = "<!-- levels: made by locklab levels -->\n"
+	levelsEnd   = "<!-- end of levels -->\n"
+)
+
+// between replaces the text of a page between these lines.
+func between(page string, write func(io.Writer) error) error {
+	text, err := os.ReadFile(page) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(text), levelsBegin)
+	_, after, ends := strings.Cut(rest, levelsEnd)
+	if !begins || !ends {
+		return fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
+			page, strings.TrimSpace(levelsBegin), strings.TrimSpace(levelsEnd))
+	}
+	var made strings.Builder
+	if err := write(&made); err != nil {
+		return err
+	}
+	return atomicfile.Write(page, []byte(before+levelsBegin+"\n"+made.String()+"\n"+levelsEnd+after))
+}
+
 // maxKept is the size up to which a packed history is published.
 const maxKept = 16 << 10
 
-// keep packs the history of a run into the published directory, and says where; "" if it is too large.
-func (f *levelsFlags) keep(j job, repeat int) (string, error) {
+// keepAll packs the histories that show something into the published directory, and says in their cells where.
+func (f *levelsFlags) keepAll(p levels.Page, jobs []job) error {
+	dir := filepath.Join(f.publish, lab.HistoryDir)
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil { //nolint:gosec // to be read by others
+		return err
+	}
+	for _, row := range p.Rows {
+		for k, c := range row.Cells {
+			at := slices.IndexFunc(jobs, func(j job) bool { return c.Shown > 0 && j.lock == row.Lock && j.run == c.Run })
+			if at < 0 {
+				continue
+			}
+			packed, err := jobs[at].packed(c.Repeat)
+			if err != nil {
+				return err
+			}
+			if len(packed) > maxKept {
+				continue
+			}
+			name := filepath.Base(filepath.Dir(jobs[at].dir)) + "." + c.Run + ".jsonl.gz"
+			if err := atomicfile.Write(filepath.Join(dir, name), packed); err != nil {
+				return err
+			}
+			row.Cells[k].History = filepath.Join(lab.HistoryDir, name)
+		}
+	}
+	return nil
+}
+
+// packed is the history of a repeat.
+func (j job) packed(repeat int) ([]byte, error) {
 	rows := j.result().Rows
 	i := slices.IndexFunc(rows, func(r result.Row) bool { return r.Repeat == repeat })
 	text, err := os.ReadFile(filepath.Join(j.dir, rows[i].History))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // there is this level
 	_, err = w.Write(text)
-	if err = errors.Join(err, w.Close()); err != nil || packed.Len() > maxKept {
-		return "", err
-	}
-	name := filepath.Join(lab.HistoryDir, filepath.Base(filepath.Dir(j.dir))+"."+j.run+".jsonl.gz")
-	if err := os.MkdirAll(filepath.Join(f.publish, lab.HistoryDir), 0o755); err != nil { //nolint:gosec // likewise
-		return "", err
-	}
-	return name, os.WriteFile(filepath.Join(f.publish, name), packed.Bytes(), 0o644) //nolint:gosec // likewise
+	err = errors.Join(err, w.Close())
+	return packed.Bytes(), err
 }

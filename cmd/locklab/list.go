@@ -25,8 +25,7 @@ import (
 // listed is one entry of a list.
 type listed struct {
 	name, summary string
-	details       [][2]string // a label and a text, below the summary
-	value         any         // for --json
+	facts         [][2]string // a label and a text, below the summary
 	more          func() (string, error)
 }
 
@@ -39,7 +38,7 @@ type listing struct {
 
 func listings() []listing {
 	return []listing{
-		{"locks", func() ([]listed, error) { return listLocks(), nil }, nil},
+		{"locks", listLocks, nil},
 		{"scenarios", func() ([]listed, error) {
 			all, err := scenario.List()
 			return each(all, func(s scenario.Scenario) listed { return listScenario(s.Name, s) }), err
@@ -48,7 +47,9 @@ func listings() []listing {
 			return listScenario(file, s), err
 		}},
 		{"workloads", func() ([]listed, error) {
-			return each(catalog.Workloads(), func(w catalog.Workload) listed { return plainly(w.Name, w.Summary) }), nil
+			return each(catalog.Workloads(), func(w catalog.Workload) listed {
+				return listed{name: w.Name, summary: w.Summary}
+			}), nil
 		}, nil},
 		{"topologies", func() ([]listed, error) {
 			all, err := topology.List()
@@ -62,16 +63,14 @@ func listings() []listing {
 		}},
 		{"suites", func() ([]listed, error) {
 			all, err := suite.List()
-			return each(all, func(s suite.Suite) listed { return plainly(s.Name, s.Summary) }), err
+			return each(all, func(s suite.Suite) listed { return listed{name: s.Name, summary: s.Summary} }), err
 		}, func(file string) (listed, error) {
 			s, err := suite.Load(file)
-			return plainly(s.Name, s.Summary), err
+			return listed{name: s.Name, summary: s.Summary}, err
 		}},
 		{"faults", func() ([]listed, error) {
 			return each(fault.Kinds(), func(k fault.Kind) listed {
-				one := plainly(k.Name, k.Summary)
-				one.more = func() (string, error) { return stepOf(k), nil }
-				return one
+				return listed{name: k.Name, summary: k.Summary, more: func() (string, error) { return stepOf(k), nil }}
 			}), nil
 		}, nil},
 	}
@@ -82,11 +81,6 @@ func each[T any](all []T, of func(T) listed) (out []listed) {
 		out = append(out, of(one))
 	}
 	return out
-}
-
-// plainly lists something of which there is no more to say.
-func plainly(name, summary string) listed {
-	return listed{name: name, summary: summary, value: map[string]string{"name": name, "summary": summary}}
 }
 
 func listNames() (names []string) {
@@ -129,13 +123,15 @@ func newList() *cobra.Command {
 				}
 			}
 			var lines [][]string
-			var values []any
+			var values []map[string]string
 			for _, e := range entries {
 				lines = append(lines, []string{e.name, e.summary})
-				for _, d := range e.details {
-					lines = append(lines, []string{"", "  " + d[0] + ": " + d[1]})
+				value := map[string]string{"name": e.name, "summary": e.summary}
+				for _, fact := range e.facts {
+					lines = append(lines, []string{"", "  " + fact[0] + ": " + fact[1]})
+					value[fact[0]] = fact[1]
 				}
-				values = append(values, e.value)
+				values = append(values, value)
 			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), values)
@@ -176,14 +172,10 @@ func (l listing) one(entries []listed, name string) (one []listed, more string, 
 
 // listScenario lists a scenario, which is built in or in a file.
 func listScenario(nameOrPath string, s scenario.Scenario) listed {
-	return listed{
-		name: s.Name, summary: s.Summary,
-		value: map[string]string{"name": s.Name, "title": s.Title, "summary": s.Summary},
-		more: func() (string, error) {
-			expected, err := expectations(nameOrPath)
-			return timeline(s) + expected, err
-		},
-	}
+	return listed{name: s.Name, summary: s.Summary, more: func() (string, error) {
+		expected, err := expectations(nameOrPath)
+		return timeline(s) + expected, err
+	}}
 }
 
 // timeline is what a scenario breaks in a run of the default length, and what it wants of the load.
@@ -263,34 +255,27 @@ func because(r scenario.Rule) string {
 	return fmt.Sprintf("%s%s [%s:%d]", r.Why, source, path.Base(r.File), r.Line)
 }
 
-func listLocks() (out []listed) {
+func listLocks() (out []listed, _ error) {
 	for _, e := range catalog.Entries() {
-		one := listLock(e, e.Missing(), [2]string{"traits", traitsText(e)})
+		one := listLock(e.Name, e.Summary, [2]string{"traits", traitsText(e)}, e.Source, e.Missing())
 		one.more = func() (string, error) { return optionsOf(e), nil }
 		out = append(out, one)
 	}
 	for _, a := range adapters.All() {
-		e := catalog.Entry{Name: a.Name, Summary: a.Summary, Source: a.Source, Needs: []string{}, Traits: a.Traits}
 		library := [2]string{"library", "unmodified, run by a lock program of locks/adapters"}
-		out = append(out, listLock(e, a.Installed(), library))
+		out = append(out, listLock(a.Name, a.Summary, library, a.Source, a.Installed()))
 	}
-	return out
+	return out, nil
 }
 
-// listLock lists a lock or a library.
-func listLock(e catalog.Entry, missing error, details ...[2]string) listed {
-	facts := struct {
-		catalog.Entry
-		Unavailable string `json:"unavailable,omitempty"` // what must be installed, and how
-	}{Entry: e}
-	if missing != nil {
-		facts.Unavailable = missing.Error()
+// listLock lists a lock or a library; missing says what must be installed, and how.
+func listLock(name, summary string, first [2]string, source string, missing error) listed {
+	one := listed{name: name, summary: summary, facts: [][2]string{first}}
+	if source != "" {
+		one.facts = append(one.facts, [2]string{"source", source})
 	}
-	one := listed{name: e.Name, summary: e.Summary, value: facts}
-	for _, d := range append(details, [2]string{"source", e.Source}, [2]string{"unavailable", facts.Unavailable}) {
-		if d[1] != "" {
-			one.details = append(one.details, d)
-		}
+	if missing != nil {
+		one.facts = append(one.facts, [2]string{"unavailable", missing.Error()})
 	}
 	return one
 }
@@ -344,20 +329,12 @@ func optionLines(options []locks.Option) string {
 
 // listTopology tells the zones of a topology with their nodes, and the round trips between them.
 func listTopology(t *topology.Topology) listed {
-	facts := struct {
-		Name    string         `json:"name"`
-		Summary string         `json:"summary"`
-		Zones   []string       `json:"zones"`
-		Nodes   map[string]int `json:"nodes"` // by role
-	}{Name: t.Name, Summary: t.Summary, Nodes: map[string]int{}}
 	var zones, trips [][]string
 	for i, z := range t.Zones {
-		facts.Zones = append(facts.Zones, z.Name)
 		count := map[string]int{}
 		for _, n := range t.Nodes() {
 			if n.Zone == z.Short {
 				count[n.Role]++
-				facts.Nodes[n.Role]++
 			}
 		}
 		var nodes []string
@@ -370,9 +347,8 @@ func listTopology(t *topology.Topology) listed {
 			trips = append(trips, []string{"  " + z.Short + " <-> " + other.Short, fmt.Sprintf("%v ± %v", rtt.RTT, rtt.Jitter)})
 		}
 	}
-	slices.Sort(facts.Zones)
 	text := "\n" + aligned(zones) + "\n" + aligned(trips)
-	return listed{name: t.Name, summary: t.Summary, value: facts, more: func() (string, error) { return text, nil }}
+	return listed{name: t.Name, summary: t.Summary, more: func() (string, error) { return text, nil }}
 }
 
 // stepOf tells the fields of a scenario's step with the fault.

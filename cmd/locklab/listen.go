@@ -25,7 +25,7 @@ const (
 )
 
 // serveUI begins to serve the page of comparisons at --ui, if there is to be one, says where, and tells
-// the comparisons to keep it up to date. What the earlier result has is not run again.
+// the comparisons to keep it up to date.
 func serveUI(
 	ctx context.Context, addr, title string, parts []lab.Config, earlier *result.File, stderr io.Writer,
 ) (livePage, error) {
@@ -42,12 +42,9 @@ func serveUI(
 	if err != nil {
 		return livePage{}, err
 	}
-	p := servePage(ctx, listener, lab.LiveInfo(title, parts), addr)
+	p := servePage(ctx, listener, lab.LiveInfo(title, parts, earlier), addr)
 	for i := range parts {
 		parts[i].Live = p.Board
-	}
-	if earlier != nil {
-		p.Kept(*earlier)
 	}
 	fmt.Fprintf(stderr, "locklab: live page at http://%s\n", toVisit(listener.Addr()))
 	return p, nil
@@ -89,26 +86,6 @@ func (p livePage) close(report string) error {
 	}
 	p.Finish(report)
 	return p.end()
-}
-
-// noting is a display whose notes the live page has, too.
-type noting struct {
-	progress.Display
-	board *live.Board
-}
-
-// Note passes the line on to both.
-func (d noting) Note(line string) {
-	d.Display.Note(line)
-	d.board.Note(line)
-}
-
-// checkToxiproxy refuses an address of toxiproxy's API that others can reach: it has no token.
-func checkToxiproxy(addr string) error {
-	if addr == "" {
-		return nil
-	}
-	return onLoopback("--toxiproxy-api", addr, "it has no token")
 }
 
 // listenToxiproxy is nil if no address is asked for.

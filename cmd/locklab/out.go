@@ -21,9 +21,8 @@ func (f *runFlags) makeOut() (dir string, created bool, err error) {
 	if hasResult(f.out) {
 		return "", false, fmt.Errorf("--out %s: there is a result already: want a new directory", f.out)
 	}
-	_, err = os.Stat(f.out)
-	created = errors.Is(err, fs.ErrNotExist)
-	return f.out, created, makeDir(f.out)
+	created = !hasFile(f.out)
+	return f.out, created, named("--out", os.MkdirAll(f.out, 0o755)) //nolint:gosec // reports are to be read by others
 }
 
 // freshDir makes a directory that nobody else has: what begins within the same second has the
@@ -44,15 +43,10 @@ func freshDir(parent, name string) (dir string, err error) {
 // stamp names directories by the time of day.
 func stamp() string { return clock.System().Now().Format("2006-01-02T15-04-05") }
 
-// makeDir creates the directory of --out, unless it is there.
-func makeDir(dir string) error {
-	return named("--out", os.MkdirAll(dir, 0o755)) //nolint:gosec // reports are to be read by others
-}
-
 // discard takes away what a comparison left that ended before its first run began: no node was started, so there is
 // nothing to look at.
 func discard(dir string, created bool) error {
-	if _, err := os.Stat(filepath.Join(dir, lab.HistoryDir)); !errors.Is(err, fs.ErrNotExist) {
+	if hasFile(filepath.Join(dir, lab.HistoryDir)) {
 		return nil
 	}
 	if created {
@@ -62,7 +56,9 @@ func discard(dir string, created bool) error {
 }
 
 // hasResult says whether the directory is that of a run.
-func hasResult(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, result.FileName))
+func hasResult(dir string) bool { return hasFile(filepath.Join(dir, result.FileName)) }
+
+func hasFile(path string) bool {
+	_, err := os.Stat(path)
 	return err == nil
 }

@@ -106,7 +106,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	}
 	c.Dir = dir
 	session := lab.NewPlay(c)
-	info := lab.LiveInfo("locklab play", []lab.Config{c})
+	info := lab.LiveInfo("locklab play", []lab.Config{c}, nil)
 	info.Control = session
 	page := servePage(ctx, listener, info, f.ui)
 	defer func() { failed = errors.Join(failed, page.close(dir)) }()
@@ -114,7 +114,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf(
 		"locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
 
-	display := noting{progress.Session(stderr), page.Board}
+	display := progress.New(stderr, 0, nil, page.Note)
 	limited, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	defer context.AfterFunc(limited, func() {

@@ -97,15 +97,10 @@ func (s show) publish(ctx context.Context, f result.File, dir string, code int) 
 
 // gridOf draws the rows of a comparison that goes on.
 func gridOf(say *lang.Lang, parts []lab.Config) progress.Grid {
-	var locks []string
-	for _, c := range parts {
-		for _, l := range c.Locks {
-			locks = append(locks, l.String())
-		}
-	}
+	grids := lab.Grids(parts)
 	return func(f result.File, width int) string {
 		var out strings.Builder
-		for _, grid := range view.Of(say, f, view.Options{Width: width, Locks: locks}).Grids {
+		for _, grid := range grids(say, f) {
 			if err := table.Console(&out, grid, width); err != nil {
 				return "" // the end of the run says so
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var out, serve, tag, claims string
+	var out, serve, tag string
 	var failOn []string
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
@@ -38,7 +38,6 @@ interrupted.`,
 		Example: `  locklab report reports/runs/2026-11-20T15-04-05
   locklab report reports/runs/before reports/runs/after --out compared
   locklab report before after --fail-on 'request_p99_ms>+10%'
-  locklab report reports/seeds --claims README.md    the table of claims there
   locklab report --serve 127.0.0.1:8080 reports/runs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -47,15 +46,11 @@ interrupted.`,
 				return err
 			}
 			told := show{say: say, stdout: cmd.OutOrStdout()}
-			switch alone := len(dirs) == 1 && out == ""; {
-			case serve != "" && !alone:
+			if serve != "" && (len(dirs) > 1 || out != "") {
 				return errors.New("--serve: want one directory that has reports below it, and no --out")
-			case serve != "":
+			}
+			if serve != "" {
 				return serveReports(cmd.Context(), serve, dirs[0], cmd.ErrOrStderr())
-			case claims != "" && !alone:
-				return errors.New("--claims: want one directory, and no --out")
-			case claims != "":
-				return named("--claims", writeClaims(say, dirs[0], claims))
 			}
 			thresholds, err := threshold.ParseAll(failOn, len(dirs) > 1,
 				"want two directories or more, the first of which is the baseline")
@@ -82,8 +77,6 @@ interrupted.`,
 	fl.StringArrayVar(&failOn, "fail-on", nil, "exit 2 if a figure crosses a threshold, of several directories one of "+
 		"any but the first; with a sign, a difference from the first, such as 'request_p99_ms>+10%'")
 	langFlag(fl, &tag, ofSummary)
-	fl.StringVar(&claims, "claims", "", "page of Markdown into which to write what the directory's suite makes of its "+
-		"claims, between the lines that are there for it; nothing else is written")
 	fl.StringVar(&serve, "serve", "", "HOST:PORT at which to show the reports below the directory")
 	return cmd
 }
@@ -99,34 +92,22 @@ func (s show) report(ctx context.Context, dirs []string, out string, thresholds 
 			return err
 		}
 	}
-	names := compare.Names(files, dirs)
+	names := compare.Names(dirs)
 	if len(dirs) > 1 {
 		err = s.compare(files, names, out)
 	} else if err = writeReport(ctx, files[0], dirs[0], out); err == nil {
 		s.where(out)
 	}
-	if err == nil {
-		err = nothingInCommon(dirs, files)
-	}
 	if err != nil {
 		return err
 	}
-	crossed, code := gate(files, names, thresholds)
-	s.lines(crossed)
-	return exitWith(code)
-}
-
-// gate tells what crosses a threshold, and gives the exit code that follows: 2 if any is crossed, 4 if a
-// difference is beyond one and cannot be claimed.
-func gate(files []result.File, names []string, thresholds []threshold.Threshold) (told []string, code int) {
-	told, crossed, open := threshold.Gate(files, names, thresholds)
-	switch {
-	case crossed:
-		return told, exitViolated
-	case open:
-		return told, exitInconclusive
+	if i := compare.Apart(files); i > 0 {
+		return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in "+
+			"both", dirs[0], dirs[i])
 	}
-	return told, exitOK
+	crossed, as := threshold.Gate(files, names, thresholds)
+	s.lines(crossed)
+	return exitWith(as.ExitCode())
 }
 
 // compare writes a comparison of runs and tells what it came to.
@@ -139,14 +120,5 @@ func (s show) compare(files []result.File, names []string, out string) error {
 	}
 	s.lines(compare.Said(s.say, files, names, compare.Runs(files)))
 	s.where(out)
-	return nil
-}
-
-// nothingInCommon refuses results of which nothing can be compared with the first.
-func nothingInCommon(dirs []string, files []result.File) error {
-	if apart := compare.Apart(files); len(apart) > 0 {
-		return fmt.Errorf("nothing in common: no row of %s is in %s: want the same lock, options, scenario and workload in "+
-			"both", dirs[0], dirs[apart[0]])
-	}
 	return nil
 }

@@ -57,8 +57,7 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	now := map[string]string{} // before the flags, which they are the values of, are those of then
 	f.set.Visit(func(flag *pflag.Flag) { now[flag.Name] = flag.Value.String() })
 	*f = runFlags{args: run.Args}
-	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
-	if err := f.set.Parse(run.Args); err != nil {
+	if err := f.parse(run.Args); err != nil {
 		return nil, fmt.Errorf("--resume %s: the flags of then: %w", dir, err)
 	}
 	err = f.set.Set("seed", strconv.FormatUint(run.Seed, 10))

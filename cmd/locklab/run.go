@@ -134,6 +134,12 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	}
 }
 
+// parse reads flags as if they had been typed.
+func (f *runFlags) parse(args []string) error {
+	f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
+	return f.set.Parse(args)
+}
+
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed error) {
 	earlier, err := f.goOn(ctx)
 	if err != nil {
@@ -168,7 +174,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	runs, about := lab.Remaining(plan.parts, earlier)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
 		plan.text, sentence.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
-	display := noting{progress.New(stderr, runs, gridOf(say, plan.parts)), live.Board}
+	display := progress.New(stderr, runs, gridOf(say, plan.parts), live.Note)
 	defer context.AfterFunc(ctx, func() {
 		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run " +
 			"--resume " + dir)
@@ -181,12 +187,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	case runErr != nil && len(file.Rows) == 0: // what there was stays
 		return runErr
 	}
-	for _, t := range plan.thresholds {
-		file.Run.FailOn = append(file.Run.FailOn, t.String())
-	}
 	file.Run.Claims = suite.Decide(plan.claims, file)
-	crossed, code := gate([]result.File{file}, nil, plan.thresholds)
-	code = exitCode(file, code)
+	crossed, as := threshold.Gate([]result.File{file}, nil, plan.thresholds)
+	code := exitCode(file, as.ExitCode())
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
 		code = exitCannotRun
@@ -281,7 +284,7 @@ func inOrder(steps ...func() error) error {
 func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) error {
 	f.drawSeed()
 	c.Seed = f.Seed
-	if !slices.Contains(onOff(), f.capacity) {
+	if f.capacity != "on" && f.capacity != "off" {
 		return fmt.Errorf("--capacity %s: want on or off", f.capacity)
 	}
 	c.Capacity = f.capacity != "off" && !c.Suite && (!f.quick || f.set.Changed("capacity"))
@@ -344,34 +347,37 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 		if _, users := c.Programs[name]; !is || users {
 			continue
 		}
-		if l, known := f.asked[name]; known { // by an earlier part of the suite
-			c.Programs[name] = l.command
-			own = append(own, l.Lock)
-			continue
+		l, known := f.asked[name] // by an earlier part of the suite
+		if !known {
+			words, err := a.Command()
+			if c.Suite && errors.Is(err, adapters.ErrNotInstalled) {
+				f.leaveOut(name, err)
+				continue
+			}
+			if err == nil {
+				l, err = ask(ctx, a, words, stderr)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("--locks %s: %w", name, err)
+			}
+			f.asked[name] = l
 		}
-		command, err := a.Command()
-		if c.Suite && errors.Is(err, adapters.ErrNotInstalled) {
-			f.leaveOut(name, err)
-			continue
-		}
-		if err == nil {
-			c.Programs[name], err = program.ParseCommand(program.Command{Args: command}.String())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--locks %s: %w", name, err)
-		}
-		hello, err := program.Describe(ctx, c.Programs[name], stderr)
-		if err != nil {
-			return nil, fmt.Errorf("--locks %s: %w", name, err)
-		}
-		l, err := catalog.OfAdapter(a, c.Programs[name], hello)
-		if err != nil {
-			return nil, err
-		}
-		own = append(own, l)
-		f.asked[name] = library{l, c.Programs[name]}
+		c.Programs[name] = l.command
+		own = append(own, l.Lock)
 	}
 	return own, nil
+}
+
+// ask asks the program of a library what it is.
+func ask(ctx context.Context, a adapters.Adapter, words []string, stderr io.Writer) (l library, err error) {
+	if l.command, err = program.ParseCommand(program.Command{Args: words}.String()); err != nil {
+		return l, err
+	}
+	hello, err := program.Describe(ctx, l.command, stderr)
+	if err == nil {
+		l.Lock, err = catalog.OfAdapter(a, l.command, hello)
+	}
+	return l, err
 }
 
 // leaveOut takes a library that is not installed out of the locks of a suite.
@@ -427,5 +433,42 @@ func (f *runFlags) drawSeed() {
 	}
 }
 
-// onOff are the values of --fencing and --capacity.
-func onOff() []string { return []string{"on", "off"} }
+// runFlagGroups are the flags of `locklab run` as its help shows them, one line each: under a title their
+// names, some with a word for the value.
+func runFlagGroups() [][2]string {
+	return [][2]string{
+		{"What is compared", "locks=A,B scenarios=A,B topology=NAME workload=NAME " +
+			"lock-cmd=NAME=COMMAND suite=NAME only=ID,ID"},
+		{"How long, and how much", "quick " +
+			"duration=TIME warmup=TIME patience=TIME rate=N repeat=N episodes=N seed=N capacity=on|off"},
+		{"What clients do", "groups=N seats=N clients=N hold=TIME resources=N fencing=on|off"},
+		{"What comes out", "out=DIR full lang=en|ko ui=ADDR fail-on=FIGURE>N"},
+		{"Going on with a run", "resume=DIR redo=VERDICT"},
+		{"Hosts with agents", "agents=URL token-file=FILE wait=TIME"},
+		{"Other tools", "toxiproxy-api=ADDR external=NAME=START,STOP"},
+	}
+}
+
+// usage is what help says below the description of run.
+func usage(command *cobra.Command) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", command.UseLine(), command.Example)
+	for _, group := range runFlagGroups() {
+		width, flags := 0, strings.Fields(group[1])
+		for _, flag := range flags {
+			width = max(width, len(flag))
+		}
+		fmt.Fprintf(&text, "\n%s:\n", group[0])
+		for _, flag := range flags {
+			name, value, _ := strings.Cut(flag, "=")
+			f := command.Flags().Lookup(name)
+			fmt.Fprintf(&text, "  --%-*s   %s", width, strings.TrimSpace(name+" "+value), f.Usage)
+			if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
+				fmt.Fprintf(&text, " (default %s)", f.DefValue)
+			}
+			text.WriteByte('\n')
+		}
+	}
+	_, err := fmt.Fprint(command.OutOrStderr(), text.String())
+	return err
+}

@@ -22,6 +22,10 @@ func TestWhatWouldBeRight(t *testing.T) {
 	wrongField := write("field.yaml", "name: x\nsummary: y\ntimeline:\n  - at: 10%\n    for: 10%\n    fault: partition\n    betwixt: [zone:a, zone:c]\n")
 	wrongTopology := write("amid.yaml", "name: x\nzones: [{name: z, short: a}]\nlatency:\n  inside: {rtt: 1ms}\n  amid: {rtt: 1ms}\nhosts: []\n")
 	file := write("file", "")
+	noFlag := write("flag.yaml", "name: x\nparts:\n  - {locks: none, speed: 3}\n")
+	usersFlag := write("user.yaml", "name: x\nparts:\n  - {locks: none, out: /tmp/x}\n")
+	noLock := write("lock.yaml", "name: x\nparts:\n  - {locks: nonsense}\n")
+	twice := write("twice.yaml", "name: x\nparts: [{locks: none, scenarios: baseline}, {locks: none, scenarios: baseline}]\n")
 	for typed, want := range map[string]string{
 		"check":                               "want locklab check HISTORY [flags], such as\n  locklab check",
 		"list":                                "such as\n  locklab list locks",
@@ -42,6 +46,12 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --external power=/bin/true":      "--external: \"power=/bin/true\": want NAME=START,STOP",
 
 		"run --locks redlock:ttl=soon":          "ttl=soon",
+		"run --suite " + noFlag:                 noFlag + ":3: parts[0]: speed: want a flag of locklab run that says what is run",
+		"run --suite " + usersFlag:              usersFlag + ":3: parts[0]: out: want a flag",
+		"run --suite " + noLock:                 noLock + ":3: parts[0]: --locks: ",
+		"run --suite " + twice:                  "none under baseline with the workload matchmaking is in two parts",
+		"run --locks raft --suite " + twice:     "--locks: the suite says it",
+		"run --resume nowhere":                  "want the directory of a run that began",
 		"run --scenarios " + wrongField:         wrongField + ":7:",
 		"run --topology " + wrongTopology:       wrongTopology + ":5:",
 		"run --rate 0":                          "--rate 0: want operations per second, a number above 0",
@@ -128,7 +138,7 @@ func TestListOne(t *testing.T) {
 	_, said := call(t, "list", "scenarios", "zone-partition")
 	text := strings.Join(strings.Fields(said), " ")
 	for _, want := range []string{
-		"2.4 s to 5.2 s partition first-zone <-> others", "redlock, raft expected safe, live or stalls, 25 % served safety two majorities share a server",
+		"2.4s to 5.2s partition first-zone <-> others", "redlock, raft expected safe, live or stalls, 25 % served safety two majorities share a server",
 		"multiphase:quorum expected safe, down", "rules.yaml:",
 	} {
 		if !strings.Contains(text, want) {

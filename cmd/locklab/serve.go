@@ -72,65 +72,54 @@ func reportPages(dir string) http.Handler {
 	})
 }
 
-// listPage is the list of the reports, in a language.
+// listPage is the list of the reports, the newest first, in a language.
 func listPage(tag, dir string) ([]byte, error) {
 	say, err := lang.Of(tag)
 	if err != nil {
 		return nil, err
 	}
+	type listed struct {
+		at  time.Time
+		row []table.Cell
+	}
+	var all []listed
+	pages, _ := filepath.Glob(filepath.Join(dir, "*", page.File)) // there may be none yet
+	for _, path := range pages {
+		name := filepath.Base(filepath.Dir(path))
+		info, err := os.Stat(path)
+		if err != nil || hidden(name) {
+			continue
+		}
+		at, title, lab := info.ModTime(), "", ""
+		if r, err := result.Read(filepath.Dir(path)); err == nil {
+			v := view.Of(say, r, view.Options{})
+			title, lab = v.Head, v.Lab
+			if !r.Run.Started.IsZero() { // its page may have been rebuilt since
+				at = r.Run.Started
+			}
+		} else if errors.Is(err, fs.ErrNotExist) {
+			title = say.Text("runs against each other")
+		}
+		row := table.Row(name, at.UTC().Format("2006-01-02 15:04:05 UTC"), title, lab)
+		row[0].Link = name + "/" + page.File
+		if own := page.FileIn(say, page.File); hasFile(filepath.Join(dir, name, own)) {
+			row[0].Link = name + "/" + own
+		}
+		all = append(all, listed{at, row})
+	}
+	slices.SortFunc(all, func(a, b listed) int {
+		return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.row[0].Text, a.row[0].Text))
+	})
 	list := page.Section{Title: say.Text("Reports")}
 	list.Table.Columns = table.Heads(say.Titles("=report", "started", "compared", "lab")...)
-	for _, f := range finishedReports(say, dir) {
-		row := table.Row(f.Name, f.started(), f.title, f.lab)
-		row[0].Link = path.Join(f.Name, f.page)
-		list.Table.Rows = append(list.Table.Rows, row)
-	}
-	if len(list.Table.Rows) == 0 {
-		list.Notes = []string{say.Text("None is finished yet.")}
+	for _, one := range all {
+		list.Table.Rows = append(list.Table.Rows, one.row)
 	}
 	sheet := page.Sheet{Title: say.Text("Reports"), Sections: []page.Section{list}}
+	if len(all) == 0 {
+		sheet.Lede = say.Text("None is finished yet.")
+	}
 	return sheet.HTML(say, page.File)
 }
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
-
-// finished is a directory with a report. There is no title of one whose result cannot be read.
-type finished struct {
-	Name       string
-	page       string // in the language, where there is one
-	at         time.Time
-	title, lab string
-}
-
-func (f finished) started() string { return f.at.UTC().Format("2006-01-02 15:04:05 UTC") }
-
-// finishedReports are the directories with a page, newest first.
-func finishedReports(say *lang.Lang, dir string) []finished {
-	pages, _ := filepath.Glob(filepath.Join(dir, "*", page.File)) // there may be none yet
-	var found []finished
-	for _, path := range pages {
-		of := filepath.Dir(path)
-		info, err := os.Stat(path)
-		if err != nil || hidden(filepath.Base(of)) {
-			continue
-		}
-		f := finished{Name: filepath.Base(of), page: page.FileIn(say, page.File), at: info.ModTime()}
-		if _, err := os.Stat(filepath.Join(of, f.page)); err != nil {
-			f.page = page.File
-		}
-		if r, err := result.Read(filepath.Join(of, result.FileName)); err == nil {
-			v := view.Of(say, r, view.Options{})
-			f.title, f.lab = v.Head, v.Lab
-			if !r.Run.Started.IsZero() { // its page may have been rebuilt since
-				f.at = r.Run.Started
-			}
-		} else if errors.Is(err, fs.ErrNotExist) {
-			f.title = say.Text("runs against each other")
-		}
-		found = append(found, f)
-	}
-	slices.SortFunc(found, func(a, b finished) int {
-		return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.Name, a.Name))
-	})
-	return found
-}

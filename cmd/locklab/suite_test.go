@@ -1,53 +1,104 @@
 package main
 
 import (
-	"path/filepath"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
-
+	"locklab/chaos/scenario"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/suite"
 	"locklab/workloads/result"
 )
 
-// TestResumeTakesTheFlagsOfThen: what goes on may be given what it was begun with, as Compose
-// does, and where its page is served now, but nothing that would make it another comparison.
-func TestResumeTakesTheFlagsOfThen(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	then := []string{"run", "--agents", "http://{host}:7500", "--topology", "seoul-3az", "--locks", "raft", "--locks", "none", "--ui", "0.0.0.0:8081"}
-	file := result.File{Schema: result.Schema, Run: result.Run{Unfinished: true, Seed: 7, Args: then}}
-	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
+// cells are the locks of a suite, as it names them, under each scenario.
+func cells(t *testing.T, name string) map[string][]catalog.Lock {
+	t.Helper()
+	s, err := suite.Load(name)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]string{
-		"":                          "",
-		"--ui off":                  "",
-		"--wait 5s":                 "",
-		"--seed 7":                  "",
-		"--out " + dir + "/":        "",
-		"--locks raft --locks none": "",
-		"--agents http://{host}:7500 --topology seoul-3az": "",
-		"--agents http://{host}:7501":                      "--agents http://{host}:7501: with --resume the flags are those of then (\"http://{host}:7500\")",
-		"--topology seoul-2az":                             "--topology seoul-2az: ",
-		"--locks raft":                                     "--locks [raft]: ",
-		"--seed 8":                                         "--seed 8: ",
-		"--out elsewhere":                                  "--out elsewhere: ",
-		"--quick":                                          "--quick true: ",
-	} {
-		var f runFlags
-		f.register(pflag.NewFlagSet("run", pflag.ContinueOnError))
-		if err := f.set.Parse(append([]string{"--resume", dir}, strings.Fields(line)...)); err != nil {
+	all := map[string][]catalog.Lock{}
+	for _, part := range s.Parts {
+		values := map[string]string{}
+		for _, f := range part.Flags {
+			values[f.Name] = f.Value
+		}
+		list, err := catalog.ParseList("locks", []string{values["locks"]})
+		if err != nil {
+			t.Fatalf("line %d: %v", part.Line, err)
+		}
+		for sc := range strings.SplitSeq(values["scenarios"], ",") {
+			all[sc] = append(all[sc], list...)
+		}
+	}
+	return all
+}
+
+// TestMatrixIsOfAll: it names every lock and every variant under every scenario.
+func TestMatrixIsOfAll(t *testing.T) {
+	matrix := cells(t, "matrix")
+	for _, sc := range scenario.Names() {
+		for _, want := range catalog.WithVariants() {
+			if !slices.ContainsFunc(matrix[sc], func(l catalog.Lock) bool { return l.Spec.Name+":"+l.Spec.Variant == want }) {
+				t.Errorf("%s under %s is missing", want, sc)
+			}
+		}
+	}
+}
+
+// TestControlsAreOfAll: the suite of controls runs all that a built-in scenario declares unsafe.
+func TestControlsAreOfAll(t *testing.T) {
+	controls, matrix := cells(t, "controls"), cells(t, "matrix")
+	declared := 0
+	for _, name := range scenario.Names() {
+		for _, lock := range matrix[name] {
+			e, unfit, err := lab.Expected(name, "seoul-2az", lock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if unfit != nil || e.Safety != result.Unsafe {
+				continue
+			}
+			declared++
+			in := name
+			if lock.Name == "none" || lock.Name == "local" { // need no fault to go wrong: run where nothing is broken
+				in = "baseline"
+			}
+			runs := slices.ContainsFunc(controls[in], func(l catalog.Lock) bool {
+				of, unfit, err := lab.Expected(in, "seoul-2az", l)
+				return err == nil && unfit == nil && l.Name == lock.Name && of.Safety == result.Unsafe && (in != name || of.SafetyBy.Line == e.SafetyBy.Line)
+			})
+			if !runs {
+				t.Errorf("%s must be unsafe under %s: the controls do not run it", lock, name)
+			}
+		}
+	}
+	if declared == 0 {
+		t.Error("no scenario declares a lock unsafe")
+	}
+}
+
+// TestSuitesCanBeRun: their flags are right, and every claim has a part that makes its rows.
+func TestSuitesCanBeRun(t *testing.T) {
+	for _, name := range suite.Names() {
+		flags := runFlags{}
+		if err := flags.parse([]string{"--suite", name, "--seed", "1", "--ui", "off"}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := f.goOn(t.Context())
-		switch {
-		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Errorf("%q: %v; want %q", line, err, want)
-		case want == "" && (f.resume != dir || f.Seed != 7 || f.topology != "seoul-3az"):
-			t.Errorf("%q: goes on in %s with seed %d on %s", line, f.resume, f.Seed, f.topology)
-		case strings.HasPrefix(line, "--ui") && f.ui != "off", strings.HasPrefix(line, "--wait") && f.Wait == 0:
-			t.Errorf("%q: is not taken: --ui %s, --wait %s", line, f.ui, f.Wait)
+		p, err := flags.plan(t.Context(), io.Discard)
+		if err != nil || len(p.parts) == 0 {
+			t.Errorf("%s: %d parts, %v", name, len(p.parts), err)
+			continue
+		}
+		for _, part := range p.parts {
+			for _, u := range part.Unfit {
+				if strings.HasPrefix(u.Why, "--") {
+					t.Errorf("%s: %s does not apply to %s because of the suite's own flags: %s", name, u.Scenario, u.Lock, u.Why)
+				}
+			}
 		}
 	}
 }

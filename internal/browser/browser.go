@@ -1,5 +1,4 @@
-// Package browser opens pages in headless Chromium, for tests and for the pictures in the
-// README.
+// Package browser opens pages in headless Chromium, for tests.
 package browser
 
 import (
@@ -8,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -25,7 +23,6 @@ type Scheme string
 const (
 	Light Scheme = "light"
 	Dark  Scheme = "dark"
-	Paper Scheme = "paper" // as it is printed
 )
 
 // startLimit is how long the browser may take to start: on a busy machine longer than
@@ -66,24 +63,12 @@ func Start(ctx context.Context) (context.Context, func(), error) {
 	return tab, stop, nil
 }
 
-// Show opens a file in a window of the given size in CSS pixels.
-func Show(tab context.Context, file string, width, height int64, scheme Scheme) error {
-	path, err := filepath.Abs(file)
-	if err != nil {
-		return fmt.Errorf("find %s: %w", file, err)
-	}
-	return Visit(tab, "file://"+filepath.ToSlash(path), width, height, scheme)
-}
-
 // Visit opens an address in a window of the given size in CSS pixels.
 func Visit(tab context.Context, url string, width, height int64, scheme Scheme) error {
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: string(scheme)},
 		{Name: "prefers-reduced-motion", Value: "reduce"}, // to be where a key led, and not on the way
 	}}
-	if scheme == Paper {
-		media = emulation.SetEmulatedMediaParams{Media: "print"}
-	}
 	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, media); err != nil {
 		return fmt.Errorf("set the colour scheme: %w", err)
 	}

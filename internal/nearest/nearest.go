@@ -3,33 +3,26 @@ package nearest
 
 import "strings"
 
-// Hint is the end of a message about an unknown name: "; did you mean NAME?", or nothing.
+// Hint is the end of a message about an unknown name: "; did you mean NAME?", or nothing. It is the shortest name that
+// begins with what was typed, or the one that the fewest slips of the keyboard lead to, of at most a third of it.
 func Hint(typed string, names []string) string {
-	if name := Name(typed, names); name != "" {
-		return "; did you mean " + name + "?"
-	}
-	return ""
-}
-
-// Name is the name that somebody who typed another one probably meant: the shortest
-// that begins with it, or the one that the fewest slips of the keyboard lead to; "" if
-// that are more than a third of it.
-func Name(typed string, names []string) string {
 	best, least := "", 0
 	for _, name := range names {
 		if len(typed) > 2 && strings.HasPrefix(name, typed) && (best == "" || len(name) < len(best)) {
 			best = name
 		}
 	}
-	if best != "" {
-		return best
-	}
-	for _, name := range names {
-		if n := distance(typed, name); 3*n <= len(name) && (best == "" || n < least) {
-			best, least = name, n
+	if best == "" {
+		for _, name := range names {
+			if n := distance(typed, name); 3*n <= len(name) && (best == "" || n < least) {
+				best, least = name, n
+			}
 		}
 	}
-	return best
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
 }
 
 // distance is how many letters must be put in, taken out, changed, or change places with the next

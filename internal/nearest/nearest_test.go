@@ -6,7 +6,7 @@ import (
 	"locklab/internal/nearest"
 )
 
-func TestName(t *testing.T) {
+func TestHint(t *testing.T) {
 	names := []string{"locks", "scenarios", "redis", "redlock", "redsync", "raft", "zone-partition"}
 	for typed, want := range map[string]string{
 		"redlok": "redlock", "redlockk": "redlock", "radlock": "redlock", // one out, in, changed
@@ -14,7 +14,10 @@ func TestName(t *testing.T) {
 		"zone-partion": "zone-partition", "scen": "scenarios",
 		"re": "", "etcd": "", "": "", "xxxx": "",
 	} {
-		if got := nearest.Name(typed, names); got != want {
+		if want != "" {
+			want = "; did you mean " + want + "?"
+		}
+		if got := nearest.Hint(typed, names); got != want {
 			t.Errorf("%q: %q, want %q", typed, got, want)
 		}
 	}

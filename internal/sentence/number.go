@@ -4,7 +4,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// Lasting is a length of time to about three digits: 12.4ms, 2.71s, 4m21s.
+func Lasting(d time.Duration) time.Duration {
+	for unit := time.Second; unit > 1; unit /= 10 {
+		if d.Abs() >= 100*unit {
+			return d.Round(unit)
+		}
+	}
+	return d
+}
 
 // Group writes a whole number with its thousands set apart by commas, as in all languages.
 func Group(n int64) string { return Thousands(strconv.FormatInt(n, 10)) }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Text is a clause: a form of package fmt with what stands for its verbs, or a name or
@@ -20,7 +19,7 @@ type Text struct {
 }
 
 // Of is a clause. Its form is a constant, which a test looks for in the catalogues; a value
-// is a Text, a length of time, which is told as Lasting does, or is written as its verb says.
+// is a Text, or is written as its verb says.
 func Of(form string, args ...any) Text {
 	t := Text{Form: form}
 	next := 0
@@ -28,14 +27,11 @@ func Of(form string, args ...any) Text {
 		if v == "%%" || next == len(args) {
 			continue
 		}
-		switch arg := args[next].(type) {
-		case Text:
-			t.Args = append(t.Args, arg)
-		case time.Duration:
-			t.Args = append(t.Args, Lasting(arg))
-		default:
-			t.Args = append(t.Args, Name(fmt.Sprintf(v, arg)))
+		arg, is := args[next].(Text)
+		if !is {
+			arg = Name(fmt.Sprintf(v, args[next]))
 		}
+		t.Args = append(t.Args, arg)
 		next++
 	}
 	return t

@@ -114,20 +114,14 @@ func correct(all []Difference) []Difference {
 	return all
 }
 
-// Apart are the further files that share no cell with the first one.
-func Apart(files []result.File) (indices []int) {
-	keys := map[result.Key]bool{}
-	for i := range files {
-		shared := i == 0
-		for _, c := range files[i].Cells() {
-			shared = shared || keys[c.Key]
-			keys[c.Key] = keys[c.Key] || i == 0
-		}
-		if !shared {
-			indices = append(indices, i)
-		}
-	}
-	return indices
+// Apart is the number of a further file that shares no cell with the first one; 0 if there is none.
+func Apart(files []result.File) int {
+	cells := files[0].Cells()
+	return 1 + slices.IndexFunc(files[1:], func(f result.File) bool {
+		return !slices.ContainsFunc(f.Cells(), func(c result.Cell) bool {
+			return slices.ContainsFunc(cells, func(o result.Cell) bool { return o.Key == c.Key })
+		})
+	})
 }
 
 // Mismatch is a setting in which two runs differ. Refuses: the locks had other work to do, so no

@@ -141,13 +141,10 @@ func Write(dir string, files []result.File, names []string) error {
 	return atomicfile.Write(filepath.Join(dir, "results.csv"), csv.Bytes())
 }
 
-// Names tells runs apart: by their ids, or by their directories if two are alike.
-func Names(files []result.File, dirs []string) (names []string) {
-	for i, f := range files {
-		name := table.Plain(f.Run.ID)
-		if name == "" || slices.Contains(names, name) {
-			name = table.Plain(filepath.Base(filepath.Clean(dirs[i])))
-		}
+// Names are those of the runs' directories, with a number where two are alike.
+func Names(dirs []string) (names []string) {
+	for i, dir := range dirs {
+		name := table.Plain(filepath.Base(filepath.Clean(dir)))
 		if slices.Contains(names, name) {
 			name = fmt.Sprintf("%s (%d)", name, i+1)
 		}

@@ -88,13 +88,12 @@ func (l *Lang) Sprintf(english string, args ...any) string {
 	return fmt.Sprintf(l.Text(english), args...)
 }
 
-// Count is a text about a number of things, as in Count(n, "1 lock", "%s locks"). Other values
-// come before the number.
-func (l *Lang) Count(n int64, one, many string, args ...any) string {
+// Count is a text about a number of things, as in Count(n, "1 lock", "%s locks").
+func (l *Lang) Count(n int, one, many string) string {
 	if n == 1 {
-		return l.Sprintf(one, args...)
+		return l.Text(one)
 	}
-	return l.Sprintf(many, append(args, sentence.Group(n))...)
+	return l.Sprintf(many, sentence.Group(int64(n)))
 }
 
 // Titles are titles of columns; the marks of table.Heads, = before and > behind, stay.

@@ -58,18 +58,6 @@ func (b *Board) End(file result.File, row result.Row) {
 	b.post(func(m *model) { m.end(file, row) })
 }
 
-// Kept takes the rows of a comparison that is resumed: their runs are over.
-func (b *Board) Kept(file result.File) {
-	b.post(func(m *model) {
-		m.file = file
-		for _, row := range file.Rows {
-			if !row.Partial {
-				m.number++
-			}
-		}
-	})
-}
-
 // Note takes a line that tells the user something.
 func (b *Board) Note(line string) { b.post(func(m *model) { m.note(line) }) }
 

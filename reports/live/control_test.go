@@ -150,40 +150,6 @@ func TestWithoutControlNobodyActs(t *testing.T) {
 	}
 }
 
-// TestTourLeadsToEachStop: a stop has the button that leads there next, and none once it is reached.
-func TestTourLeadsToEachStop(t *testing.T) {
-	m := newModel(Info{Control: &pretended{}})
-	m.state = ControlState{Lock: "multiphase", Running: true, Locks: []string{"none", "multiphase", "raft"}}
-	buttons := func() string {
-		var told []string
-		stops := strings.Split(painted(m)["stops"], "</li>")
-		for _, text := range stops[:len(stops)-1] {
-			_, button, _ := strings.Cut(text, "<button")
-			_, words, _ := strings.Cut(button, ">")
-			words, _, _ = strings.Cut(words, "<")
-			told = append(told, words)
-		}
-		return strings.Join(told, ", ")
-	}
-	for _, c := range []struct {
-		faults  []ControlFault
-		running bool
-		want    string
-	}{
-		{nil, true, "switch to none, , part the zones, switch to raft, switch to raft"},
-		{[]ControlFault{{ID: "partition-1", Kind: "partition"}}, true, "switch to none, heal all, , switch to raft, switch to raft"},
-		{nil, false, ", , , , "},
-	} {
-		m.state.Faults, m.state.Running = c.faults, c.running
-		if have := buttons(); have != c.want {
-			t.Errorf("with %v, running %v: buttons %q, want %q", c.faults, c.running, have, c.want)
-		}
-	}
-	if few := tourOf([]string{"redis", "redlock"}); len(few) != 2 || few[1].Lock != "redlock" {
-		t.Errorf("with other locks the stops are %+v", few)
-	}
-}
-
 // painted are the parts of the page in English, without charts.
 func painted(m *model) map[string]string {
 	text := map[string]string{}

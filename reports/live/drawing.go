@@ -20,7 +20,7 @@ func (m *model) drawing(say *lang.Lang) plots.Map {
 				continue
 			}
 			for _, n := range h.Nodes {
-				zone.Nodes = append(zone.Nodes, m.node(say, h, n))
+				zone.Nodes = append(zone.Nodes, m.node(say, n))
 			}
 		}
 		slices.SortStableFunc(zone.Nodes, func(a, b plots.Node) int { return rank(a.Role) - rank(b.Role) })
@@ -41,8 +41,8 @@ func rank(role string) int {
 	return 1
 }
 
-func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
-	p := plots.Node{Name: n.Name, Host: h.Name, Role: n.Role, Note: n.Role}
+func (m *model) node(say *lang.Lang, n Node) plots.Node {
+	p := plots.Node{Name: n.Name, Role: n.Role, Note: n.Role}
 	p.Class, p.State = stateOf(say, m.nodes[n.Name])
 	switch n.Role {
 	case "master":
@@ -56,13 +56,14 @@ func (m *model) node(say *lang.Lang, h Host, n Node) plots.Node {
 	case "worker":
 		for _, r := range m.rooms.of(n.Name) {
 			class, title := r.state, r.events[0].Resource+": "+roomWord(say, r.state)
-			if r.duplicate != nil {
+			d, duplicate := m.rooms.found[r.events[0].Room]
+			if duplicate {
 				class, title = class+" duplicate", title+", "+say.Text("duplicates")
-				if r.duplicate.Unreachable {
-					class, title = class+" unreachable", title+", "+say.Text("unreachable")
-				}
 			}
-			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: r.duplicate != nil, Title: title})
+			if d.Unreachable {
+				class, title = class+" unreachable", title+", "+say.Text("unreachable")
+			}
+			p.Rooms = append(p.Rooms, plots.Room{Class: class, Crossed: duplicate, Title: title})
 		}
 		p.Note = say.Sprintf("rooms: %d", len(p.Rooms))
 	}
@@ -120,7 +121,7 @@ func (t traffic) way(say *lang.Lang) plots.Way {
 	return w
 }
 
-// ways are those between zones, and links that are not as these are.
+// ways are those between zones and inside of them. Of a fault that hits some links alone their number is told.
 func (m *model) ways(say *lang.Lang, d *plots.Map) {
 	zones := map[string]string{} // of the hosts
 	for _, h := range m.run.Hosts {
@@ -141,21 +142,23 @@ func (m *model) ways(say *lang.Lang, d *plots.Map) {
 			if len(all) == 0 {
 				continue
 			}
-			whole := traffic{from: from.Name, to: to.Name, rtt: all[0].rtt}
-			broken := slices.DeleteFunc(slices.Clone(all), func(t traffic) bool { return len(t.kinds) == 0 })
-			switch {
-			case from == to:
-				d.Zones[i].Note = say.Sprintf("inside %s", whole.way(say).Note)
-			case len(broken) == len(all):
-				whole.kinds, whole.delayNS, broken = all[0].kinds, all[0].delayNS, nil
-			}
-			if from != to {
-				d.Between = append(d.Between, whole.way(say))
-			}
-			for _, t := range broken {
-				if one := t.way(say); !slices.Contains(d.Links, one) {
-					d.Links = append(d.Links, one)
+			whole, hit := traffic{from: from.Name, to: to.Name, rtt: all[0].rtt}, 0
+			for _, t := range all {
+				if len(t.kinds) > 0 {
+					hit++
 				}
+			}
+			if hit == len(all) {
+				whole.kinds, whole.delayNS = all[0].kinds, all[0].delayNS
+			}
+			way := whole.way(say)
+			if hit > 0 && hit < len(all) {
+				way.Slow, way.Note = true, say.Sprintf("%d of %d links hit", hit, len(all))
+			}
+			if from == to {
+				d.Zones[i].Note = say.Sprintf("inside %s", way.Note)
+			} else {
+				d.Between = append(d.Between, way)
 			}
 		}
 	}

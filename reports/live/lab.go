@@ -14,7 +14,8 @@ type Info struct {
 	Title string
 	Zones []Zone
 	Runs  int
-	Rooms bool // some workload has them
+	Kept  result.File // the rows of a comparison that is resumed: their runs are over
+	Rooms bool        // some workload has them
 	// Grids are the report's, of the rows so far.
 	Grids func(*lang.Lang, result.File) []table.Table
 	// Duplicates judges the rooms of a history, whose first event is the run. It is the

@@ -67,7 +67,12 @@ type line struct {
 const keptLines = 40
 
 func newModel(info Info) *model {
-	m := &model{info: info}
+	m := &model{info: info, file: info.Kept}
+	for _, row := range info.Kept.Rows {
+		if !row.Partial {
+			m.number++
+		}
+	}
 	if info.Control != nil {
 		m.state = info.Control.State()
 	}
@@ -79,7 +84,9 @@ func newModel(info Info) *model {
 func (m *model) clear() {
 	m.current = current{
 		nodes: map[string]string{}, holds: map[holdKey]bool{},
-		rooms: rooms{orders: map[string]history.Event{}, byName: map[string]*room{}},
+		rooms: rooms{
+			orders: map[string]history.Event{}, byName: map[string]*room{}, found: map[string]Duplicate{},
+		},
 	}
 }
 

@@ -27,7 +27,7 @@ func newPainter() *painter {
 	for _, say := range lang.All() {
 		funcs := template.FuncMap{
 			"t": say.Text, "tf": say.Sprintf, "langs": lang.All, "lang": func() string { return say.Tag },
-			"broken": func(f ControlFault) string { return brokenText(say, f) }, "tour": tourOf, "term": say.Term,
+			"broken": func(f ControlFault) string { return brokenText(say, f) },
 			"delays": func() []string { return []string{"50ms", "20ms", "200ms", "1s"} }, // as faults have them
 		}
 		p.langs[say.Tag] = say
@@ -66,7 +66,6 @@ func (p *painter) paint(tag string, m *model, nowNS int64, charts bool) (parts [
 			ControlState
 			Over bool // there is nothing to control any more
 		}{m.state, m.over}
-		text("stops", choices)
 		text("choices", choices)
 		text("targets", m.state)
 		text("broken", m.state.Faults)
@@ -162,15 +161,16 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) []figureView {
 		{Name: say.Text("requests served"), Value: served},
 	}
 	if m.run.Workload == history.Matchmaking {
+		duplicates, unreachable := m.rooms.count()
 		f := figureView{
-			Name: say.Text("duplicates"), Value: sentence.Group(m.rooms.duplicates), Class: "ok",
+			Name: say.Text("duplicates"), Value: sentence.Group(duplicates), Class: "ok",
 			Note: say.Sprintf("rooms: %d", m.rooms.created),
 		}
-		if m.rooms.duplicates > 0 {
+		if duplicates > 0 {
 			f.Class = "bad"
 		}
-		if m.rooms.unreachable > 0 {
-			f.Note += ", " + say.Sprintf("+%s unreachable", sentence.Group(m.rooms.unreachable))
+		if unreachable > 0 {
+			f.Note += ", " + say.Sprintf("+%s unreachable", sentence.Group(unreachable))
 		}
 		all = append(all, f)
 	}

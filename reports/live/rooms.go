@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,19 +26,16 @@ type rooms struct {
 	changed bool  // since they were judged
 	seenNS  int64 // when they were judged last
 	created int64
-
-	found                   []Duplicate // of the whole run, by their time
-	duplicates, unreachable int64       // how many of them
+	found   map[string]Duplicate // of the whole run, by their rooms
 }
 
 // room has the events of its worker.
 type room struct {
-	events    []history.Event
-	state     string
-	sinceNS   int64 // of its state
-	startNS   int64
-	untilNS   int64 // it takes players no more; 0 while it does
-	duplicate *Duplicate
+	events  []history.Event
+	state   string
+	sinceNS int64 // of its state
+	startNS int64
+	untilNS int64 // it takes players no more; 0 while it does
 }
 
 func (r *rooms) add(e *history.Event) {
@@ -107,36 +105,25 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64)
 			events = append(events, o)
 		}
 	}
-	r.found = r.found[:r.before(settled)]
+	maps.DeleteFunc(r.found, func(_ string, d Duplicate) bool { return d.AtNS >= settled })
 	for _, d := range duplicates(events) {
 		if d.AtNS >= settled {
-			r.found = append(r.found, d)
+			r.found[d.Room] = d
 		}
 	}
-	slices.SortFunc(r.found, func(a, b Duplicate) int {
-		return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.Room, b.Room))
-	})
-	for _, one := range r.byName {
-		one.duplicate = nil
-	}
-	r.duplicates, r.unreachable, r.seenNS = 0, 0, nowNS
-	for i := range r.found {
-		d := &r.found[i]
-		if one := r.byName[d.Room]; one != nil {
-			one.duplicate = d
-		}
-		if d.Unreachable {
-			r.unreachable++
-		} else {
-			r.duplicates++
-		}
-	}
+	r.seenNS = nowNS
 }
 
-// before is how many duplicates began before a time.
-func (r *rooms) before(atNS int64) int {
-	n, _ := slices.BinarySearchFunc(r.found, atNS, func(d Duplicate, at int64) int { return cmp.Compare(d.AtNS, at) })
-	return n
+// count counts the duplicates, those that are held against the lock and the others.
+func (r *rooms) count() (duplicates, unreachable int64) {
+	for _, d := range r.found {
+		if d.Unreachable {
+			unreachable++
+		} else {
+			duplicates++
+		}
+	}
+	return duplicates, unreachable
 }
 
 // of lists the open rooms of a worker, the oldest first.

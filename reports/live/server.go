@@ -3,8 +3,8 @@ package live
 import (
 	"embed"
 	"fmt"
-	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -73,11 +73,7 @@ func guard(next http.Handler, names []string) http.Handler {
 		} {
 			w.Header().Set(name, value)
 		}
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		origin := r.Header.Get("Origin")
+		host, origin := (&url.URL{Host: r.Host}).Hostname(), r.Header.Get("Origin")
 		switch {
 		case !httpapi.IsAddress(r.Host) && !slices.Contains(names, host):
 			text := fmt.Sprintf("%q is no name of this server: want its IP address or localhost", r.Host)

@@ -94,7 +94,7 @@ func explained(h History, row *result.Row) map[string]string {
 // end the end of the run.
 func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
 	for _, f := range faults {
-		w := series.Window{Kind: f.Kind, Target: f.Target, FromMS: f.BeganMS, ToMS: f.EndedMS, Proven: f.Proven}
+		w := series.Window{Kind: f.Kind, FromMS: f.BeganMS, ToMS: f.EndedMS, Proven: f.Proven}
 		if w.FromMS == result.Never {
 			w.FromMS = f.AskedMS
 		}

@@ -72,7 +72,7 @@ func Write(ctx context.Context, dir, from string, f result.File, open Open) erro
 	for _, say := range lang.All() {
 		for name, make := range map[string]func() ([]byte, error){
 			File:         func() ([]byte, error) { return fill(say, "page.html", File, reportOf(say, from, f, cells)) },
-			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, glossaryOf(say)) },
+			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, result.Figures()) },
 		} {
 			data, err := make()
 			if err != nil {
@@ -119,6 +119,25 @@ func reportOf(say *lang.Lang, from string, f result.File, cells []cell) *report 
 		r.Evidence = append(r.Evidence, evidenceOf(say, v, &cells[i]))
 	}
 	return r
+}
+
+// Sheet is a page of tables beside the reports of runs: a comparison, the list of reports. Its texts are
+// in the language already.
+type Sheet struct {
+	Title, Lede string
+	Sections    []Section
+}
+
+// Section is a table with a title.
+type Section struct {
+	Title string
+	Table table.Table
+}
+
+// HTML is the page. File is its name in English, by which it links to itself in other languages;
+// "" has none.
+func (s *Sheet) HTML(say *lang.Lang, file string) ([]byte, error) {
+	return fill(say, "sheet.html", file, s)
 }
 
 // fill fills the template of a page.

@@ -195,7 +195,7 @@ func TestInTheBrowser(t *testing.T) {
 		for _, scheme := range []browser.Scheme{browser.Light, browser.Dark} {
 			for _, width := range []int64{360, 1280} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, scheme, width), func(t *testing.T) {
-					if err := browser.Show(tab, filepath.Join(dir, name), width, 800, scheme); err != nil {
+					if err := browser.Visit(tab, "file://"+filepath.Join(dir, name), width, 800, scheme); err != nil {
 						t.Fatal(err)
 					}
 					evaluate[int64](tab, t, `(document.querySelectorAll("details").forEach((d) => { d.open = true; }), 0)`)
@@ -207,9 +207,6 @@ func TestInTheBrowser(t *testing.T) {
 					}
 					if dark := evaluate[bool](tab, t, `(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return r + g + b < 200; })()`); dark != (scheme == browser.Dark) {
 						t.Errorf("the background does not follow the %s scheme", scheme)
-					}
-					if bad := evaluate[[]string](tab, t, browser.Contrasts); len(bad) > 0 {
-						t.Errorf("too little contrast: %v", bad)
 					}
 					for what, script := range map[string]string{
 						"header cells without a scope":         `document.querySelectorAll("th:not([scope])").length`,

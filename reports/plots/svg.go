@@ -34,8 +34,6 @@ type point struct{ x, y float64 }
 // box is a rectangle.
 type box struct{ x, y, w, h float64 }
 
-func (b box) middle() point { return point{b.x + b.w/2, b.y + b.h/2} }
-
 // hits says that two boxes, of marks or names, overlap.
 func (b box) hits(o box) bool {
 	return b.x < o.x+o.w && o.x < b.x+b.w && b.y < o.y+o.h && o.y < b.y+b.h

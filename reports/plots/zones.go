@@ -19,11 +19,11 @@ type Zone struct {
 
 // Node is one process on the map.
 type Node struct {
-	Name, Host, Role string
-	Class            string // away, starting, up, paused or dead
-	State            string // the same in words
-	Note             string // its activity, in a few words
-	Rooms            []Room
+	Name, Role string
+	Class      string // away, starting, up, paused or dead
+	State      string // the same in words
+	Note       string // its activity, in a few words
+	Rooms      []Room
 }
 
 // Room is a room of a worker.
@@ -33,19 +33,18 @@ type Room struct {
 	Title   string // in words
 }
 
-// Way is how the traffic from one zone or host to another is.
+// Way is how the traffic from one zone to another is.
 type Way struct {
-	From, To string // hosts, or names of zones
+	From, To string // their names
 	Cut      bool   // nothing passes
-	Slow     bool   // it passes, but late
+	Slow     bool   // it passes, but late, or some of it
 	Note     string // in a few words, such as "0.5 ms"
 }
 
 // Map has the zones, their nodes, and the ways between them.
 type Map struct {
 	Zones   []Zone
-	Between []Way // of zones, each direction once; From and To are their names
-	Links   []Way // of hosts that are not as the ways between their zones are
+	Between []Way // of zones, each direction once
 }
 
 // Sizes of the map, in units of the drawing.
@@ -87,20 +86,11 @@ func (m Map) Draw(say *lang.Lang) []byte {
 		s.text(point{b.x + mapPad, 18}, m.Zones[i].Name, "", "", "title")
 		s.text(point{b.x + b.w - mapPad, 18}, m.Zones[i].Note, "end", "", "small")
 	}
-	hosts := map[string]box{}
-	for _, c := range slices.Backward(cards) { // the first card of each stands for its host
-		hosts[c.Host] = c.box
-	}
 	for _, w := range m.Between {
 		s.bridge(m, zones, w)
 	}
 	for _, c := range cards {
 		s.card(c)
-	}
-	for _, w := range m.Links {
-		if from, to := hosts[w.From], hosts[w.To]; from.w > 0 && to.w > 0 {
-			s.way(w, edge(from, to.middle()), edge(to, from.middle()))
-		}
 	}
 	return s.sized(mapWidth, height, "img", m.label(say))
 }
@@ -212,14 +202,6 @@ func (s *svg) way(w Way, from, to point) {
 	s.WriteString("</g>")
 }
 
-// edge is where a line from the middle of the box to another point leaves the box.
-func edge(b box, to point) point {
-	m := b.middle()
-	dx, dy := to.x-m.x, to.y-m.y
-	scale := max(1, math.Abs(dx)/(b.w/2), math.Abs(dy)/(b.h/2))
-	return point{m.x + dx/scale, m.y + dy/scale}
-}
-
 // label is the map in words: nodes that are up, and ways that are cut.
 func (m Map) label(say *lang.Lang) string {
 	up, all := 0, 0
@@ -228,7 +210,7 @@ func (m Map) label(say *lang.Lang) string {
 		up += len(slices.DeleteFunc(slices.Clone(z.Nodes), func(n Node) bool { return n.Class != "up" }))
 	}
 	var cut []string
-	for _, w := range slices.Concat(m.Between, m.Links) {
+	for _, w := range m.Between {
 		if w.Cut {
 			cut = append(cut, w.From+" → "+w.To)
 		}

@@ -40,7 +40,7 @@ type Bin struct {
 
 // Window is the time during which a fault lasted.
 type Window struct {
-	Kind, Target string
+	Kind         string
 	FromMS, ToMS float64
 	Proven       bool
 }

@@ -46,7 +46,7 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	}
 	list(v.Lab, v.Took)
 	line("")
-	for _, t := range []table.Table{v.compared(), v.Claims()} {
+	for _, t := range []table.Table{v.Claims(), v.compared()} {
 		if len(t.Rows) > 0 {
 			_ = table.Markdown(&out, t)
 			line("")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,10 +127,8 @@ func (v *View) Faults() table.Table {
 		hit                          string // of the first
 		runs, proven                 int
 		began, healed                []float64
-		bytes, names                 []int64 // lost by power cuts
 	}
 	var lines []*line
-	cut := false
 	for i := range v.f.Rows {
 		r := &v.f.Rows[i]
 		for _, f := range r.Faults {
@@ -155,9 +152,6 @@ func (v *View) Faults() table.Table {
 				l.proven++
 			}
 			l.began, l.healed = append(l.began, f.BeganMS), append(l.healed, f.HealMS)
-			for _, lost := range f.Lost {
-				cut, l.bytes, l.names = true, append(l.bytes, lost.Bytes), append(l.names, int64(lost.Names))
-			}
 		}
 	}
 	when := func(times []float64) string {
@@ -172,29 +166,10 @@ func (v *View) Faults() table.Table {
 		return low + " to " + high
 	}
 	for _, l := range lines {
-		row := table.Row(l.scenario, l.kind, l.target, l.hit, strconv.Itoa(l.runs), strconv.Itoa(l.proven),
-			when(l.began), when(l.healed), l.note)
-		if cut {
-			row = append(row, table.Row(span(l.bytes), span(l.names))...)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	if cut {
-		t.Columns = append(t.Columns, table.Heads(v.say.Titles("bytes lost>", "names lost>")...)...)
+		t.Rows = append(t.Rows, table.Row(l.scenario, l.kind, l.target, l.hit, strconv.Itoa(l.runs),
+			strconv.Itoa(l.proven), when(l.began), when(l.healed), l.note))
 	}
 	return t
-}
-
-// span is from the least to the most, of each node and run.
-func span(counts []int64) string {
-	switch low, high := slices.Min(append(counts, math.MaxInt64)), slices.Max(append(counts, 0)); {
-	case len(counts) == 0:
-		return table.Absent
-	case low == high:
-		return strconv.FormatInt(low, 10)
-	default:
-		return fmt.Sprintf("%d to %d", low, high)
-	}
 }
 
 // Claims are those of a suite, with their verdicts.

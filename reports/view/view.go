@@ -162,8 +162,8 @@ func (v *View) Title(name string) string {
 // head counts locks and scenarios, and has the load and the length of the faults.
 func (v *View) head() {
 	locks, scenarios := v.names(nil, "", (*cell).lock), v.names(nil, "", (*cell).scenario)
-	parts := []string{v.say.Count(int64(len(locks)), "1 lock", "%s locks") + " x " +
-		v.say.Count(int64(len(scenarios)), "1 scenario", "%s scenarios")}
+	parts := []string{v.say.Count(len(locks), "1 lock", "%s locks") + " x " +
+		v.say.Count(len(scenarios), "1 scenario", "%s scenarios")}
 	if v.f.Run.Repeats > 1 {
 		parts[0] += " x " + v.say.Sprintf("%d runs", v.f.Run.Repeats)
 	}

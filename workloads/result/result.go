@@ -40,7 +40,6 @@ type Run struct {
 	Repeats    int               `json:"repeats"`
 	Host       Host              `json:"host"`
 	Versions   map[string]string `json:"versions"`
-	FailOn     []string          `json:"fail_on,omitempty"`
 	Warnings   []string          `json:"warnings,omitempty"`
 	// Interrupted: the user stopped the run before its end. Unfinished: it goes on, or was
 	// killed before its end.

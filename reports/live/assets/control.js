@@ -43,7 +43,6 @@ const orders = {
   heal: ({id}) => ask("heal", {id}),
   slow: () => traffic({fault: "latency", delay: value("delay")}),
   cut: () => traffic({fault: "partition", mode: value("mode")}),
-  part: () => ask("fault", {fault: "partition", between: ["zones"], mode: "hold"}),
   kill: () => process("kill"),
   pause: () => process("pause"),
   restart: () => process("restart"),

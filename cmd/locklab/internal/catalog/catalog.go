@@ -1,6 +1,5 @@
-// Package catalog says of each lock, and of each workload, all that the lab knows of it:
-// how it is described, what its options are, which nodes it needs and what they are told,
-// what its clients are made of. Nothing else names one.
+// Package catalog binds each lock and each workload: its description and options, the nodes that it needs with their
+// settings, and the making of its clients. A scenario's rules, a suite or a default may name one, too.
 package catalog
 
 import (
@@ -24,17 +23,16 @@ import (
 
 // Entry describes a lock.
 type Entry struct {
-	Name    string   `json:"name"`
-	Summary string   `json:"summary"`
-	Source  string   `json:"source,omitempty"` // of the algorithm
-	Needs   []string `json:"needs"`            // roles besides master and worker, without a variant
-	Control bool     `json:"control"`          // expected to fail: it shows that the workload can
-	Peers   bool     `json:"peers"`            // its clients talk to each other
+	Name    string
+	Summary string
+	Source  string // of the algorithm
+	Control bool   // expected to fail: it shows that the workload can
+	Peers   bool   // its clients talk to each other
 	// Traits are what it is, by which scenarios know what to expect of it: without a variant.
-	Traits locks.Traits `json:"traits"`
+	Traits locks.Traits
 
 	// Describe gives the options of the lock with a variant, "" for none, and its variants.
-	Describe func(variant string) (options []locks.Option, variants []locks.Variant) `json:"-"`
+	Describe func(variant string) (options []locks.Option, variants []locks.Variant)
 
 	bind   func(locks.Spec) (Lock, error)
 	decode func(jsontext.Value) (Lock, error) // of the options as a controller has read them
@@ -69,7 +67,6 @@ type Lock struct {
 
 // entry makes the entry of a lock whose package reads its options with parse; of makes the rest of them.
 func entry[O any](e Entry, parse func(locks.Spec) (O, error), of func(O) Lock) Entry {
-	e.Needs = []string{}
 	e.Describe = func(variant string) ([]locks.Option, []locks.Variant) {
 		options, variants, _ := locks.Describe(locks.Spec{Name: e.Name, Variant: variant}, parse)
 		return options, variants
@@ -96,7 +93,7 @@ func entry[O any](e Entry, parse func(locks.Spec) (O, error), of func(O) Lock) E
 	for _, v := range append([]locks.Variant{{}}, variants...) {
 		l, _ := e.bind(locks.Spec{Name: e.Name, Variant: v.Name}) // without an option nothing can be wrong
 		if v.Name == "" {
-			e.Traits, e.Peers, e.Needs = l.Traits, l.Core != nil, append(e.Needs, l.Roles()[2:]...)
+			e.Traits, e.Peers = l.Traits, l.Core != nil
 		}
 		for _, s := range l.Servers {
 			if !slices.ContainsFunc(e.roles, func(r role.Role) bool { return r.Name == s.Name }) {
@@ -194,16 +191,6 @@ func WithVariants() (all []string) {
 		}
 	}
 	return all
-}
-
-// PeerNames lists the peer-to-peer locks.
-func PeerNames() (names []string) {
-	for _, e := range Entries() {
-		if e.Peers {
-			names = append(names, e.Name)
-		}
-	}
-	return names
 }
 
 // ServerRoles are the kinds of nodes that any of the locks needs, or that only lock programs ask for.

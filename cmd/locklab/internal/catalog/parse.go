@@ -15,11 +15,16 @@ func ParsePeers(text string) (Lock, error) {
 		return Lock{}, err
 	}
 	l, err := Bind(spec)
-	if err == nil && l.Core == nil {
-		names := strings.Join(PeerNames(), ", ")
-		err = fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, names)
+	if err != nil || l.Core != nil {
+		return l, err
 	}
-	return l, err
+	var names []string
+	for _, e := range Entries() {
+		if e.Peers {
+			names = append(names, e.Name)
+		}
+	}
+	return l, fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, strings.Join(names, ", "))
 }
 
 // ParseList reads the values of a flag. A value holds one spec or several behind

@@ -42,7 +42,7 @@ func ParsePrograms(flag string, values []string) (Programs, error) {
 // for run as they do for the lab's own locks with their default options.
 func OfProgram(name string, command program.Command, hello program.Hello) (Lock, error) {
 	l := Lock{
-		Entry:   Entry{Name: name, Summary: "a program of the user's: " + command.String(), Needs: []string{}},
+		Entry:   Entry{Name: name, Summary: "a program of the user's: " + command.String()},
 		Spec:    locks.Spec{Name: name, Options: map[string]string{}},
 		Traits:  locks.Traits{Agree: locks.AgreeUnknown, Tokens: hello.Tokens},
 		Lease:   hello.Lease,
@@ -61,7 +61,6 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 		s.Nodes = need.Nodes
 		l.Servers = append(l.Servers, s)
 		l.roles = append(l.roles, s.Role)
-		l.Needs = append(l.Needs, need.Role)
 	}
 	return l, nil
 }

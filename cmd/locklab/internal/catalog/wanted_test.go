@@ -22,13 +22,13 @@ func TestInsteadOfTheUsual(t *testing.T) {
 		said     string
 		rate     float64
 	}{
-		{"matchmaking", nil, wants, "locks that are held for 1 s", 53},
-		{"matchmaking", []string{"--groups=200"}, wants, "locks that are held for 1 s", 300},
+		{"matchmaking", nil, wants, "locks that are held for 1s", 53},
+		{"matchmaking", []string{"--groups=200"}, wants, "locks that are held for 1s", 300},
 		{"matchmaking", nil, scenario.Wants{}, "", 300},
-		{"matchmaking", []string{"--groups=1", "--seats=1"}, wants, "locks that are held for 1 s", 1},
-		{"mutex", nil, wants, "locks that are held for 1 s and 50 clients in each master and 4 resources", 300},
+		{"matchmaking", []string{"--groups=1", "--seats=1"}, wants, "locks that are held for 1s", 1},
+		{"mutex", nil, wants, "locks that are held for 1s and 50 clients in each master and 4 resources", 300},
 		{"mutex", []string{"--hold=2s", "--clients=3"}, wants, "4 resources", 300},
-		{"handoff", nil, wants, "locks that are held for 1 s and 50 clients in each master", 300},
+		{"handoff", nil, wants, "locks that are held for 1s and 50 clients in each master", 300},
 	} {
 		for _, w := range catalog.Workloads() {
 			if w.Name != c.workload {

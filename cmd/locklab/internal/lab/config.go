@@ -226,14 +226,6 @@ func loads(parts []Config) string {
 	return strings.Join(all, " ")
 }
 
-// zones are the short names, in the order of the topology.
-func (c *Config) zones() (names []string) {
-	for _, z := range c.Topology.Zones {
-		names = append(names, z.Short)
-	}
-	return names
-}
-
 // titles are those of the scenarios, in the order in which they are asked for.
 func titles(parts []Config) (all []result.Scenario) {
 	for _, c := range parts {

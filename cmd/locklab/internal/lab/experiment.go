@@ -22,6 +22,7 @@ import (
 	"locklab/locks/clock"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
+	"locklab/workloads/capacity"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
@@ -30,7 +31,7 @@ import (
 type experiment struct {
 	config   *Config
 	fleet    *fleet
-	display  progress.Display
+	display  *progress.Display
 	lock     catalog.Lock
 	scenario scenario.Scenario
 	repeat   int   // 1 is the first
@@ -51,8 +52,7 @@ func (x *experiment) historyFile() string { return x.path(HistoryDir, ".jsonl") 
 
 // path names something of the run below a directory of the report's.
 func (x *experiment) path(below, extension string) string {
-	// A spec's characters are letters, digits and "-_:,="; keep them off file systems
-	// that mind.
+	// File systems mind colons, and the value of an option may have dots and slashes.
 	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.lock.String())
 	name := fmt.Sprintf("%s.%s.%d%s", x.scenario.Name, x.config.Workload.Name, x.repeat, extension)
 	return filepath.Join(below, lock, name)
@@ -149,6 +149,27 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		err = giveUp(err)
 	}
 	return true, err
+}
+
+// aboutCapacity is how long both measurements take.
+func aboutCapacity() time.Duration {
+	plan := capacity.DefaultPlan()
+	return 2 * (plan.Warmup + plan.Duration)
+}
+
+// measureCapacity records how many grants a second the lock gives at most, each client with a
+// resource of its own, then all with one.
+func (x *experiment) measureCapacity(ctx context.Context, c *cluster) error {
+	x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutCapacity(), "measuring capacity")
+	plan := capacity.DefaultPlan()
+	for _, plan.One = range []bool{false, true} {
+		e, err := capacity.Measure(ctx, c.masters(), plan)
+		if err != nil {
+			return err
+		}
+		c.recorder.Record(e)
+	}
+	return nil
 }
 
 // head is the first event of the history.

@@ -29,7 +29,7 @@ import (
 // is there too, as inconclusive. The same is in the report's directory from the first
 // run's beginning on, and after every run, in case this process is killed. Rows of the
 // earlier result, if there is one, are kept: what it lacks is run.
-func Run(ctx context.Context, parts []Config, earlier *result.File, display progress.Display) (result.File, error) {
+func Run(ctx context.Context, parts []Config, earlier *result.File, display *progress.Display) (result.File, error) {
 	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *results) error {
 		for i := range parts {
 			if err := parts[i].combinations(ctx, fleet, display, rows); err != nil || rows.file.Run.Interrupted {
@@ -42,7 +42,7 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display prog
 
 // with runs something on the hosts of the comparisons, and keeps their result.
 func with(
-	ctx context.Context, parts []Config, earlier *result.File, display progress.Display, do func(*fleet, *results) error,
+	ctx context.Context, parts []Config, earlier *result.File, display *progress.Display, do func(*fleet, *results) error,
 ) (result.File, error) {
 	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
@@ -52,10 +52,13 @@ func with(
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Zones: c.zones(), Command: c.Command, Args: c.Args,
+		Topology: c.Topology.Name, Command: c.Command, Args: c.Args,
 		Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
 		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
 	}}
+	for _, z := range c.Topology.Zones {
+		file.Run.Zones = append(file.Run.Zones, z.Short)
+	}
 	for _, l := range c.Locks {
 		if l.Traits.Agree == locks.AgreeServers || l.Traits.Agree == locks.AgreePeers {
 			file.Run.Majority = append(file.Run.Majority, l.String())
@@ -172,7 +175,7 @@ func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
 
 // combinations runs every lock under every scenario, in the order of eachFit, as often as asked, but for the runs
 // that have their rows.
-func (c *Config) combinations(ctx context.Context, fleet *fleet, display progress.Display, rows *results) error {
+func (c *Config) combinations(ctx context.Context, fleet *fleet, display *progress.Display, rows *results) error {
 	for lock, s := range c.eachFit {
 		for i := range c.Repeat {
 			x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}

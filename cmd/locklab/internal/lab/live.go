@@ -13,16 +13,14 @@ import (
 	"locklab/workloads/result"
 )
 
-// LiveInfo is what the live page must know of comparisons before they begin.
-func LiveInfo(title string, parts []Config) live.Info {
-	var locks []string
-	for _, lock := range whole(parts).Locks {
-		locks = append(locks, lock.String())
-	}
-	info := live.Info{Title: title, Duplicates: duplicates, Grids: func(say *lang.Lang, f result.File) []table.Table {
-		return view.Of(say, f, view.Options{Locks: locks}).Grids
-	}}
+// LiveInfo is what the live page must know of comparisons before they begin. What the earlier result has is not run
+// again.
+func LiveInfo(title string, parts []Config, earlier *result.File) live.Info {
+	info := live.Info{Title: title, Duplicates: duplicates, Grids: Grids(parts)}
 	info.Runs, _ = Remaining(parts, nil)
+	if earlier != nil {
+		info.Kept = *earlier
+	}
 	for _, z := range parts[0].Topology.Zones {
 		info.Zones = append(info.Zones, live.Zone{Name: z.Name, Short: z.Short})
 	}
@@ -30,6 +28,17 @@ func LiveInfo(title string, parts []Config) live.Info {
 		info.Rooms = info.Rooms || parts[i].Workload.Name == history.Matchmaking
 	}
 	return info
+}
+
+// Grids are those of the rows so far, with a line for each lock of the comparisons.
+func Grids(parts []Config) func(*lang.Lang, result.File) []table.Table {
+	var locks []string
+	for _, lock := range whole(parts).Locks {
+		locks = append(locks, lock.String())
+	}
+	return func(say *lang.Lang, f result.File) []table.Table {
+		return view.Of(say, f, view.Options{Locks: locks}).Grids
+	}
 }
 
 // duplicates has the run's own checker judge rooms while the run goes on.

@@ -176,7 +176,7 @@ const playTries = 3
 
 // Run plays until ctx ends, which is no interruption: the run that goes on is ended as if it
 // had been that long, and is in the file. The rest is as with [Run].
-func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, error) {
+func (p *Play) Run(ctx context.Context, display *progress.Display) (result.File, error) {
 	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
 			lock, err := p.one(ctx, fleet, display, rows)
@@ -201,7 +201,7 @@ func (p *Play) Run(ctx context.Context, display progress.Display) (result.File, 
 }
 
 // one plays one run, of the lock that it returns.
-func (p *Play) one(ctx context.Context, fleet *fleet, display progress.Display, rows *results) (catalog.Lock, error) {
+func (p *Play) one(ctx context.Context, fleet *fleet, display *progress.Display, rows *results) (catalog.Lock, error) {
 	p.mu.Lock()
 	p.stop, p.next = make(chan struct{}), false
 	lock, config := p.lock, p.config

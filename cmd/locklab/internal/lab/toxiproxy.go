@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 
 	"locklab/chaos/link"
 	"locklab/internal/httpapi"
@@ -20,16 +21,15 @@ func (f *fleet) serveToxiproxy(ctx context.Context, at net.Listener) (stop func(
 		links[name] = m.links
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
+	var served sync.WaitGroup
+	served.Go(func() {
 		if err := httpapi.Serve(ctx, at, link.Toxiproxy(links), f.log); err != nil {
 			f.log.Warn("toxiproxy's API ended", "error", err)
 		}
-	}()
+	})
 	return func() {
 		cancel()
-		<-served
+		served.Wait()
 	}
 }
 

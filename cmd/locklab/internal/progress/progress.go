@@ -19,34 +19,37 @@ import (
 )
 
 // Display shows progress. Its methods may be called from any goroutine.
-type Display interface {
-	// Begin announces the next run, which takes about the given time.
-	Begin(name string, about time.Duration)
-	// Advance says how much of the current run's load is over, and names the present step.
-	Advance(elapsed time.Duration, now string)
-	// End closes the current run with its row, which is in the file, too.
-	End(file result.File, row result.Row)
-	// Note prints a line that stays.
-	Note(line string)
-	// Close takes the bar away. Nothing is drawn after it.
-	Close()
+type Display struct {
+	w             io.Writer
+	note          func(line string)
+	draw          Grid
+	width, height int
+	terminal      bool
+	out           *mpb.Progress // nil without a bar
+	total         *mpb.Bar
+
+	mu          sync.Mutex
+	runs, count int
+	about       time.Duration
+	name, now   string
+	grid        string // with the end of its last line; "" where it does not fit
 }
 
 // Grid draws the rows so far in at most that many columns.
 type Grid func(file result.File, width int) string
 
-// New picks the display for the writer: the bar if it is a terminal. Nil draws no grid.
-func New(w io.Writer, runs int, grid Grid) Display {
-	if width, height, terminal := size(w); terminal {
-		return newBar(w, runs, width, height, grid)
+// New shows so many runs: with a bar and the grid if the writer is a terminal. 0 is a number that nobody knows
+// before. Each note goes to the last argument, too.
+func New(w io.Writer, runs int, grid Grid, note func(line string)) *Display {
+	d := &Display{w: w, note: note, draw: grid, runs: runs}
+	d.width, d.height, d.terminal = size(w)
+	if d.terminal && runs > 0 {
+		d.addBar()
 	}
-	return &lines{w: w, runs: runs}
+	return d
 }
 
-// Session tells in lines of runs whose number nobody knows before.
-func Session(w io.Writer) Display { return &lines{w: w} }
-
-// Width is how many columns a terminal has; false if w is none.
+// Width is how many columns there are to write in: as every terminal has, if w is none.
 func Width(w io.Writer) (width int, terminal bool) {
 	width, _, terminal = size(w)
 	return width, terminal
@@ -55,7 +58,7 @@ func Width(w io.Writer) (width int, terminal bool) {
 func size(w io.Writer) (width, height int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0, 0, false
+		return Columns, 0, false
 	}
 	if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
 		return width, height, true
@@ -63,7 +66,7 @@ func size(w io.Writer) (width, height int, terminal bool) {
 	return Columns, 24, true
 }
 
-// Columns is the width of a terminal that does not tell.
+// Columns is the width of what is no terminal, or of one that does not tell.
 const Columns = 80
 
 // overEcho goes back to the beginning of the line and erases from there to the end of the screen: on a
@@ -113,133 +116,106 @@ func title(s result.Statement) string {
 	return strings.TrimSuffix(s.Code.Title()+": "+table.Plain(s.Of), ": ")
 }
 
-// lines writes one line for each run, and for each that begins where their number is not known.
-type lines struct {
-	mu          sync.Mutex
-	w           io.Writer
-	runs, count int
-}
-
-func (l *lines) Begin(name string, _ time.Duration) {
-	l.mu.Lock()
-	l.count++
-	l.mu.Unlock()
-	if l.runs == 0 {
-		l.Note(fmt.Sprintf("[%d] %s", l.count, name))
-	}
-}
-
-func (*lines) Advance(time.Duration, string) {}
-
-func (l *lines) End(_ result.File, row result.Row) {
-	of := ""
-	if l.runs > 0 {
-		of = fmt.Sprintf("/%d", l.runs)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintf(l.w, "[%d%s] %s\n", l.count, of, line(row))
-}
-
-func (l *lines) Note(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	width, terminal := Width(l.w)
-	if terminal {
-		fmt.Fprint(l.w, overEcho)
-	} else {
-		width = Columns
-	}
-	fmt.Fprintln(l.w, Wrap(line, width, 4))
-}
-
-func (*lines) Close() {}
-
-// bar draws the bar, and the grid below it.
-type bar struct {
-	out           *mpb.Progress
-	total         *mpb.Bar
-	width, height int
-	draw          Grid
-
-	mu          sync.Mutex
-	runs, count int
-	about       time.Duration
-	name, now   string
-	grid        string // with the end of its last line; "" where it does not fit
-}
-
 // permille is the resolution of a bar.
 const permille = 1000
 
-func newBar(w io.Writer, runs, width, height int, draw Grid) *bar {
-	b := &bar{runs: runs, width: width, height: height, draw: draw}
-	b.out = mpb.New(mpb.WithOutput(w), mpb.WithWidth(16), mpb.WithAutoRefresh())
+func (d *Display) addBar() {
+	d.out = mpb.New(mpb.WithOutput(d.w), mpb.WithWidth(16), mpb.WithAutoRefresh())
 	locked := func(text func() string) decor.Decorator {
 		return decor.Any(func(decor.Statistics) string {
-			b.mu.Lock()
-			defer b.mu.Unlock()
+			d.mu.Lock()
+			defer d.mu.Unlock()
 			return text()
 		})
 	}
-	count := func() string { return fmt.Sprintf("\r%d/%d ", b.count, b.runs) } // \r: typing moved the cursor
-	step := func() string { return "  " + table.Clip(b.name+": "+b.now, max(b.width-40, 10)) }
+	count := func() string { return fmt.Sprintf("\r%d/%d ", d.count, d.runs) } // \r: typing moved the cursor
+	step := func() string { return "  " + table.Clip(d.name+": "+d.now, max(d.width-40, 10)) }
 	below := func(w io.Writer, _ decor.Statistics) error {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		_, err := io.WriteString(w, b.grid)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		_, err := io.WriteString(w, d.grid)
 		return err
 	}
-	b.total = b.out.AddBar(int64(runs)*permille, mpb.PrependDecorators(locked(count)),
+	d.total = d.out.AddBar(int64(d.runs)*permille, mpb.PrependDecorators(locked(count)),
 		mpb.AppendDecorators(decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_MMSS), locked(step)),
 		mpb.BarExtender(mpb.BarFillerFunc(below), false))
-	return b
 }
 
-func (b *bar) Begin(name string, about time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.name, b.now, b.about = name, "starting", about
-	b.count++
-}
-
-func (b *bar) Advance(elapsed time.Duration, now string) {
-	b.mu.Lock()
-	if now != "" {
-		b.now = now
+// Begin announces the next run, which takes about the given time.
+func (d *Display) Begin(name string, about time.Duration) {
+	d.mu.Lock()
+	d.name, d.now, d.about = name, "starting", about
+	d.count++
+	text := fmt.Sprintf("[%d] %s", d.count, name)
+	d.mu.Unlock()
+	if d.runs == 0 {
+		d.print(text)
 	}
+}
+
+// Advance says how much of the current run's load is over, and names the present step.
+func (d *Display) Advance(elapsed time.Duration, now string) {
+	if d.total == nil {
+		return
+	}
+	d.mu.Lock()
+	d.now = now
 	part := int64(permille - 1) // a run that takes longer than thought waits at the end
-	if b.about > 0 && elapsed < b.about {
-		part = min(part, int64(elapsed)*permille/int64(b.about))
+	if d.about > 0 && elapsed < d.about {
+		part = min(part, int64(elapsed)*permille/int64(d.about))
 	}
-	at := int64(b.count-1)*permille + part
-	b.mu.Unlock()
-	b.total.SetCurrent(at)
+	at := int64(d.count-1)*permille + part
+	d.mu.Unlock()
+	d.total.SetCurrent(at)
 }
 
-func (b *bar) End(file result.File, row result.Row) {
+// End closes the current run with its row, which is in the file, too.
+func (d *Display) End(file result.File, row result.Row) {
 	grid := ""
-	if b.draw != nil {
-		grid = "\n" + b.draw(file, b.width)
+	if d.total != nil {
+		grid = "\n" + d.draw(file, d.width)
 	}
-	if strings.Count(grid, "\n")+2 >= b.height { // more could not be drawn in place
+	if strings.Count(grid, "\n")+2 >= d.height { // more could not be drawn in place
 		grid = ""
 	}
-	b.mu.Lock()
-	b.grid = grid
-	count := b.count
-	b.mu.Unlock()
-	b.total.SetCurrent(min(int64(count)*permille, int64(b.runs)*permille-1))
+	d.mu.Lock()
+	d.grid = grid
+	at, of := int64(d.count), fmt.Sprint(d.count)
+	d.mu.Unlock()
+	if d.runs > 0 {
+		of += fmt.Sprintf("/%d", d.runs)
+	}
+	if d.total != nil {
+		d.total.SetCurrent(min(at*permille, int64(d.runs)*permille-1))
+	}
 	if grid == "" {
-		b.Note(fmt.Sprintf("[%d/%d] %s", count, b.runs, line(row)))
+		d.print("[" + of + "] " + line(row))
 	}
 }
 
-func (b *bar) Note(line string) {
-	_, _ = fmt.Fprintln(b.out, overEcho+Wrap(line, b.width, 4))
+// Note prints a line that stays.
+func (d *Display) Note(line string) {
+	d.note(line)
+	d.print(Wrap(line, d.width, 4))
 }
 
-func (b *bar) Close() {
-	b.total.Abort(true)
-	b.out.Wait()
+func (d *Display) print(text string) {
+	if d.terminal {
+		text = overEcho + text
+	}
+	if d.out != nil {
+		_, _ = fmt.Fprintln(d.out, text)
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fmt.Fprintln(d.w, text)
+}
+
+// Close takes the bar away. Nothing is drawn after it.
+func (d *Display) Close() {
+	if d.total != nil {
+		d.total.Abort(true)
+		d.out.Wait()
+	}
 }

@@ -14,7 +14,8 @@ import (
 func TestOneLineARun(t *testing.T) {
 	sound := result.Statement{State: result.OK}
 	var out bytes.Buffer
-	d := progress.New(&out, 3, nil)
+	noted := ""
+	d := progress.New(&out, 3, nil, func(line string) { noted += line })
 	for _, row := range []result.Row{
 		{
 			Lock: "none", Scenario: "zone-partition", Figures: map[string]float64{"served": 0.9991},
@@ -40,7 +41,7 @@ func TestOneLineARun(t *testing.T) {
 [3/3] redlock baseline  ? the machine was saturated: a�[1m  ! not sound
 a remark
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(want, out.String()); diff != "" || noted != "a remark" {
+		t.Error(noted, diff)
 	}
 }

@@ -78,18 +78,11 @@ func Commit(ctx context.Context) string {
 	if text, err := os.ReadFile("go.mod"); err != nil || !strings.HasPrefix(string(text), "module locklab\n") {
 		return unknownCommit
 	}
-	git := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, "git", args...).Output()
-		return strings.TrimSpace(string(out)), err
-	}
-	commit, err := git("rev-parse", "HEAD")
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty").Output()
 	if err != nil {
 		return unknownCommit
 	}
-	if changes, err := git("status", "--porcelain", "--untracked-files=no"); err != nil || changes != "" {
-		commit += "+dirty"
-	}
-	return commit
+	return strings.TrimSpace(string(out))
 }
 
 const unknownCommit = "unknown"

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/threshold"
 	"locklab/internal/nearest"
@@ -111,64 +110,47 @@ func Parse(file string, text []byte) (Suite, error) {
 		s.Parts = append(s.Parts, readPart(n))
 	}
 	s.share(f.Get("locks"))
-	s.others()
 	for _, n := range f.Get("claims").List() {
 		s.Claims = append(s.Claims, readClaim(n))
 	}
 	return s, doc.Err()
 }
 
-// Others stands, among the scenarios of a part, for the built-in ones that no part names; at
-// the end of the suite's locks for those of the program, and their variants, that are not
-// named before it; and for all locks of a part for those of the suite that no part with one of
-// its scenarios names.
-const Others = "others"
-
-// share gives the locks of the whole suite to the parts that name none.
+// share gives the locks of the whole suite to the parts that name none, but for those that another part names with one
+// of the same scenarios.
 func (s *Suite) share(locks strictyaml.Node) {
 	if !locks.Given() {
 		return
 	}
-	whole := locks.Text()
-	if named, open := strings.CutSuffix(whole, ","+Others); open {
-		all := list(locks, named)
-		for _, name := range catalog.WithVariants() {
-			if !slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.Name+":"+l.Spec.Variant == name }) {
-				named += "," + strings.TrimSuffix(name, ":")
-			}
-		}
-		whole = named
-	}
+	own := slices.Clone(s.Parts)
 	for i := range s.Parts {
 		p := &s.Parts[i]
-		switch f := p.flag("locks"); {
-		case f == nil:
-			p.Flags = append(p.Flags, Flag{"locks", whole, locks.Line()})
-		case f.Value == Others:
-			f.Value = strings.Join(slices.DeleteFunc(texts(list(locks, whole)), s.named(p.scenarios())), ",")
+		if p.flag("locks") != nil {
+			continue
 		}
+		value := locks.Text()
+		if named := namedIn(own, p.scenarios()); len(named) > 0 {
+			whole, err := catalog.ParseList("", []string{value})
+			if err != nil {
+				locks.Fail("%s", strings.TrimPrefix(err.Error(), ": "))
+			}
+			value = strings.Join(slices.DeleteFunc(texts(whole),
+				func(lock string) bool { return slices.Contains(named, lock) }), ",")
+		}
+		p.Flags = append(p.Flags, Flag{"locks", value, locks.Line()})
 	}
 }
 
-func list(n strictyaml.Node, text string) []catalog.Lock {
-	all, err := catalog.ParseList("", []string{text})
-	if err != nil {
-		n.Fail("%s", strings.TrimPrefix(err.Error(), ": "))
-	}
-	return all
-}
-
-// named says which locks a part with one of these scenarios names.
-func (s *Suite) named(scenarios []string) func(lock string) bool {
+// namedIn are the locks that parts with one of these scenarios name.
+func namedIn(parts []Part, scenarios []string) (all []string) {
 	among := func(name string) bool { return slices.Contains(scenarios, name) }
-	var all []string
-	for _, p := range s.Parts {
+	for _, p := range parts {
 		if f := p.flag("locks"); f != nil && slices.ContainsFunc(p.scenarios(), among) {
-			some, _ := catalog.ParseList("locks", []string{f.Value}) // reading the part says what is wrong
+			some, _ := catalog.ParseList("", []string{f.Value}) // reading the part says what is wrong
 			all = append(all, texts(some)...)
 		}
 	}
-	return func(lock string) bool { return slices.Contains(all, lock) }
+	return all
 }
 
 func texts(all []catalog.Lock) (texts []string) {
@@ -176,20 +158,6 @@ func texts(all []catalog.Lock) (texts []string) {
 		texts = append(texts, l.String())
 	}
 	return texts
-}
-
-func (s *Suite) others() {
-	var named []string
-	for i := range s.Parts {
-		named = append(named, s.Parts[i].scenarios()...)
-	}
-	rest := slices.DeleteFunc(scenario.Names(), func(name string) bool { return slices.Contains(named, name) })
-	for i := range s.Parts {
-		names := s.Parts[i].scenarios()
-		if at := slices.Index(names, Others); at >= 0 {
-			s.Parts[i].flag("scenarios").Value = strings.Join(slices.Replace(names, at, at+1, rest...), ",")
-		}
-	}
 }
 
 // scenarios are those that the part names.

@@ -10,8 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"locklab/chaos/scenario"
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/testfile"
 	"locklab/workloads/result"
@@ -60,7 +58,6 @@ func TestParseRefuses(t *testing.T) {
 		"no source":      {"    source: I say so.\n", "", "claims[0].source: missing"},
 		"no figure":      {"shows: safe", "shows: speed>3", `f.yaml:9: claims[0].cells[0].shows: "speed>3": unknown figure "speed"`},
 		"a difference":   {"shows: safe", `shows: "outage_ms>+3"`, `f.yaml:9: claims[0].cells[0].shows: "outage_ms>+3": want a limit without a sign`},
-		"no lock":        {"parts:\n", "locks: \"redux,others\"\nparts:\n", `f.yaml:3: locks: unknown lock "redux"`},
 		"a list":         {"duration: 2s", "duration: [2s]", "parts[0].duration: want a word or a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,64 +72,23 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestOthers: whom nobody names need not be named, neither locks nor those of a part.
-func TestOthers(t *testing.T) {
-	s, err := suite.Parse("f.yaml", []byte(`name: mine
-summary: All.
-locks: "redis:ttl=1s,redlock,others"
-parts:
-  - {scenarios: baseline}
-  - {scenarios: herd, locks: "redis:ttl=1s,etcd"}
-  - {scenarios: herd, locks: others}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := func(part int) (texts []string) {
-		for _, f := range s.Parts[part].Flags {
-			if f.Name == "locks" {
-				all, err := catalog.ParseList("locks", []string{f.Value})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, l := range all {
-					texts = append(texts, l.String())
-				}
-			}
-		}
-		return texts
-	}
-	whole := list(0)
-	if !slices.Contains(whole, "redis:pubsub") || !slices.Contains(whole, "none") || slices.Contains(whole, "redis") || whole[0] != "redis:ttl=1s" || len(whole) != len(catalog.WithVariants()) {
-		t.Errorf("the suite's locks: %q", whole)
-	}
-	want := slices.DeleteFunc(whole, func(lock string) bool { return lock == "redis:ttl=1s" || lock == "etcd" })
-	if diff := cmp.Diff(want, list(2)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestShared: parts have the locks of the suite where they name none, and one may run the
-// scenarios that no other one does.
+// TestShared: parts that name no locks have those of the suite, without the ones that another part names.
 func TestShared(t *testing.T) {
 	s, err := suite.Parse("f.yaml", []byte(`name: mine
-locks: "redis,redlock"
+locks: "redis:ttl=1s,redlock"
 parts:
-  - {scenarios: "baseline,herd"}
-  - {scenarios: "zone-latency, others", locks: raft}
+  - {scenarios: "zone-latency, herd"}
+  - {scenarios: baseline}
+  - {scenarios: herd, locks: "redis:ttl=1s,raft"}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Parts[0].Flags; len(got) != 2 || got[1] != (suite.Flag{Name: "locks", Value: "redis,redlock", Line: 2}) {
-		t.Errorf("%+v", got)
-	}
-	rest := strings.Split(s.Parts[1].Flags[slices.IndexFunc(s.Parts[1].Flags, func(f suite.Flag) bool { return f.Name == "scenarios" })].Value, ",")
-	if len(rest) != len(scenario.Names())-2 || rest[0] != "zone-latency" || slices.Contains(rest, "herd") || !slices.Contains(rest, "split") {
-		t.Errorf("the others are %v", rest)
-	}
-	if len(s.Parts[1].Flags) != 2 {
-		t.Errorf("%+v: want its own locks", s.Parts[1].Flags)
+	for part, want := range []string{"redlock", "redis:ttl=1s,redlock", "redis:ttl=1s,raft"} {
+		flags := s.Parts[part].Flags
+		if len(flags) != 2 || flags[1].Name != "locks" || flags[1].Value != want || flags[1].Line != []int{2, 2, 6}[part] {
+			t.Errorf("part %d: %+v, want %s", part, flags, want)
+		}
 	}
 }
 

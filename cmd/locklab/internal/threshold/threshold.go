@@ -150,8 +150,9 @@ func Figures() []string {
 
 // Gate tells in lines what crosses a threshold: of a file, or of several in any but the first, which is the
 // baseline. Only the figures of thresholds are tested, so that few repeats are enough. Of a difference that
-// is open chance is an explanation, so only more repeats can tell.
-func Gate(files []result.File, names []string, thresholds []Threshold) (told []string, crossed, open bool) {
+// is open chance is an explanation, so only more repeats can tell: it is not sound.
+func Gate(files []result.File, names []string, thresholds []Threshold) (told []string, as result.Comparison) {
+	crossed, open := false, false
 	tell := func(run int, state string, t Threshold, key result.Key, more string) {
 		text := fmt.Sprintf("%s --fail-on %s: %s under %s%s", state, t, key.Lock, key.Scenario, more)
 		if len(files) > 2 {
@@ -200,5 +201,11 @@ func Gate(files []result.File, names []string, thresholds []Threshold) (told []s
 			told = append(told, fmt.Sprintf("--fail-on %s decides nothing: no row has that figure", t))
 		}
 	}
-	return told, crossed, open
+	switch {
+	case crossed:
+		return told, result.NotAsExpected
+	case open:
+		return told, result.Unsound
+	}
+	return told, result.AsExpected
 }
