@@ -40,6 +40,7 @@ type byHand struct {
 // Open is a fault that somebody began and that is not over.
 type Open struct {
 	ID, Kind, Target string
+	Aim              history.Aim
 	// Proven says that it was seen to have begun; Healing that its end is asked for.
 	Proven, Healing bool
 }
@@ -63,9 +64,9 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 		return "", fmt.Errorf("the run is over: %w", ErrRefused)
 	}
 	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
-	b := &byHand{Open: Open{ID: id, Kind: f.Kind, Target: f.Target}, healed: make(chan struct{})}
+	b := &byHand{Open: Open{ID: id, Kind: f.Kind, Target: f.Target, Aim: f.Aim}, healed: make(chan struct{})}
 	b.breaks = []string{"the " + f.Target} // one that moves may well be found again
-	if !f.Dynamic {
+	if !f.Moves() {
 		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", err, ErrRefused)
@@ -164,7 +165,9 @@ func (h *Hand) Open() []Open {
 // Close heals everything and waits for that; the error is what could not be healed. The
 // measured part is over for whatever goes on.
 func (h *Hand) Close() error {
-	h.close()
+	h.mu.Lock()
+	h.close() // nothing begins from here on
+	h.mu.Unlock()
 	h.wg.Wait()
 	return h.failed
 }

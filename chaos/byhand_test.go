@@ -47,7 +47,7 @@ func TestByHand(t *testing.T) {
 		holder := begin("{fault: kill, target: holder}")
 		restart := begin("{fault: restart, target: node:redis-a}")
 		time.Sleep(10 * time.Minute)
-		if got := fmt.Sprint(h.Open()); got != "[{partition-1 partition zone:a <-> others true false} {kill-2 kill holder (master-c) true false}]" {
+		if got := fmt.Sprint(h.Open()); got != "[{partition-1 partition zone:a <-> others {    false} true false} {kill-2 kill holder (master-c) {holder    false} true false}]" {
 			t.Errorf("open %s", got)
 		}
 		if got := s.states(restart); got != "asked began heal-asked ended" {
@@ -91,4 +91,19 @@ func TestByHand(t *testing.T) {
 		}
 		refused("the run is over", "{fault: kill, target: holder}")
 	})
+}
+
+// TestNothingBeginsOnceTheHandIsClosed, also where both are asked for at once.
+func TestNothingBeginsOnceTheHandIsClosed(t *testing.T) {
+	for range 100 {
+		h, begun := chaos.NewHand(t.Context(), newStage().config), make(chan struct{})
+		go func() {
+			defer close(begun)
+			_, _ = h.Begin(byHand(t, "{fault: pause, target: node:master-a}")) // or is refused
+		}()
+		_ = h.Close()
+		if <-begun; len(h.Open()) > 0 {
+			t.Fatalf("goes on after the end: %v", h.Open())
+		}
+	}
 }

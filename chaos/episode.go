@@ -70,7 +70,7 @@ type episode struct {
 // run reports whether the fault was asked for, and what could not be healed.
 func (e *episode) run(ctx context.Context) (happened bool, err error) {
 	// So that the hosts probe each other in the last second before a fault of links.
-	if !e.fault.Dynamic && e.wait(ctx, e.from-int64(lookAhead)) && e.makePlan(ctx) == nil {
+	if !e.fault.Moves() && e.wait(ctx, e.from-int64(lookAhead)) && e.makePlan(ctx) == nil {
 		e.ready(ctx)
 	}
 	if !e.wait(ctx, e.from) {
@@ -123,7 +123,7 @@ func (e *episode) lasts(ctx context.Context) {
 func (e *episode) makePlan(ctx context.Context) (err error) {
 	if !e.planned {
 		e.plan, err = e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver)
-		e.planned = err == nil && !e.fault.Dynamic
+		e.planned = err == nil && !e.fault.Moves()
 	}
 	return err
 }
@@ -146,18 +146,14 @@ func (e *episode) prepare(ctx context.Context) error {
 	defer cancel()
 	err := e.poll(looking, clock.Mono()+int64(e.config.ProofTime), func() (done bool, err error) {
 		err = e.makePlan(looking)
-		return err == nil || !e.fault.Dynamic, err
+		return err == nil || !e.fault.Moves(), err
 	})
 	if err != nil {
-		e.plan = fault.Plan{} // nothing was hit
+		e.plan = fault.Plan{Aim: e.fault.Aim} // nothing was hit
 		return err
 	}
-	if e.fault.Dynamic {
-		hit := e.plan.Nodes()
-		if len(hit) == 0 {
-			hit = e.plan.From
-		}
-		e.entry.Target += " (" + strings.Join(hit, ", ") + ")"
+	if e.fault.Moves() {
+		e.entry.Target += " (" + e.plan.Aim.Node + ")"
 	}
 	for !e.ready(ctx) && e.wait(looking, clock.Mono()+int64(pollInterval)) { // the proof says what was missing
 	}
@@ -386,7 +382,7 @@ func (e *episode) event(state string, at int64) history.Event {
 	}
 	return history.Event{
 		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
-		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
+		Aim: e.plan.Aim, From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
 	}
 }
 

@@ -220,6 +220,7 @@ func TestTheHistorySaysWhatIsHit(t *testing.T) {
 		`fault: external, target: "zone:a", run: [fis, a, stop], effect: stop`:                 "zone:a (fis a stop): [a1 a2] [c1] [master-a redis-a]",
 		`fault: external, target: "zone:a", run: [fis, a, partition], effect: partition`:       "zone:a (fis a partition): [a1 a2] [c1] []",
 		"fault: pause, target: holder":                                                         "holder (master-c): [] [] [master-c]",
+		"fault: partition, between: [others, holder], mode: hold":                              "others <-> holder (master-c): [a1 a2] [c1] []",
 		"fault: flap, between: [zone:a, zone:c], mode: reset, down: 300ms, up: 700ms, for: 3s": "zone:a <-> zone:c: [a1 a2] [c1] []",
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -15,13 +15,13 @@ import (
 // Fault is one fault of a scenario, read and checked.
 type Fault struct {
 	Kind     string
-	Target   string   // what it hits, in one line
-	Dynamic  bool     // which nodes these are is known only when it begins
-	Instant  bool     // it is over as soon as it began
-	Run      []string // of an external fault: name of the programs, arguments
-	LoseData []string // roles whose nodes come back without their data
-	Cut      string   // how it cuts links: held, dropped, reset, one-way or flapping; "" if all arrives in time
-	Prepared bool     // it hits only what was started for it: with a clock that can be set, a disk that can fail
+	Target   string      // what it hits, in one line
+	Aim      history.Aim // without the node, which is found when it begins
+	Instant  bool        // it is over as soon as it began
+	Run      []string    // of an external fault: name of the programs, arguments
+	LoseData []string    // roles whose nodes come back without their data
+	Cut      string      // how it cuts links: held, dropped, reset, one-way or flapping; "" if all arrives in time
+	Prepared bool        // it hits only what was started for it: with a clock that can be set, a disk that can fail
 
 	plan    planner
 	windows func(from, until time.Duration) []Window // nil: once
@@ -106,9 +106,15 @@ func (f Fault) Windows(from, until time.Duration) []Window {
 	}
 }
 
+// Moves says that which node the fault hits is known only when it begins.
+func (f Fault) Moves() bool { return f.Aim.At != "" }
+
 // Plan plans the fault for the inventory as it is now. id must be unique in the run.
 func (f Fault) Plan(ctx context.Context, id string, inv Inventory, resolver Resolver) (Plan, error) {
-	return f.plan(ctx, id, scene{inv, resolver})
+	aim := f.Aim
+	p, err := f.plan(ctx, id, scene{inv, resolver, &aim})
+	p.Aim = aim
+	return p, err
 }
 
 // fields are those that a kind reads.
@@ -199,6 +205,16 @@ func lost() Field {
 		"roles of its targets that come back without their data, and not before what they may have granted has run out " +
 			"(the lock's lease, or its restart_delay), so perhaps not in this run", false,
 	}
+}
+
+// aim is that of the side that moves; where both do, a holder's comes first, then a leader's.
+func (s sides) aim() history.Aim {
+	aim, other := s.from.aim(), s.to.aim()
+	if aim.At == "" || other.At != "" && other.At < aim.At { // in the order of the alphabet
+		aim = other
+	}
+	aim.OneWay = !s.both
+	return aim
 }
 
 func (s sides) String() string {

@@ -29,12 +29,12 @@ type Inventory struct {
 
 // The selectors that mean something else at every moment, and those of links' other sides.
 const (
-	Holder = history.TargetHolder // the node that holds a lock now
+	Holder = history.AimHolder // the node that holds a lock now
 	// HolderOf is the node that holds the lock of the resource that is named behind it.
-	HolderOf = history.TargetHolderOf
-	Leader   = "leader" // the node that leads the lock service now
+	HolderOf = "holder-of"
+	Leader   = history.AimLeader // the node that leads the lock service now
 	// Primary is the server that the lock's clients write to now, while others follow it.
-	Primary = "primary"
+	Primary = history.AimPrimary
 	Others  = "others" // the hosts that the other side of the cut does not name
 	Zones   = "zones"  // every two hosts of different zones
 	// FirstZone is zone:NAME of the first zone of the topology, for scenarios that suit any.
@@ -75,7 +75,16 @@ func (s selector) String() string {
 	return s.kind + ":" + s.name
 }
 
-func (s selector) dynamic() bool { return slices.Contains(dynamicKinds(), s.kind) }
+// aim is none of a selector that always means the same nodes.
+func (s selector) aim() (aim history.Aim) {
+	switch s.kind {
+	case Holder, HolderOf:
+		aim.At, aim.Resource = Holder, s.name
+	case Leader, Primary:
+		aim.At = s.kind
+	}
+	return aim
+}
 
 // dynamicKinds are the selectors of one node that is another one at every moment.
 func dynamicKinds() []string { return []string{Holder, HolderOf, Leader, Primary} }
@@ -125,6 +134,7 @@ func selectors(kinds []string) string {
 type scene struct {
 	Inventory
 	resolver Resolver
+	aim      *history.Aim // of the fault; the node is put into it once it is found
 }
 
 // hosts are the hosts that a selector names, in the order of the inventory.
@@ -191,8 +201,9 @@ func (inv Inventory) zone(host string) string {
 func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
 	var only string
 	var err error
-	switch s.kind {
-	case Holder, HolderOf:
+	aim := s.aim()
+	switch aim.At {
+	case Holder:
 		only, err = sc.resolver.Holder(ctx, s.name)
 	case Leader:
 		only, err = sc.resolver.Leader(ctx)
@@ -206,6 +217,9 @@ func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
 		return s, fmt.Errorf("find the %s: %w", s, err)
 	case only == "":
 		return s, fmt.Errorf("there is no %s now: %w", s, ErrNoTarget)
+	}
+	if aim.At == sc.aim.At && aim.Resource == sc.aim.Resource {
+		sc.aim.Node = only
 	}
 	return selector{"node", only}, nil
 }

@@ -26,8 +26,8 @@ func (kinds) Pause() Kind {
 				p.Point = point
 				return p, err
 			})
-			if point != "" {
-				fault.Target += history.TargetAt + point
+			if fault.Aim.Point = point; point != "" {
+				fault.Target += " at " + point
 			}
 			return fault
 		},

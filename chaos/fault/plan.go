@@ -8,6 +8,7 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
+	"locklab/workloads/history"
 )
 
 // Pair is the traffic from one host to another.
@@ -21,7 +22,8 @@ type Plan struct {
 	Pairs []Pair
 	// From and To are the same as two lists, as histories have it.
 	From, To []string
-	Proof    Proof // nil: no link is hit
+	Aim      history.Aim // with the node that it found
+	Proof    Proof       // nil: no link is hit
 
 	Kill  []string // nodes
 	Pause []string
@@ -68,7 +70,7 @@ type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 // onLinks is a fault of the traffic between two sides.
 func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
 	return Fault{
-		Target: s.String(), Dynamic: s.from.dynamic() || s.to.dynamic(),
+		Target: s.String(), Aim: s.aim(),
 		plan: func(ctx context.Context, id string, sc scene) (_ Plan, err error) {
 			now := s
 			if now.from, err = sc.resolve(ctx, s.from); err != nil {
@@ -86,7 +88,7 @@ func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
 
 // onNodes is a fault of processes, some of which lose their data.
 func onNodes(target selector, lost []string, plan planner) Fault {
-	return Fault{Target: target.String(), Dynamic: target.dynamic(), LoseData: lost, plan: plan}
+	return Fault{Target: target.String(), Aim: target.aim(), LoseData: lost, plan: plan}
 }
 
 // pairs are the ordered host pairs whose traffic goes between the sides.

@@ -89,6 +89,7 @@ type ControlState struct {
 // ControlFault is a fault that goes on.
 type ControlFault struct {
 	ID, Kind, Target string
+	Aim              history.Aim
 	Proven           bool // it was seen to have begun
 	Healing          bool // its end is asked for
 }

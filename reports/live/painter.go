@@ -102,7 +102,7 @@ func brokenText(say *lang.Lang, f ControlFault) string {
 	case f.Healing:
 		return say.Sprintf("%s: is being healed", name)
 	case f.Proven:
-		return beganText(say, name, f.Target)
+		return beganText(say, name, f.Aim)
 	}
 	return say.Sprintf("%s: not proven yet", name)
 }

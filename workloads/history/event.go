@@ -151,14 +151,31 @@ const (
 	FaultByHand     = "by-hand"    // a toxic was added to the link Target by hand
 )
 
-// What a Target begins with, or has in it.
+// What a Target begins with.
 const (
 	TargetController = "the controller"     // of a standstill
 	TargetAgent      = "the agent of host " // of a standstill; the host follows
-	TargetHolder     = "holder"             // the fault was aimed at the holder of a lock: "holder (master-a)"
-	TargetHolderOf   = "holder-of"          // of one resource: "holder-of:r1 (master-a)"
-	TargetAt         = " at "               // before the point of their work: "holder at granted (master-a)"
 )
+
+// What a fault can aim at: a node that is another one at every moment.
+const (
+	AimHolder  = "holder"  // of a lock
+	AimLeader  = "leader"  // of the lock's servers
+	AimPrimary = "primary" // the server that the lock's clients write to
+)
+
+// Aim is what a fault is to hit beside the names in its Target, which is for people to read.
+type Aim struct {
+	// At is holder, leader or primary; "" if it aims at none. Resource is what the holder holds, "" any; Node is
+	// the one that was found.
+	At       string `json:"at,omitzero"`
+	Resource string `json:"resource,omitzero"`
+	Node     string `json:"node,omitzero"`
+	// Point is the point of a client's work at which it stops a process; "" is anywhere.
+	Point string `json:"point,omitzero"`
+	// OneWay: it hits traffic from From to To alone, not the other way.
+	OneWay bool `json:"one_way,omitzero"`
+}
 
 // Event is one line of a history, one flat record for all kinds; fields that a kind does not use are absent.
 //
@@ -201,6 +218,7 @@ type Event struct {
 	ID     string   `json:"id,omitzero"`
 	Fault  string   `json:"fault,omitzero"`
 	Target string   `json:"target,omitzero"`
+	Aim    Aim      `json:"aim,omitzero"`
 	From   []string `json:"from,omitzero"`
 	To     []string `json:"to,omitzero"`
 	Nodes  []string `json:"nodes,omitzero"`
@@ -287,6 +305,7 @@ type Planned struct {
 	ID     string `json:"id"` // as in the ledger
 	Fault  string `json:"fault"`
 	Target string `json:"target,omitzero"`
+	Aim    Aim    `json:"aim,omitzero"`
 	AtNS   int64  `json:"at_ns"` // since the measured part began
 	ForNS  int64  `json:"for_ns"`
 }

@@ -156,7 +156,7 @@ func (j *judge) unproven() flaw {
 	}
 	for _, p := range j.Head.Planned {
 		due, fault, waits := j.Measure+p.AtNS, known[p.ID], late
-		if strings.HasPrefix(p.Target, history.TargetHolder) || strings.HasPrefix(p.Target, "leader") {
+		if p.Aim.At != "" {
 			waits *= 2 // for the one that is to be hit
 		}
 		switch {

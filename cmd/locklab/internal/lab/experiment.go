@@ -180,7 +180,7 @@ func planned(s scenario.Scenario, measured time.Duration) []history.Planned {
 	var all []history.Planned
 	for _, p := range s.Schedule(measured) {
 		all = append(all, history.Planned{
-			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Target,
+			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Target, Aim: p.Step.Fault.Aim,
 			AtNS: int64(p.Window.From), ForNS: int64(p.Window.Until - p.Window.From),
 		})
 	}
