@@ -87,7 +87,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	h.open = append(h.open, b)
 	now := clock.Mono()
 	e := &episode{
-		config: h.config, fault: f, entry: Entry{ID: id, Kind: f.Kind, Target: f.Target},
+		config: h.config, fault: f, id: id, target: f.Target,
 		from: now, until: now, end: now + int64(longest), healed: b.healed,
 	}
 	if !f.Instant {
@@ -95,7 +95,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	}
 	e.config.Recorder = watched{h, b}
 	h.wg.Go(func() {
-		_, err := e.run(h.ctx)
+		err := e.run(h.ctx)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.failed = errors.Join(h.failed, err)

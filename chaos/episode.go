@@ -48,12 +48,17 @@ const (
 type episode struct {
 	config           Config
 	fault            fault.Fault
-	entry            Entry
-	from, until, end int64 // of the fault, and of the measured part
+	id               string // in the history
+	target           string // with the node that is hit, once it is found
+	from, until, end int64  // of the fault, and of the measured part
 	// healed is closed when somebody asks for the end of a fault that goes on until then; nil
 	// for one that has its time.
 	healed <-chan struct{}
 
+	// When it was asked for, was seen to begin, was to end, and was seen to have ended; 0 is never.
+	asked, began, healAsked, ended int64
+
+	why      string // it is not proven
 	plan     fault.Plan
 	planned  bool          // the plan is made, and what it hits does not move
 	before   fault.Reports // what the probes saw before the fault
@@ -67,39 +72,37 @@ type episode struct {
 	external    bool // the external program was started, so it has to be stopped
 }
 
-// run reports whether the fault was asked for, and what could not be healed.
-func (e *episode) run(ctx context.Context) (happened bool, err error) {
+// run says what could not be healed.
+func (e *episode) run(ctx context.Context) error {
 	// So that the hosts probe each other in the last second before a fault of links.
 	if !e.fault.Moves() && e.wait(ctx, e.from-int64(lookAhead)) && e.makePlan(ctx) == nil {
 		e.ready(ctx)
 	}
 	if !e.wait(ctx, e.from) {
-		return false, nil
+		return nil
 	}
-	if err := e.prepare(ctx); err != nil {
-		if ctx.Err() != nil {
-			return false, nil //nolint:nilerr // the run ended before the fault began: nothing happened
-		}
-		e.entry.Asked = clock.Mono()
-		e.record(stateAsked, e.entry.Asked)
+	err := e.prepare(ctx)
+	if ctx.Err() != nil { // the run ended before the fault began
+		return nil
+	}
+	e.asked = clock.Mono()
+	e.record(stateAsked, e.asked)
+	if err != nil {
 		e.unproven(err)
-		return true, nil
+		return nil
 	}
-	e.entry.Asked = clock.Mono()
-	e.record(stateAsked, e.entry.Asked)
-	e.startsAt(e.entry.Asked)
+	e.startsAt(e.asked)
 	e.meant = time.Duration(e.until - e.from)
-	e.entry.Proven = true
 	if err := e.begin(ctx); err != nil {
 		e.unproven(err)
 	} else {
 		e.proveBegin(ctx)
 	}
-	if e.entry.Began != 0 {
-		e.startsAt(e.entry.Began)
+	if e.began != 0 {
+		e.startsAt(e.began)
 	}
 	e.lasts(ctx)
-	return true, e.over(ctx)
+	return e.over(ctx)
 }
 
 // startsAt has the fault last for as long as it was meant to, from a later moment on.
@@ -122,7 +125,7 @@ func (e *episode) lasts(ctx context.Context) {
 // makePlan plans the fault, again and again if what it hits moves.
 func (e *episode) makePlan(ctx context.Context) (err error) {
 	if !e.planned {
-		e.plan, err = e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver)
+		e.plan, err = e.fault.Plan(ctx, e.id, e.config.Inventory, e.config.Resolver)
 		e.planned = err == nil && !e.fault.Moves()
 	}
 	return err
@@ -153,7 +156,7 @@ func (e *episode) prepare(ctx context.Context) error {
 		return err
 	}
 	if e.fault.Moves() {
-		e.entry.Target += " (" + e.plan.Aim.Node + ")"
+		e.target += " (" + e.plan.Aim.Node + ")"
 	}
 	for !e.ready(ctx) && e.wait(looking, clock.Mono()+int64(pollInterval)) { // the proof says what was missing
 	}
@@ -224,11 +227,11 @@ func (e *episode) startExternal(ctx context.Context) error {
 // over heals the fault. When the run is over, only what would stay broken is
 // healed; otherwise the return of everything is waited for.
 func (e *episode) over(ctx context.Context) error {
-	e.entry.HealAsked = clock.Mono()
-	e.record(stateHealAsked, e.entry.HealAsked)
-	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
+	e.healAsked = clock.Mono()
+	e.record(stateHealAsked, e.healAsked)
+	last := ctx.Err() != nil || e.healAsked >= e.end
 	var stood error // who was paused or killed has to be, up to the heal
-	if ctx.Err() == nil && e.entry.Began != 0 {
+	if ctx.Err() == nil && e.began != 0 {
 		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx, true))
 		if !e.fault.Instant {
 			stood = errors.Join(stood, e.inState(ctx, NodeEnded, e.plan.Kill))
@@ -245,20 +248,20 @@ func (e *episode) over(ctx context.Context) error {
 	case err != nil:
 		e.unproven(err)
 	case last:
-		e.entry.Ended = clock.Mono()
+		e.ended = clock.Mono()
 	default:
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
-		if e.entry.Ended != 0 && len(e.gone) > 0 { // as much of it goes on
-			e.recordWhy(stateAway, e.entry.Ended, strings.Join(e.gone, ", "))
-			e.entry.Ended = 0
+		if e.ended != 0 && len(e.gone) > 0 { // as much of it goes on
+			e.recordWhy(stateAway, e.ended, strings.Join(e.gone, ", "))
+			e.ended = 0
 		}
 	}
 	if ctx.Err() == nil {
 		e.proveLength()
 	}
-	if e.entry.Ended != 0 {
-		e.record(stateEnded, e.entry.Ended)
+	if e.ended != 0 {
+		e.record(stateEnded, e.ended)
 	}
 	return err
 }
@@ -310,7 +313,7 @@ func (e *episode) stopExternal(ctx context.Context) error {
 		return nil
 	}
 	if err := e.config.External.Stop(ctx, e.plan.External); err != nil {
-		return fmt.Errorf("end external fault %s: %w", e.entry.ID, err)
+		return fmt.Errorf("end external fault %s: %w", e.id, err)
 	}
 	return nil
 }
@@ -327,7 +330,7 @@ func (e *episode) comeBack(ctx context.Context) {
 	wiped := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }
 	for _, node := range e.plan.Restarted() {
 		if wiped(node) && clock.Mono()+int64(left) >= e.end {
-			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
+			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.id)
 			e.gone = append(e.gone, node)
 		} else {
 			e.back = append(e.back, node)
@@ -381,7 +384,7 @@ func (e *episode) event(state string, at int64) history.Event {
 		adds = e.plan.Proof.Adds()
 	}
 	return history.Event{
-		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
+		Kind: history.KindFault, AtNS: at, ID: e.id, Fault: e.fault.Kind, Target: e.target, State: state,
 		Aim: e.plan.Aim, From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
 	}
 }

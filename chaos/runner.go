@@ -1,12 +1,8 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"locklab/chaos/fault"
@@ -103,58 +99,19 @@ func DefaultConfig() Config {
 	}
 }
 
-// Entry is one fault in the ledger. Times are on clock.Mono; zero is never.
-type Entry struct {
-	ID, Kind, Target string
-
-	Asked, Began, HealAsked, Ended int64
-
-	// Proven says that the probes, or the states of the processes, showed that the
-	// fault began and, if the run went on after it, that it ended, and that no data
-	// connection showed the contrary. The end of one whose end was not seen is never, and of
-	// one that killed what stays away to the end of the run.
-	Proven bool
-	Why    string // not proven
-}
-
-// Ledger is every fault of a run, in the order in which they were asked for.
-type Ledger []Entry
-
 // Run executes the timeline of a scenario whose measured part began (or will
 // begin) at start, on clock.Mono, and lasts measured. It returns when the last
 // fault is healed, which is asked for when the measured part ends at the latest, or
 // as soon as ctx ends; then too everything is healed. Processes that were killed for the
 // rest of the run stay dead. The error says what could not be healed; a fault that
-// could not be begun, or not be seen, is in the ledger as not proven.
-func Run(
-	ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64,
-) (Ledger, error) {
-	var (
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		ledger Ledger
-		failed error
-	)
-	for _, p := range s.Schedule(measured) {
-		wg.Go(func() {
-			e := &episode{
-				config: config, fault: p.Step.Fault,
-				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Target},
-				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until),
-				end: start + int64(max(measured, config.Lasts)),
-			}
-			happened, err := e.run(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			failed = errors.Join(failed, err)
-			if happened {
-				ledger = append(ledger, e.entry)
-			}
-		})
-	}
-	wg.Wait()
-	slices.SortFunc(ledger, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.ID, b.ID))
+// could not be begun, or not be seen, is recorded as not proven.
+func Run(ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64) error {
+	return each(s.Schedule(measured), func(p scenario.Scheduled) error {
+		e := &episode{
+			config: config, fault: p.Step.Fault, id: p.ID, target: p.Step.Fault.Target,
+			from: start + int64(p.Window.From), until: start + int64(p.Window.Until),
+			end: start + int64(max(measured, config.Lasts)),
+		}
+		return e.run(ctx)
 	})
-	return ledger, failed
 }

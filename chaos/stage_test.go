@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -427,12 +428,34 @@ func parse(t testing.TB, timeline string) scenario.Scenario {
 	return s
 }
 
-func (s *stage) run(ctx context.Context, t *testing.T, timeline string, measured time.Duration) (chaos.Ledger, error) {
+// seen is what was recorded of one fault.
+type seen struct {
+	id, why                        string
+	asked, began, healAsked, ended int64 // 0 is never
+}
+
+// run says what was recorded of each fault, in the order in which they were asked for.
+func (s *stage) run(ctx context.Context, t *testing.T, timeline string, measured time.Duration) (all []seen, err error) {
 	t.Helper()
-	return chaos.Run(ctx, s.config, parse(t, timeline), measured, clock.Mono())
+	err = chaos.Run(ctx, s.config, parse(t, timeline), measured, clock.Mono())
+	for _, e := range s.events {
+		i := slices.IndexFunc(all, func(f seen) bool { return f.id == e.ID })
+		if i < 0 {
+			i, all = len(all), append(all, seen{id: e.ID})
+		}
+		f := &all[i]
+		times := map[string]*int64{"asked": &f.asked, "began": &f.began, "heal-asked": &f.healAsked, "ended": &f.ended}
+		if at := times[e.State]; at != nil {
+			*at = e.AtNS
+		}
+		if e.State == "unproven" {
+			f.why = cmp.Or(f.why, e.Error)
+		}
+	}
+	return all, err
 }
 
 // proven says that every fault is.
-func proven(l chaos.Ledger) bool {
-	return !slices.ContainsFunc(l, func(e chaos.Entry) bool { return !e.Proven })
+func proven(all []seen) bool {
+	return !slices.ContainsFunc(all, func(f seen) bool { return f.why != "" })
 }

@@ -276,8 +276,7 @@ func (x *experiment) logStage(stage string) {
 // breakThings runs the scenario. What it did is in the history; a fault that could
 // not be proven is an inconclusive run, not an error.
 func (x *experiment) breakThings(ctx context.Context, c *cluster, measureFrom int64) error {
-	_, err := chaos.Run(ctx, x.chaosConfig(c), x.scenario, x.config.Duration, measureFrom)
-	return err
+	return chaos.Run(ctx, x.chaosConfig(c), x.scenario, x.config.Duration, measureFrom)
 }
 
 // watch shows how the run goes until it is done; each stage is logged.
