@@ -3,7 +3,6 @@ package fault
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -51,21 +50,6 @@ func Names(fields []Field) (names []string) {
 		names = append(names, f.Name)
 	}
 	return names
-}
-
-// kinds has a method for each kind of fault, in the file of that kind.
-type kinds struct{}
-
-// Kinds are all kinds of faults, sorted by name. They are the methods of kinds, so that the
-// file of a kind is all that it takes.
-func Kinds() (all []Kind) {
-	for _, method := range reflect.ValueOf(kinds{}).Methods() {
-		if kind, ok := reflect.TypeAssert[func() Kind](method); ok {
-			all = append(all, kind())
-		}
-	}
-	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
-	return all
 }
 
 // Read reads the fault of a scenario's step. The step may have the fields beside, which it
@@ -133,23 +117,6 @@ func (f fields) need(name string) strictyaml.Node {
 	return n
 }
 
-// What is too short or too small for the probes to see cannot be proven, so it is refused
-// before the start. On a machine with time to spare a round trip of a probe varies by a
-// quarter of a millisecond, and the timers of the links by a fifth. On a busier machine, or
-// where the topology's own jitter is greater, it is the run that finds out: what cannot be
-// told from how the round trips varied just before is not proven.
-const (
-	// LeastTime is how long a fault is on at least. A cut is seen after 25 ms in which three
-	// probes are missed, a delay after eight round trips, and probes leave every 5 ms at
-	// best: a proof takes half of this, and a fault must still be there when it is proven.
-	LeastTime = 100 * time.Millisecond
-	// leastShift is the least that a fault adds to the time that bytes take one way: half of
-	// it is twice what round trips vary by.
-	leastShift = time.Millisecond
-	// mostTime bounds delays and the parts of a flap.
-	mostTime = time.Minute
-)
-
 // duration is 0 if the field is not there.
 func (f fields) duration(name string, least time.Duration) time.Duration {
 	d := f.Get(name).Duration(1, mostTime, "50ms")
@@ -157,6 +124,11 @@ func (f fields) duration(name string, least time.Duration) time.Duration {
 		f.Get(name).Fail("%v: want at least %v: probes see no less", d, least)
 	}
 	return d
+}
+
+// only reads a field that has the one value, or is not there.
+func (f fields) only(name, value string) bool {
+	return f.Get(name).Given() && f.Get(name).OneOf(value) != ""
 }
 
 // loseData are the roles that lose their data.

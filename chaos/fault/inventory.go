@@ -240,6 +240,12 @@ func (sc scene) nodes(ctx context.Context, s selector) ([]string, error) {
 	return found, nil
 }
 
+// onDisk are those of the nodes that keep something on a disk.
+func (inv Inventory) onDisk(nodes []string) []string {
+	diskless := inv.ofRoles(nodes, inv.Diskless)
+	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return slices.Contains(diskless, node) })
+}
+
 // ofRoles are those of the nodes that have one of the roles.
 func (inv Inventory) ofRoles(nodes, roles []string) (found []string) {
 	for _, n := range inv.Nodes {

@@ -64,6 +64,18 @@ func (p Plan) Restarted() []string {
 	return p.Kill
 }
 
+// Disk is what is wrong with a node's disk; nothing is the zero value.
+type Disk struct {
+	Delay time.Duration // that each sync takes longer
+	Full  bool          // nothing can be written
+}
+
+// Power is how the power of nodes is cut.
+type Power struct {
+	Torn   bool // the file that was written to last keeps what was written, up to the middle of the last write
+	Strict bool // only the sync of a directory makes names in it durable, not that of a new file
+}
+
 // planner makes a plan of what a kind read.
 type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 
@@ -86,9 +98,18 @@ func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
 	}
 }
 
-// onNodes is a fault of processes, some of which lose their data.
-func onNodes(target selector, lost []string, plan planner) Fault {
-	return Fault{Target: target.String(), Aim: target.aim(), LoseData: lost, plan: plan}
+// onNodes is a fault of processes: hit plans what happens to those that the target means.
+func onNodes(target selector, hit func(sc scene, found []string) (Plan, error)) Fault {
+	return Fault{
+		Target: target.String(), Aim: target.aim(),
+		plan: func(ctx context.Context, _ string, sc scene) (Plan, error) {
+			found, err := sc.nodes(ctx, target)
+			if err != nil {
+				return Plan{}, err
+			}
+			return hit(sc, found)
+		},
+	}
 }
 
 // pairs are the ordered host pairs whose traffic goes between the sides.
