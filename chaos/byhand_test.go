@@ -86,7 +86,7 @@ func TestByHand(t *testing.T) {
 		if got := s.states(paused); got != "asked began heal-asked ended" {
 			t.Errorf("the pause was recorded as %s", got)
 		}
-		if got := s.called(); got != "kill master-c, kill redis-a, pause master-a, restart wipe=false delay=0s master-c, restart wipe=false delay=0s redis-a, resume master-a" {
+		if got := s.called(); got != "kill master-c, kill redis-a, pause master-a, restart master-c, restart redis-a, resume master-a" {
 			t.Errorf("called %s", got)
 		}
 		refused("the run is over", "{fault: kill, target: holder}")

@@ -13,6 +13,7 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
+	"locklab/internal/damage"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -166,8 +167,7 @@ func (e *episode) prepare(ctx context.Context) error {
 // begin does everything at once, on all hosts. Only the dead come first: processes that
 // live for a moment behind cut links would act as in a partition.
 func (e *episode) begin(ctx context.Context) error {
-	nodes := e.config.Nodes
-	err := onNodes("kill", e.plan.Kill, func(node string) error {
+	err := e.onNodes("kill", e.plan.Kill, func(nodes NodeControl, node string) error {
 		if slices.Contains(e.plan.Cut, node) {
 			return e.cutPower(ctx, node)
 		}
@@ -178,13 +178,13 @@ func (e *episode) begin(ctx context.Context) error {
 			return e.eachImpairment("impair", func(links LinkControl, i link.Impairment) error { return links.Apply(ctx, i) })
 		},
 		func() error {
-			return onNodes("pause", e.plan.Pause, func(node string) error {
-				return nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime)
+			return e.onNodes("pause", e.plan.Pause, func(nodes NodeControl, node string) error {
+				return nodes.Pause(ctx, node, e.plan.Point, e.config.ProofTime)
 			})
 		},
 		func() error { return e.setClocks(ctx) },
 		func() error {
-			return onNodes("break the disk of", e.plan.Disks, func(node string) error {
+			return e.onNodes("break the disk of", e.plan.Disks, func(nodes NodeControl, node string) error {
 				return nodes.SetDisk(ctx, node, e.plan.Disk)
 			})
 		},
@@ -195,7 +195,7 @@ func (e *episode) begin(ctx context.Context) error {
 }
 
 func (e *episode) cutPower(ctx context.Context, node string) error {
-	lost, err := e.config.Nodes.CutPower(ctx, node, e.plan.Power)
+	lost, err := e.config.Nodes[node].CutPower(ctx, node, e.plan.Power)
 	if err == nil {
 		event := e.event(stateLost, clock.Mono())
 		event.Lost = &lost
@@ -205,8 +205,8 @@ func (e *episode) cutPower(ctx context.Context, node string) error {
 }
 
 // onNodes calls f for all nodes at once; errors say what it was to do.
-func onNodes(verb string, nodes []string, f func(node string) error) error {
-	return each(nodes, func(node string) error { return wrap(verb, node, f(node)) })
+func (e *episode) onNodes(verb string, nodes []string, f func(nodes NodeControl, node string) error) error {
+	return each(nodes, func(node string) error { return wrap(verb, node, f(e.config.Nodes[node], node)) })
 }
 
 func wrap(verb, node string, err error) error {
@@ -276,9 +276,11 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 			return err == nil, err
 		})
 	}
-	mend := func(nodes []string, verb string, f func(node string) error) func() error {
+	mend := func(nodes []string, verb string, f func(nodes NodeControl, node string) error) func() error {
 		return func() error {
-			return onNodes(verb, nodes, func(node string) error { return again(func() error { return f(node) }) })
+			return e.onNodes(verb, nodes, func(on NodeControl, node string) error {
+				return again(func() error { return f(on, node) })
+			})
 		}
 	}
 	var mu sync.Mutex
@@ -296,12 +298,12 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 				})
 			})
 		},
-		mend(e.plan.Pause, "resume", func(node string) error { return e.config.Nodes.Resume(ctx, node) }),
-		mend(e.plan.Clocks, "set right the clock of", func(node string) error {
-			return e.config.Nodes.SetClock(ctx, node, 0, 1)
+		mend(e.plan.Pause, "resume", func(nodes NodeControl, node string) error { return nodes.Resume(ctx, node) }),
+		mend(e.plan.Clocks, "set right the clock of", func(nodes NodeControl, node string) error {
+			return nodes.SetClock(ctx, node, 0, 1)
 		}),
-		mend(e.plan.Disks, "mend the disk of", func(node string) error {
-			return e.config.Nodes.SetDisk(ctx, node, fault.Disk{})
+		mend(e.plan.Disks, "mend the disk of", func(nodes NodeControl, node string) error {
+			return nodes.SetDisk(ctx, node, damage.Disk{})
 		}),
 	)
 	return passed, err
@@ -327,23 +329,22 @@ func (e *episode) comeBack(ctx context.Context) {
 		kept.DelayNS = int64(left)
 		e.config.Recorder.Record(kept)
 	}
-	wiped := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }
+	wiped, back := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }, clock.Mono()+int64(left)
 	for _, node := range e.plan.Restarted() {
-		if wiped(node) && clock.Mono()+int64(left) >= e.end {
+		if wiped(node) && back >= e.end {
 			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.id)
 			e.gone = append(e.gone, node)
 		} else {
 			e.back = append(e.back, node)
 		}
 	}
-	err := onNodes("restart", e.back, func(node string) error {
-		delay := left
-		if !wiped(node) {
-			delay = 0
+	err := e.onNodes("restart", e.back, func(nodes NodeControl, node string) error {
+		if wiped(node) && !e.wait(ctx, back) {
+			return ctx.Err()
 		}
-		ctx, cancel := context.WithTimeout(ctx, delay+healTime)
+		ctx, cancel := context.WithTimeout(ctx, healTime)
 		defer cancel()
-		return e.config.Nodes.Restart(ctx, node, wiped(node), delay)
+		return nodes.Restart(ctx, node, wiped(node))
 	})
 	if err != nil && ctx.Err() == nil {
 		e.unproven(err)

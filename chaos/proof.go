@@ -107,9 +107,9 @@ func (e *episode) proveLength() {
 }
 
 // inState says which of the nodes are not in the state.
-func (e *episode) inState(ctx context.Context, want NodeState, nodes []string) error {
+func (e *episode) inState(ctx context.Context, want string, nodes []string) error {
 	for _, node := range nodes {
-		state, err := e.config.Nodes.State(ctx, node)
+		state, err := e.config.Nodes[node].State(ctx, node)
 		if err != nil {
 			return wrap("look at", node, err)
 		}

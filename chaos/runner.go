@@ -8,6 +8,7 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
 	"locklab/chaos/scenario"
+	"locklab/internal/damage"
 	"locklab/workloads/history"
 )
 
@@ -21,45 +22,33 @@ type LinkControl interface {
 
 var _ LinkControl = (*link.Client)(nil)
 
-// NodeState is what a process does.
-type NodeState string
-
 // The states that prove faults of processes; there may be others.
 const (
-	NodeReady  NodeState = "ready"
-	NodePaused NodeState = "paused"
-	NodeEnded  NodeState = "ended"
+	NodeReady  = "ready"
+	NodePaused = "paused"
+	NodeEnded  = "ended"
 )
 
-// NodeControl controls the processes, on whatever host they are.
+// NodeControl controls processes by their names.
 type NodeControl interface {
 	Kill(ctx context.Context, node string) error
 	// CutPower kills a node and takes what it had not synced from its disk. What cannot be followed is an error.
-	CutPower(ctx context.Context, node string, how fault.Power) (history.Lost, error)
-	// PauseAt pauses a node, at once or when it next comes to a point of its work, if that is not "", and
+	CutPower(ctx context.Context, node string, how damage.Power) (history.Lost, error)
+	// Pause pauses a node, at once or when it next comes to a point of its work, if that is not "", and
 	// returns once it stands still; one that did not come to the point in the time runs on.
-	PauseAt(ctx context.Context, node, point string, within time.Duration) error
+	Pause(ctx context.Context, node, point string, within time.Duration) error
 	Resume(ctx context.Context, node string) error
-	// Restart starts a killed node after the delay, with an empty data directory if
-	// wipe is set, and returns when it is ready.
-	Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error
-	State(ctx context.Context, node string) (NodeState, error)
+	// Restart kills a node if it runs, starts it, with an empty data directory if wipe is set, and returns when it
+	// is ready.
+	Restart(ctx context.Context, node string, wipe bool) error
+	State(ctx context.Context, node string) (string, error)
 	// SetClock makes a node's wall clock wrong by so much, and run at a rate from then on (1 is
-	// right); ClockOffset reads it, and says by how much it is wrong.
+	// right); NodeClock reads it, and says by how much it is wrong.
 	SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error
-	ClockOffset(ctx context.Context, node string) (time.Duration, error)
+	NodeClock(ctx context.Context, node string) (time.Duration, error)
 	// SetDisk makes a node's disk slow or full, or neither; Disk says what that has done since.
-	SetDisk(ctx context.Context, node string, disk fault.Disk) error
-	Disk(ctx context.Context, node string) (DiskSeen, error)
-}
-
-// DiskSeen is what is wrong with a node's disk, and what that has done since it was set.
-type DiskSeen struct {
-	fault.Disk
-	// Hit are the calls of the node that it met, and Done those of them that were held for the
-	// whole delay, for Least at least, or refused.
-	Hit, Done uint64
-	Least     time.Duration
+	SetDisk(ctx context.Context, node string, disk damage.Disk) error
+	Disk(ctx context.Context, node string) (damage.Seen, error)
 }
 
 // External begins and ends what the lab cannot break itself; run is the words of
@@ -76,7 +65,7 @@ type External interface {
 type Config struct {
 	Inventory fault.Inventory
 	Links     map[string]LinkControl // by host, of all hosts of the inventory
-	Nodes     NodeControl
+	Nodes     map[string]NodeControl // by node, likewise
 	Resolver  fault.Resolver
 	External  External
 	Recorder  history.Recorder

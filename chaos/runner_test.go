@@ -12,6 +12,7 @@ import (
 
 	"locklab/chaos"
 	"locklab/chaos/fault"
+	"locklab/internal/damage"
 	"locklab/locks/clock"
 )
 
@@ -104,23 +105,23 @@ func TestFaults(t *testing.T) {
 		"a disk that stays as it is":    {ignored("disk"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "is not as the fault left it", never, "*", ""},
 		"a slow disk that nobody uses":  {ignored("sync"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "node redis-a has used its disk for nothing", never, "*", ""},
 		"a disk too slow for its fault": {nil, "for: 200ms, fault: slow-disk, target: node:redis-a, delay: 1s", 0, "no fsync of node redis-a has taken 1s yet", "", "*", ""},
-		"a full disk":                   {nil, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart wipe=false delay=0s redis-a", ""},
-		"a full disk of which one ends": {func(s *stage) { s.dies = true }, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart wipe=false delay=0s redis-a", ""},
+		"a full disk":                   {nil, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart redis-a", ""},
+		"a full disk of which one ends": {func(s *stage) { s.dies = true }, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart redis-a", ""},
 		"a disk that somebody empties": {func(s *stage) {
-			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetDisk(context.Background(), "redis-a", fault.Disk{}) })
+			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetDisk(context.Background(), "redis-a", damage.Disk{}) })
 		}, "fault: full-disk, target: node:redis-a", 0, "is not as the fault left it", "", "*", ""},
-		"a power cut":                 {nil, "fault: power-loss, target: node:redis-a", 0, "", "asked lost began heal-asked ended", "cut power redis-a, restart wipe=false delay=0s redis-a", ""},
-		"a torn one":                  {nil, "fault: power-loss, target: node:redis-a, torn: on", 0, "", "asked lost began heal-asked ended", "cut power torn redis-a, restart wipe=false delay=0s redis-a", ""},
+		"a power cut":                 {nil, "fault: power-loss, target: node:redis-a", 0, "", "asked lost began heal-asked ended", "cut power redis-a, restart redis-a", ""},
+		"a torn one":                  {nil, "fault: power-loss, target: node:redis-a, torn: on", 0, "", "asked lost began heal-asked ended", "cut power torn redis-a, restart redis-a", ""},
 		"one that cannot be followed": {func(s *stage) { s.refuses = errors.New("it maps its file") }, "fault: power-loss, target: node:redis-a", 0, "it maps its file", "", "*", ""},
-		"one without a disk":          {nil, "fault: power-loss, target: node:master-a", 0, "", whole, "kill master-a, restart wipe=false delay=0s master-a", ""},
-		"a zone without power":        {nil, `fault: zone-failure, target: "zone:a", power: on`, 20 * time.Second, "", "asked lost began heal-asked ended", "cut power redis-a, kill master-a, restart wipe=false delay=0s master-a, restart wipe=false delay=0s redis-a", ""},
+		"one without a disk":          {nil, "fault: power-loss, target: node:master-a", 0, "", whole, "kill master-a, restart master-a", ""},
+		"a zone without power":        {nil, `fault: zone-failure, target: "zone:a", power: on`, 20 * time.Second, "", "asked lost began heal-asked ended", "cut power redis-a, kill master-a, restart master-a, restart redis-a", ""},
 		"a point":                     {nil, "fault: pause, target: node:master-a, point: granted", 0, "", whole, "pause at granted master-a, resume master-a", ""},
 		"a point that nobody passes":  {ignored("point"), "fault: pause, target: node:master-a, point: granted", 0, "did not come to granted", never, "*", ""},
 		"a short pause at a point":    {nil, "for: 300ms, fault: pause, target: node:master-a, point: releasing", 0, "", whole, "*", ""},
 		"a clock that somebody sets right": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0, 1) })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},
-		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", "asked began heal-asked kept-away ended", "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.22s redis-a", ""},
+		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", "asked began heal-asked kept-away ended", "kill master-a, kill redis-a, restart master-a, restart wiped at 4.25s redis-a", ""},
 		// A master that lived on behind cut links would act as in a partition.
 		"a zone whose links live longer": {func(s *stage) {
 			s.takes["kill"] = 5 * time.Millisecond

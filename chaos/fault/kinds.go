@@ -12,6 +12,7 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
+	"locklab/internal/damage"
 	"locklab/internal/strictyaml"
 	"locklab/workloads/history"
 )
@@ -199,7 +200,7 @@ func nodeKinds() []Kind {
 				},
 			},
 			read: func(f fields) Fault {
-				power := Power{f.only("torn", "on"), f.only("names", "strict")}
+				power := damage.Power{f.only("torn", "on"), f.only("names", "strict")}
 				return prepared(onNodes(f.target(), func(sc scene, found []string) (Plan, error) {
 					return Plan{Kill: found, Cut: sc.onDisk(found), Power: power}, nil
 				}))
@@ -250,7 +251,7 @@ func nodeKinds() []Kind {
 			Fields: []Field{hits("one:raft"), {"delay", "200ms", "how much longer: at least 1ms", true}},
 			read: func(f fields) Fault {
 				f.need("delay")
-				return onDisks(f.target(), Disk{Delay: f.duration("delay", leastShift)})
+				return onDisks(f.target(), damage.Disk{Delay: f.duration("delay", leastShift)})
 			},
 		},
 		{
@@ -258,7 +259,7 @@ func nodeKinds() []Kind {
 			Summary: "processes cannot write to their files (ENOSPC); they are killed and start again, with their data, when " +
 				"the fault ends",
 			Fields: []Field{hits("one:raft")},
-			read:   func(f fields) Fault { return onDisks(f.target(), Disk{Full: true}) },
+			read:   func(f fields) Fault { return onDisks(f.target(), damage.Disk{Full: true}) },
 		},
 	}
 }
@@ -308,7 +309,7 @@ func readZoneFailure(f fields) Fault {
 }
 
 // onDisks is a fault of the disks of what the target means, but for who keeps nothing on one.
-func onDisks(target selector, disk Disk) Fault {
+func onDisks(target selector, disk damage.Disk) Fault {
 	return prepared(onNodes(target, func(sc scene, found []string) (p Plan, err error) {
 		if p.Disk, p.Disks = disk, sc.onDisk(found); len(p.Disks) == 0 {
 			err = fmt.Errorf("nothing is kept on a disk by %s: %w", strings.Join(found, ", "), ErrNoTarget)

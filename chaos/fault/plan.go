@@ -8,6 +8,7 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
+	"locklab/internal/damage"
 	"locklab/workloads/history"
 )
 
@@ -34,7 +35,7 @@ type Plan struct {
 
 	// Cut are the killed nodes whose disks lose what was not synced, as Power says.
 	Cut   []string
-	Power Power
+	Power damage.Power
 
 	// Clocks are the nodes whose wall clock is set wrong by Step, and whose clock runs at Rate
 	// then; 0 is the right one.
@@ -44,7 +45,7 @@ type Plan struct {
 
 	// Disks are the nodes whose disk becomes as Disk says.
 	Disks []string
-	Disk  Disk
+	Disk  damage.Disk
 
 	// External are the words of an external fault: others begin and end it.
 	External []string
@@ -62,18 +63,6 @@ func (p Plan) Restarted() []string {
 		return slices.Concat(p.Kill, p.Disks)
 	}
 	return p.Kill
-}
-
-// Disk is what is wrong with a node's disk; nothing is the zero value.
-type Disk struct {
-	Delay time.Duration // that each sync takes longer
-	Full  bool          // nothing can be written
-}
-
-// Power is how the power of nodes is cut.
-type Power struct {
-	Torn   bool // the file that was written to last keeps what was written, up to the middle of the last write
-	Strict bool // only the sync of a directory makes names in it durable, not that of a new file
 }
 
 // planner makes a plan of what a kind read.

@@ -24,7 +24,7 @@ func TestEventsBeforeAKillAreNotLost(t *testing.T) {
 	events := collect(t, c)
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
 	must.Do(t, c.Stop(ctx, "own-1")) // writes what it still has
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.Restart(ctx, "own-1", false))
 	must.Do(t, c.Kill(ctx, "own-1")) // cuts what it is writing
 	all := events.drained()
 	var first []uint64
