@@ -248,8 +248,8 @@ func expectation(e scenario.Expectation, unfit error) string {
 		return fmt.Sprintf("does not apply: %s", lab.Said(unfit))
 	}
 	text := cmp.Or(e.Safety, "safety not judged") + ", " + cmp.Or(strings.Join(e.Liveness, " or "), "liveness not judged")
-	if e.Served > 0 {
-		text += fmt.Sprintf(", %.0f %% served", 100*e.Served)
+	if served := e.Availability.Outside + e.Availability.During; served > 0 { // one of them is 0
+		text += fmt.Sprintf(", %.0f %% served", 100*served)
 	}
 	return text
 }

@@ -154,7 +154,7 @@ func (x *experiment) head() history.Event {
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
-		Expect:  expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect),
+		Expect:  &x.config.outlook(x.lock, x.scenario).expect.Expect,
 		Planned: planned(x.scenario, x.config.Duration), HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(),
 		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
 	}
@@ -162,17 +162,6 @@ func (x *experiment) head() history.Event {
 		run.SecondNS = int64(second)
 	}
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &run}
-}
-
-// expected converts an expectation of the rules into the form of histories.
-func expected(s scenario.Scenario, e scenario.Expectation) *history.Expect {
-	want := &history.Expect{Safety: e.Safety, Liveness: e.Liveness}
-	if len(s.Timeline) == 0 {
-		want.Availability.Outside = e.Served
-	} else {
-		want.Availability.During = e.Served
-	}
-	return want
 }
 
 // planned are the faults that the scenario asks for in a run that measures for so long.
