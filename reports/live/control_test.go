@@ -166,12 +166,12 @@ func TestTourLeadsToEachStop(t *testing.T) {
 		return strings.Join(told, ", ")
 	}
 	for _, c := range []struct {
-		faults  []ControlFault
+		faults  []history.Event
 		running bool
 		want    string
 	}{
 		{nil, true, "switch to none, , part the zones, switch to raft, switch to raft"},
-		{[]ControlFault{{ID: "partition-1", Kind: "partition"}}, true, "switch to none, heal all, , switch to raft, switch to raft"},
+		{[]history.Event{{ID: "partition-1", Fault: "partition"}}, true, "switch to none, heal all, , switch to raft, switch to raft"},
 		{nil, false, ", , , , "},
 	} {
 		m.state.Faults, m.state.Running = c.faults, c.running
@@ -232,7 +232,7 @@ func TestWhatEndedIsNotControlled(t *testing.T) {
 func TestAHitOnAHolderIsNotSaidToBeProven(t *testing.T) {
 	m := newModel(Info{Control: &pretended{}})
 	m.begin(aRun())
-	m.state = ControlState{Faults: []ControlFault{{ID: "pause-1", Kind: "pause", Target: "others <-> holder (m-a)", Aim: history.Aim{At: history.AimHolder}, Proven: true}, {ID: "kill-1", Kind: "kill", Target: "node:m-a", Proven: true}}}
+	m.state = ControlState{Faults: []history.Event{{ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: history.Aim{At: history.AimHolder}, State: "began"}, {ID: "kill-1", Fault: "kill", Target: "node:m-a", State: "began"}}}
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: ms, State: "measure"})
 	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: history.Aim{At: history.AimHolder}})
 	text := painted(m)
