@@ -57,7 +57,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	}
 	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
 	b := &byHand{healed: make(chan struct{})}
-	b.last = history.Event{ID: id, Fault: f.Kind, Target: f.Target, Aim: f.Aim, State: stateAsked}
+	b.last = history.Event{ID: id, Fault: f.Kind, Target: f.Target, Aim: &f.Aim, State: stateAsked}
 	b.breaks = []string{"the " + f.Target} // one that moves may well be found again
 	if !f.Moves() {
 		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)

@@ -384,9 +384,13 @@ func (e *episode) event(state string, at int64) history.Event {
 	if e.plan.Proof != nil {
 		adds = e.plan.Proof.Adds()
 	}
+	var aim *history.Aim
+	if e.plan.Aim != (history.Aim{}) {
+		aim = &e.plan.Aim
+	}
 	return history.Event{
 		Kind: history.KindFault, AtNS: at, ID: e.id, Fault: e.fault.Kind, Target: e.target, State: state,
-		Aim: e.plan.Aim, From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
+		Aim: aim, From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
 	}
 }
 

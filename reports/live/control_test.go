@@ -232,9 +232,9 @@ func TestWhatEndedIsNotControlled(t *testing.T) {
 func TestAHitOnAHolderIsNotSaidToBeProven(t *testing.T) {
 	m := newModel(Info{Control: &pretended{}})
 	m.begin(aRun())
-	m.state = ControlState{Faults: []history.Event{{ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: history.Aim{At: history.AimHolder}, State: "began"}, {ID: "kill-1", Fault: "kill", Target: "node:m-a", State: "began"}}}
+	m.state = ControlState{Faults: []history.Event{{ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: &history.Aim{At: history.AimHolder}, State: "began"}, {ID: "kill-1", Fault: "kill", Target: "node:m-a", State: "began"}}}
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: ms, State: "measure"})
-	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: history.Aim{At: history.AimHolder}})
+	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: &history.Aim{At: history.AimHolder}})
 	text := painted(m)
 	if !strings.Contains(text["broken"], "others and holder (m-a): broken, as probes saw") || !strings.Contains(text["broken"], "node:m-a: broken, and proven") {
 		t.Errorf("the panel says %s", text["broken"])

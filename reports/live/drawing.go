@@ -163,7 +163,8 @@ func (m *model) hit(t *traffic, inside bool) {
 	for _, f := range m.faults {
 		there := slices.Contains(f.From, t.from) && slices.Contains(f.To, t.to)
 		back := slices.Contains(f.From, t.to) && slices.Contains(f.To, t.from)
-		if between := there && back && inside; f.inForce() && !between && (there || back && !f.Aim.OneWay) {
+		oneWay := f.Aim != nil && f.Aim.OneWay
+		if between := there && back && inside; f.inForce() && !between && (there || back && !oneWay) {
 			t.hit, t.cut, t.delayNS = true, t.cut || f.DelayNS == 0, t.delayNS+f.DelayNS
 		}
 	}

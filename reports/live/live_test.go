@@ -232,7 +232,7 @@ func TestPartialWays(t *testing.T) {
 		between, links int // that are not well
 		cut            bool
 	}{
-		{"one way", history.Event{Fault: "partition", Aim: history.Aim{OneWay: true}, From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}}, 1, 0, true},
+		{"one way", history.Event{Fault: "partition", Aim: &history.Aim{OneWay: true}, From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}}, 1, 0, true},
 		{"slow between zones", history.Event{Fault: "latency", Target: "zones", From: []string{"m-a", "w-a", "m-c", "w-c"}, To: []string{"m-a", "w-a", "m-c", "w-c"}, DelayNS: 40 * ms}, 2, 0, false},
 		{"slowed by a fault of any kind", history.Event{Fault: "new-kind", From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}, DelayNS: 40 * ms}, 2, 0, false},
 		{"one link", history.Event{Fault: "partition", Target: "node:m-a <-> node:w-a", From: []string{"m-a"}, To: []string{"w-a"}}, 0, 2, true},

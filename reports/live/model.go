@@ -231,8 +231,8 @@ func (m *model) addFault(e *history.Event) {
 }
 
 // beganText says that a fault began. Whether it hit a hold is known when its history is complete.
-func beganText(say *lang.Lang, name string, aim history.Aim) string {
-	if aim.At == history.AimHolder {
+func beganText(say *lang.Lang, name string, aim *history.Aim) string {
+	if aim != nil && aim.At == history.AimHolder {
 		return say.Sprintf("%s: broken, as probes saw; the report says whether it hit a hold", name)
 	}
 	return say.Sprintf("%s: broken, and proven", name)

@@ -218,7 +218,7 @@ type Event struct {
 	ID     string   `json:"id,omitzero"`
 	Fault  string   `json:"fault,omitzero"`
 	Target string   `json:"target,omitzero"`
-	Aim    Aim      `json:"aim,omitzero"`
+	Aim    *Aim     `json:"aim,omitzero"`
 	From   []string `json:"from,omitzero"`
 	To     []string `json:"to,omitzero"`
 	Nodes  []string `json:"nodes,omitzero"`
@@ -326,25 +326,25 @@ func Commit(rec Recorder, e Event) {
 }
 
 // Machine is what the CPUs and the disk of a machine did for a while. What its system does not tell
-// is absent.
+// is 0.
 type Machine struct {
 	CPUs int `json:"cpus"`
 	// BusyNS is the time that CPUs were not idle, all of them added up; what a
 	// hypervisor took away is in it.
-	BusyNS *int64 `json:"busy_ns,omitzero"`
+	BusyNS int64 `json:"busy_ns,omitzero"`
 	// StolenNS is the part of BusyNS that a hypervisor took away, for others on its machine.
-	StolenNS *int64 `json:"stolen_ns,omitzero"`
+	StolenNS int64 `json:"stolen_ns,omitzero"`
 	// ThrottledNS is the time in which a quota kept the lab's control group from a CPU,
 	// all CPUs added up.
-	ThrottledNS *int64 `json:"throttled_ns,omitzero"`
+	ThrottledNS int64 `json:"throttled_ns,omitzero"`
 	// RunNS is the time that threads of the lab's processes there had a CPU, WaitNS the
 	// time that they were ready to run and had none, all threads added up.
-	RunNS  *int64 `json:"run_ns,omitzero"`
-	WaitNS *int64 `json:"wait_ns,omitzero"`
+	RunNS  int64 `json:"run_ns,omitzero"`
+	WaitNS int64 `json:"wait_ns,omitzero"`
 	// LateNS is the longest that a timer of the process that samples went off after it was due.
 	LateNS int64 `json:"late_ns"`
 	// FsyncNS is the longest that a page took to be safe on the disk of the nodes' data.
-	FsyncNS *int64 `json:"fsync_ns,omitzero"`
+	FsyncNS int64 `json:"fsync_ns,omitzero"`
 }
 
 // Usage is what one node used for a while. What is not known is absent.

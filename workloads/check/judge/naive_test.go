@@ -417,7 +417,7 @@ func TestAnythingIsJudged(t *testing.T) {
 				Kind: kinds.Draw(t, "kind"), AtNS: moments.Draw(t, "at"), ErrNS: max(moments.Draw(t, "err"), 0), Node: pick("m1", "m2", "w1", "w2"),
 				Host: pick("h1", "h2"), Client: pick("c1", "m1"), Hold: pick("a", "b"), Order: pick("o1", "o2"), Resource: pick("g1", "g2"),
 				Room: pick("r1", "r2", "r3"), Worker: pick("w1", "w2"), Outcome: pick("ok", "failed", "unknown"), Token: rapid.Uint64Range(0, 3).Draw(t, "token"),
-				ID: pick("f1", "f2"), Fault: pick("partition", "kill", history.FaultNodeLoss), Aim: history.Aim{At: pick(history.AimHolder, history.AimLeader), Node: pick("m1")}, Unreachable: []string{pick("w1")},
+				ID: pick("f1", "f2"), Fault: pick("partition", "kill", history.FaultNodeLoss), Aim: &history.Aim{At: pick(history.AimHolder, history.AimLeader), Node: pick("m1")}, Unreachable: []string{pick("w1")},
 				From: []string{pick("h1")}, To: []string{pick("h2")}, Nodes: []string{pick("m1")},
 			}
 			e.FromNS = e.AtNS - max(moments.Draw(t, "took"), 0)

@@ -240,7 +240,9 @@ func (s *scribe) addFault(e *history.Event) {
 		f = &Fault{Fault: result.Fault{ID: e.ID, Proven: true}, Asked: Never, Began: Never, Heal: Never, Ended: Never}
 		s.faults[e.ID] = f
 	}
-	f.Kind, f.Target, f.Aim = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target), cmp.Or(f.Aim, e.Aim)
+	if f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target); e.Aim != nil {
+		f.Aim = *e.Aim
+	}
 	if e.State == "kept-away" {
 		return
 	}

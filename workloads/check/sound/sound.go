@@ -98,8 +98,7 @@ func (j *judge) unasked() (list []record.Fault) {
 	for i := range j.Machines {
 		// The program that measured was stopped, by hand or with its whole machine: it woke too late by a
 		// second, although hardly anything waited for a CPU.
-		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) &&
-			(m.Machine.WaitNS == nil || *m.Machine.WaitNS < m.Machine.LateNS/2) {
+		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) && m.Machine.WaitNS < m.Machine.LateNS/2 {
 			target := history.TargetController
 			if m.Host != "" {
 				target = history.TargetAgent + m.Host

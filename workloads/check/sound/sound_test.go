@@ -217,8 +217,8 @@ func TestSpoiled(t *testing.T) {
 				e.State, e.Error = history.NodeExited, "signal-killed"
 			}
 		}), quiet, ""},
-		"the agent stood still":      {more(machine("ha", 2900, 5200, history.Machine{CPUs: 2, LateNS: 2200 * ms, WaitNS: new(10 * ms)})), result.Standstill, "the agent of host ha"},
-		"a disk that takes long":     {more(machine("", 2000, 4000, history.Machine{CPUs: 2, FsyncNS: new(700 * ms)})), result.Saturated, "the controller"},
+		"the agent stood still":      {more(machine("ha", 2900, 5200, history.Machine{CPUs: 2, LateNS: 2200 * ms, WaitNS: 10 * ms})), result.Standstill, "the agent of host ha"},
+		"a disk that takes long":     {more(machine("", 2000, 4000, history.Machine{CPUs: 2, FsyncNS: 700 * ms})), result.Saturated, "the controller"},
 		"the controller stood still": {more(machine("", 10_500, 11_000, history.Machine{CPUs: 2, LateNS: 1400 * ms})), result.Standstill, "the controller"},
 
 		"a fault 3 s late": {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }), result.Unproven, "cut: asked for at the wrong time"},
@@ -313,7 +313,7 @@ func TestSpoiled(t *testing.T) {
 // busy fills in a sample of two CPUs that lasts half a second.
 func busy(e *history.Event, busy, run, wait, late int64) {
 	if e.Kind == history.KindMachine {
-		e.Machine = &history.Machine{CPUs: 2, BusyNS: &busy, RunNS: &run, WaitNS: &wait, LateNS: late}
+		e.Machine = &history.Machine{CPUs: 2, BusyNS: busy, RunNS: run, WaitNS: wait, LateNS: late}
 	}
 }
 
@@ -440,7 +440,7 @@ func TestFaultsMustHitWhatTheyAreAimedAt(t *testing.T) {
 		if c.kind == "partition" {
 			e = history.Event{From: []string{"hc"}, To: []string{"ha"}} // between: [others, holder]
 		}
-		e.Aim = c.aim
+		e.Aim = &c.aim
 		run := history.Event{Kind: history.KindRun, Run: &history.Run{Lock: "raft", Workload: history.Mutex, DurationNS: 9000 * ms, NodeHosts: map[string]string{"m1": "ha", "m2": "hc"}}}
 		events := slices.Concat([]history.Event{run, {Kind: history.KindPhase, State: "measure", AtNS: 1000 * ms}, {Kind: history.KindPhase, State: "drain", AtNS: 10_000 * ms}},
 			slices.Concat(c.events...), fault("f1", c.kind, 3000, 8005, e))
