@@ -19,7 +19,7 @@
 //
 //	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a"}
 //	     200 the room, new or made by this order before
-//	     409 conflict (the order id was used for another group); 507 capacity
+//	     507 capacity
 //	POST /v1/rooms/{id}/seats {"player":"p"}
 //	     200 the room; again for the same player: no second seat
 //	     409 full, closed; 404 not-found
