@@ -25,6 +25,7 @@ import (
 
 	"locklab/internal/must"
 	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/locks/etcdlock"
 	"locklab/locks/locktest"
 	"locklab/locks/pglock"
@@ -215,6 +216,7 @@ func serveRaft(ctx context.Context, config []byte) error {
 	if err := json.Unmarshal(config, &c); err != nil {
 		return err
 	}
+	c.Clock, c.Log = clock.System(), slog.New(slog.DiscardHandler)
 	server, err := raftnode.Start(ctx, c)
 	if err != nil {
 		return err
