@@ -87,7 +87,7 @@ func (e *episode) run(ctx context.Context) error {
 		return nil
 	}
 	e.asked = clock.Mono()
-	e.record(stateAsked, e.asked)
+	e.record(stateAsked, e.asked, "")
 	if err != nil {
 		e.unproven(err)
 		return nil
@@ -228,7 +228,7 @@ func (e *episode) startExternal(ctx context.Context) error {
 // healed; otherwise the return of everything is waited for.
 func (e *episode) over(ctx context.Context) error {
 	e.healAsked = clock.Mono()
-	e.record(stateHealAsked, e.healAsked)
+	e.record(stateHealAsked, e.healAsked, "")
 	last := ctx.Err() != nil || e.healAsked >= e.end
 	var stood error // who was paused or killed has to be, up to the heal
 	if ctx.Err() == nil && e.began != 0 {
@@ -253,7 +253,7 @@ func (e *episode) over(ctx context.Context) error {
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
 		if e.ended != 0 && len(e.gone) > 0 { // as much of it goes on
-			e.recordWhy(stateAway, e.ended, strings.Join(e.gone, ", "))
+			e.record(stateAway, e.ended, strings.Join(e.gone, ", "))
 			e.ended = 0
 		}
 	}
@@ -261,7 +261,7 @@ func (e *episode) over(ctx context.Context) error {
 		e.proveLength()
 	}
 	if e.ended != 0 {
-		e.record(stateEnded, e.ended)
+		e.record(stateEnded, e.ended, "")
 	}
 	return err
 }
@@ -371,12 +371,10 @@ func (e *episode) wait(ctx context.Context, until int64) bool {
 	return !ended && ctx.Err() == nil
 }
 
-func (e *episode) record(state string, at int64) { e.recordWhy(state, at, "") }
-
-func (e *episode) recordWhy(state string, at int64, why string) {
-	entry := e.event(state, at)
-	entry.Error = why
-	e.config.Recorder.Record(entry)
+func (e *episode) record(state string, at int64, why string) {
+	event := e.event(state, at)
+	event.Error = why
+	e.config.Recorder.Record(event)
 }
 
 func (e *episode) event(state string, at int64) history.Event {

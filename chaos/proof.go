@@ -46,7 +46,7 @@ func (e *episode) proveBegin(ctx context.Context) {
 		e.unproven(err)
 		return
 	}
-	e.record(stateBegan, e.began)
+	e.record(stateBegan, e.began, "")
 }
 
 // links looks whether the probes show a change, and since when. A fault that hits no link
@@ -152,5 +152,5 @@ func (e *episode) unproven(why error) {
 		e.why = strings.ReplaceAll(why.Error(), "\n", "; ") // of joined errors
 	}
 	e.config.Log.Warn("fault is not proven", "fault", e.id, "target", e.target, "error", why)
-	e.recordWhy(stateUnproven, clock.Mono(), e.why)
+	e.record(stateUnproven, clock.Mono(), e.why)
 }

@@ -117,11 +117,15 @@ func (f fields) need(name string) strictyaml.Node {
 	return n
 }
 
-// duration is 0 if the field is not there.
+// duration must be there, unless there is no least; then it may be 0.
 func (f fields) duration(name string, least time.Duration) time.Duration {
-	d := f.Get(name).Duration(1, mostTime, "50ms")
-	if f.Get(name).Given() && d < least {
-		f.Get(name).Fail("%v: want at least %v: probes see no less", d, least)
+	n := f.Get(name)
+	if least > 0 {
+		n = f.need(name)
+	}
+	d := n.Duration(1, mostTime, "50ms")
+	if n.Given() && d < least {
+		n.Fail("%v: want at least %v: probes see no less", d, least)
 	}
 	return d
 }

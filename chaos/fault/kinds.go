@@ -43,8 +43,7 @@ const (
 	// that it takes to read one.
 	leastStep = time.Second
 	mostStep  = 24 * time.Hour
-	// With a tenth less than leastDrift too much or too little, a proof of a clock's rate would take longer than
-	// LeastTime many times over.
+	// leastDrift is how far a clock's rate is from 1 at least: to prove less takes many times LeastTime.
 	leastDrift = 0.1
 	mostRate   = 10
 )
@@ -84,7 +83,6 @@ func linkKinds() []Kind {
 				Field{"jitter", "10ms", "up to so much more, drawn for each chunk of bytes", false},
 			),
 			read: func(f fields) Fault {
-				f.need("delay")
 				l := &toxic.Latency{Delay: f.duration("delay", leastShift), Jitter: f.duration("jitter", 0)}
 				return onLinks(f.sides(), l, slower{l.Delay, l.Delay + l.Jitter/2})
 			},
@@ -95,7 +93,6 @@ func linkKinds() []Kind {
 				"jitter", "20ms", "up to so much later, one way, drawn for each chunk of bytes: at least 2ms", true,
 			}),
 			read: func(f fields) Fault {
-				f.need("jitter")
 				l := &toxic.Latency{Jitter: f.duration("jitter", 2*leastShift)}
 				half := l.Jitter / 2 // by which half of the chunks are late
 				return onLinks(f.sides(), l, bychance{slower{half, half}, half, 0.5})
@@ -126,7 +123,6 @@ func linkKinds() []Kind {
 				if !ok || loss == 0 || loss > 1 {
 					f.Get("loss").Fail("want a share above 0, up to 1, such as 0.05")
 				}
-				f.need("stall")
 				stall := f.duration("stall", leastStall)
 				return onLinks(f.sides(), &toxic.Flaky{Loss: loss, Stall: stall}, bychance{slower{stall, stall}, stall / 2, loss})
 			},
@@ -149,8 +145,6 @@ func readCut(f fields) Fault {
 }
 
 func readFlap(f fields) Fault {
-	f.need("down")
-	f.need("up")
 	down, up := f.duration("down", minFlap), f.duration("up", minFlap)
 	fault := readCut(f)
 	fault.Cut = "flapping"
@@ -250,7 +244,6 @@ func nodeKinds() []Kind {
 			Name: "slow-disk", Summary: "each fsync of processes takes longer, as on a disk that fails or that others use",
 			Fields: []Field{hits("one:raft"), {"delay", "200ms", "how much longer: at least 1ms", true}},
 			read: func(f fields) Fault {
-				f.need("delay")
 				return onDisks(f.target(), damage.Disk{Delay: f.duration("delay", leastShift)})
 			},
 		},

@@ -265,9 +265,8 @@ func (p *prober) report() PeerReport {
 }
 
 const (
-	frameBytes   = 48 // of a frame without padding, about
-	maxPadding   = 16 << 10
-	maxNameBytes = 100
+	frameBytes = 48 // of a frame without padding, about
+	maxPadding = 16 << 10
 )
 
 // frame is one probe, or its answer, which is the probe with the time at which the echo service had read it: both as
