@@ -27,16 +27,12 @@ type Inventory struct {
 	Diskless []string
 }
 
-// The selectors that mean something else at every moment, and those of links' other sides.
+// The selectors beside those that history has as what a fault can aim at.
 const (
-	Holder = history.AimHolder // the node that holds a lock now
 	// HolderOf is the node that holds the lock of the resource that is named behind it.
 	HolderOf = "holder-of"
-	Leader   = history.AimLeader // the node that leads the lock service now
-	// Primary is the server that the lock's clients write to now, while others follow it.
-	Primary = history.AimPrimary
-	Others  = "others" // the hosts that the other side of the cut does not name
-	Zones   = "zones"  // every two hosts of different zones
+	Others   = "others" // the hosts that the other side of the cut does not name
+	Zones    = "zones"  // every two hosts of different zones
 	// FirstZone is zone:NAME of the first zone of the topology, for scenarios that suit any.
 	FirstZone = "first-zone"
 )
@@ -78,16 +74,18 @@ func (s selector) String() string {
 // aim is none of a selector that always means the same nodes.
 func (s selector) aim() (aim history.Aim) {
 	switch s.kind {
-	case Holder, HolderOf:
-		aim.At, aim.Resource = Holder, s.name
-	case Leader, Primary:
+	case history.AimHolder, HolderOf:
+		aim.At, aim.Resource = history.AimHolder, s.name
+	case history.AimLeader, history.AimPrimary:
 		aim.At = s.kind
 	}
 	return aim
 }
 
 // dynamicKinds are the selectors of one node that is another one at every moment.
-func dynamicKinds() []string { return []string{Holder, HolderOf, Leader, Primary} }
+func dynamicKinds() []string {
+	return []string{history.AimHolder, HolderOf, history.AimLeader, history.AimPrimary}
+}
 
 // takesName says whether a name belongs to the kind of selector.
 func takesName(kind string) bool { return kind == HolderOf || slices.Contains(namedKinds(), kind) }
@@ -203,11 +201,11 @@ func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
 	var err error
 	aim := s.aim()
 	switch aim.At {
-	case Holder:
+	case history.AimHolder:
 		only, err = sc.resolver.Holder(ctx, s.name)
-	case Leader:
+	case history.AimLeader:
 		only, err = sc.resolver.Leader(ctx)
-	case Primary:
+	case history.AimPrimary:
 		only, err = sc.resolver.Primary(ctx)
 	default:
 		return s, nil

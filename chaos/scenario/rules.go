@@ -80,7 +80,7 @@ func facts() map[string][]string {
 		"keeps":     {none, locks.KeepsNothing, locks.KeepsSyncedLater, locks.KeepsEverything},
 		"replica":   {none, locks.ReplicaAsync, locks.ReplicaAcked},
 		"fault":     append(kinds, none),
-		"target":    {fault.Holder, fault.Leader, fault.Primary, "other"},
+		"target":    {history.AimHolder, history.AimLeader, history.AimPrimary, "other"},
 		"left":      {leftAll, leftEnough, leftTooFew},
 		"cut":       {none, "held", "dropped", "reset", "one-way", "flapping"},
 		"clients":   {none, "killed", "paused", "clock"},
