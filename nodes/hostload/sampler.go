@@ -102,7 +102,8 @@ type schedstat struct{ run, wait int64 }
 // was started in between.
 func (r *reading) since(last *reading) *history.Machine {
 	m := &history.Machine{ // the kernel's counters of idle time are known to step back
-		BusyNS: max(r.busy-last.busy, 0), StolenNS: max(r.stolen-last.stolen, 0), ThrottledNS: r.throttled - last.throttled,
+		BusyNS: max(r.busy-last.busy, 0), StolenNS: max(r.stolen-last.stolen, 0),
+		ThrottledNS: max(r.throttled-last.throttled, 0),
 	}
 	for id, now := range r.threads {
 		before := last.threads[id]

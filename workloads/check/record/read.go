@@ -463,10 +463,9 @@ func (s *scribe) missed(f *Fault) bool {
 		if f.Cuts() {
 			hit.From = f.Began
 		}
-		for _, away := range n.Away {
-			if away.From >= f.Asked && away.From <= hit.To {
-				hit = Span{away.From, away.From}
-			}
+		stood := func(away Span) bool { return away.From >= f.Asked && away.From <= f.Began+s.ErrNS[n.Host] }
+		if i := slices.IndexFunc(n.Away, stood); i >= 0 {
+			hit = Span{n.Away[i].From, n.Away[i].From}
 		}
 		came := func(p history.Event) bool {
 			return p.Node == name && p.State == f.Aim.Point && p.AtNS >= f.Asked && p.AtNS <= hit.To

@@ -395,13 +395,13 @@ func TestLastWords(t *testing.T) {
 
 // TestFaultsMustHitWhatTheyAreAimedAt: a holder, or a point of its work.
 func TestFaultsMustHitWhatTheyAreAimedAt(t *testing.T) {
-	paused, resumed := node("m1", "paused", 3010), node("m1", "resumed", 8004)
-	paused.FromNS, resumed.FromNS = 3005*ms, 8000*ms
+	paused, resumed := node("m1", "paused", 3004), node("m1", "resumed", 8004)
+	paused.FromNS, resumed.FromNS = 3001*ms, 8000*ms
 	stood := []history.Event{paused, resumed}
 	point := func(name string, at int64) []history.Event {
 		return []history.Event{{Kind: history.KindPoint, Node: "m1", State: name, AtNS: at * ms}}
 	}
-	kill := []history.Event{killed("m1", 3005, 3010), node("m1", "started", 7990)}
+	kill := []history.Event{killed("m1", 3001, 3004), node("m1", "started", 7990)}
 	holder := func(resource string) history.Aim {
 		return history.Aim{At: history.AimHolder, Resource: resource, Node: "m1"}
 	}
@@ -413,15 +413,15 @@ func TestFaultsMustHitWhatTheyAreAimedAt(t *testing.T) {
 		proven bool
 	}{
 		"held throughout":                         {"pause", holder(""), [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
-		"let go before it stood still":            {"pause", holder(""), [][]history.Event{held("m1", "x", 2990, 3008), stood}, false},
+		"let go before it stood still":            {"pause", holder(""), [][]history.Event{held("m1", "x", 2990, 3002), stood}, false},
 		"got it when it went on":                  {"pause", holder(""), [][]history.Event{held("m1", "x", 8001, 8009), stood}, false},
 		"another one held":                        {"pause", holder(""), [][]history.Event{held("m2", "x", 2990, 8001), stood}, false},
 		"killed while it held":                    {"kill", holder(""), [][]history.Event{held("m1", "x", 2990, 8001)[:1], kill}, true},
-		"killed with its release under way":       {"kill", holder(""), [][]history.Event{held("m1", "x", 2990, 3004)[:2], kill}, false},
+		"killed with its release under way":       {"kill", holder(""), [][]history.Event{held("m1", "x", 2990, 3003)[:2], kill}, false},
 		"aimed at the holder of another resource": {"pause", holder("r2"), [][]history.Event{held("m1", "x", 2990, 8001), stood}, false},
 		"aimed at the holder of its resource":     {"pause", holder("g"), [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
-		"stopped at the point":                    {"pause", granted, [][]history.Event{point("granted", 3008), stood}, true},
-		"stopped at another point":                {"pause", granted, [][]history.Event{point("releasing", 3008), held("m1", "x", 2990, 8001), stood}, false},
+		"stopped at the point":                    {"pause", granted, [][]history.Event{point("granted", 3003), stood}, true},
+		"stopped at another point":                {"pause", granted, [][]history.Event{point("releasing", 3003), held("m1", "x", 2990, 8001), stood}, false},
 		"came to the point when it went on":       {"pause", granted, [][]history.Event{point("granted", 8005), held("m1", "x", 2990, 8001), stood}, false},
 		"held when it was cut off":                {"partition", holder(""), [][]history.Event{held("m1", "x", 2990, 3600)}, true},
 		"held before it was cut off":              {"partition", holder(""), [][]history.Event{held("m1", "x", 2000, 2900)}, false},
