@@ -49,7 +49,7 @@ FUZZ ?= ./...
 # A number of inputs, not a time: at the end of a time go test -fuzz can report
 # "context deadline exceeded" though nothing was found (golang/go issue 75804).
 FUZZTIME ?= 100000x
-parsers := ./locks ./internal/strictyaml ./nodes/topology ./chaos/scenario ./nodes/agent ./workloads/history ./workloads/result
+parsers := ./locks ./internal/strictyaml ./nodes/topology ./chaos/scenario ./workloads/history ./workloads/result
 
 fuzz: ## 100,000 inputs for every fuzz target (FUZZ=parsers: of the parsers of user files)
 	@set -e; for pkg in $$(go list $(if $(filter parsers,$(FUZZ)),$(parsers),$(FUZZ))); do \

@@ -32,16 +32,9 @@ type Hand struct {
 
 // byHand is a fault that goes on.
 type byHand struct {
-	Open
+	last   history.Event // that was recorded; once its end is asked for, that
 	breaks []string      // what no second fault may break meanwhile
 	healed chan struct{} // closed when its end is asked for
-}
-
-// Open is a fault that somebody began and that is not over.
-type Open struct {
-	ID, Kind, Target string
-	// Proven says that it was seen to have begun; Healing that its end is asked for.
-	Proven, Healing bool
 }
 
 // NewHand takes faults until it is closed, or ctx ends.
@@ -63,9 +56,10 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 		return "", fmt.Errorf("the run is over: %w", ErrRefused)
 	}
 	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
-	b := &byHand{Open: Open{ID: id, Kind: f.Kind, Target: f.Target}, healed: make(chan struct{})}
+	b := &byHand{healed: make(chan struct{})}
+	b.last = history.Event{ID: id, Fault: f.Kind, Target: f.Target, Aim: &f.Aim, State: stateAsked}
 	b.breaks = []string{"the " + f.Target} // one that moves may well be found again
-	if !f.Dynamic {
+	if !f.Moves() {
 		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", err, ErrRefused)
@@ -78,7 +72,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	for _, other := range h.open {
 		for _, thing := range b.breaks {
 			if slices.Contains(other.breaks, thing) {
-				return "", fmt.Errorf("%s is broken already, by %s: want one fault of it: %w", thing, other.ID, ErrRefused)
+				return "", fmt.Errorf("%s is broken already, by %s: want one fault of it: %w", thing, other.last.ID, ErrRefused)
 			}
 		}
 	}
@@ -86,7 +80,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	h.open = append(h.open, b)
 	now := clock.Mono()
 	e := &episode{
-		config: h.config, fault: f, entry: Entry{ID: id, Kind: f.Kind, Target: f.Target},
+		config: h.config, fault: f, id: id, target: f.Target,
 		from: now, until: now, end: now + int64(longest), healed: b.healed,
 	}
 	if !f.Instant {
@@ -94,7 +88,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	}
 	e.config.Recorder = watched{h, b}
 	h.wg.Go(func() {
-		_, err := e.run(h.ctx)
+		err := e.run(h.ctx)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.failed = errors.Join(h.failed, err)
@@ -122,9 +116,10 @@ type watched struct {
 
 func (w watched) Record(e history.Event) {
 	w.hand.mu.Lock()
-	w.fault.Target = e.Target
 	w.fault.breaks = append(w.fault.breaks, named(e.Nodes)...)
-	w.fault.Proven = w.fault.Proven && e.State != stateUnproven || e.State == stateBegan
+	if w.fault.last.State != stateHealAsked {
+		w.fault.last = e
+	}
 	w.hand.mu.Unlock()
 	w.hand.config.Recorder.Record(e)
 }
@@ -135,12 +130,12 @@ func (h *Hand) Heal(id string) error {
 	defer h.mu.Unlock()
 	found := id == ""
 	for _, b := range h.open {
-		if id != "" && b.ID != id {
+		if id != "" && b.last.ID != id {
 			continue
 		}
 		found = true
-		if !b.Healing {
-			b.Healing = true
+		if b.last.State != stateHealAsked {
+			b.last.State = stateHealAsked
 			close(b.healed)
 		}
 	}
@@ -150,13 +145,12 @@ func (h *Hand) Heal(id string) error {
 	return nil
 }
 
-// Open lists the faults that are not over, in the order in which they were asked for.
-func (h *Hand) Open() []Open {
+// Open has the last event of each fault that is not over, in the order in which they were asked for.
+func (h *Hand) Open() (all []history.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]Open, len(h.open))
-	for i, b := range h.open {
-		all[i] = b.Open
+	for _, b := range h.open {
+		all = append(all, b.last)
 	}
 	return all
 }
@@ -164,7 +158,9 @@ func (h *Hand) Open() []Open {
 // Close heals everything and waits for that; the error is what could not be healed. The
 // measured part is over for whatever goes on.
 func (h *Hand) Close() error {
-	h.close()
+	h.mu.Lock()
+	h.close() // nothing begins from here on
+	h.mu.Unlock()
 	h.wg.Wait()
 	return h.failed
 }

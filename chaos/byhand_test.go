@@ -47,8 +47,12 @@ func TestByHand(t *testing.T) {
 		holder := begin("{fault: kill, target: holder}")
 		restart := begin("{fault: restart, target: node:redis-a}")
 		time.Sleep(10 * time.Minute)
-		if got := fmt.Sprint(h.Open()); got != "[{partition-1 partition zone:a <-> others true false} {kill-2 kill holder (master-c) true false}]" {
-			t.Errorf("open %s", got)
+		open := ""
+		for _, e := range h.Open() {
+			open += fmt.Sprintf("%s %s %s %s; ", e.ID, e.Fault, e.Target, e.State)
+		}
+		if open != "partition-1 partition zone:a <-> others began; kill-2 kill holder (master-c) began; " {
+			t.Errorf("open %s", open)
 		}
 		if got := s.states(restart); got != "asked began heal-asked ended" {
 			t.Errorf("the restart was recorded as %s", got)
@@ -86,9 +90,24 @@ func TestByHand(t *testing.T) {
 		if got := s.states(paused); got != "asked began heal-asked ended" {
 			t.Errorf("the pause was recorded as %s", got)
 		}
-		if got := s.called(); got != "kill master-c, kill redis-a, pause master-a, restart wipe=false delay=0s master-c, restart wipe=false delay=0s redis-a, resume master-a" {
+		if got := s.called(); got != "kill master-c, kill redis-a, pause master-a, restart master-c, restart redis-a, resume master-a" {
 			t.Errorf("called %s", got)
 		}
 		refused("the run is over", "{fault: kill, target: holder}")
 	})
+}
+
+// TestNothingBeginsOnceTheHandIsClosed, also where both are asked for at once.
+func TestNothingBeginsOnceTheHandIsClosed(t *testing.T) {
+	for range 100 {
+		h, begun := chaos.NewHand(t.Context(), newStage().config), make(chan struct{})
+		go func() {
+			defer close(begun)
+			_, _ = h.Begin(byHand(t, "{fault: pause, target: node:master-a}")) // or is refused
+		}()
+		_ = h.Close()
+		if <-begun; len(h.Open()) > 0 {
+			t.Fatalf("goes on after the end: %v", h.Open())
+		}
+	}
 }

@@ -27,8 +27,8 @@ func (e *episode) setClocks(ctx context.Context) error {
 		return err
 	}
 	e.clocksSet = clock.Mono()
-	return onNodes("set the clock of", e.plan.Clocks, func(node string) error {
-		return e.config.Nodes.SetClock(ctx, node, e.plan.Step, cmp.Or(e.plan.Rate, 1))
+	return e.onNodes("set the clock of", e.plan.Clocks, func(nodes NodeControl, node string) error {
+		return nodes.SetClock(ctx, node, e.plan.Step, cmp.Or(e.plan.Rate, 1))
 	})
 }
 
@@ -62,7 +62,7 @@ func (e *episode) clocksAre(ctx context.Context, want func() (off, margin time.D
 	return each(e.plan.Clocks, func(node string) (err error) {
 		for range clockTries {
 			before, _ := want() // it was read at some time between the two
-			offset, failed := e.config.Nodes.ClockOffset(ctx, node)
+			offset, failed := e.config.Nodes[node].NodeClock(ctx, node)
 			after, margin := want()
 			if failed == nil && offset >= min(before, after)-margin && offset <= max(before, after)+margin {
 				return nil

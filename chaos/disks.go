@@ -10,7 +10,7 @@ import (
 // have shown itself.
 func (e *episode) disksAreHit(ctx context.Context, shown bool) error {
 	return each(e.plan.Disks, func(node string) error {
-		seen, err := e.config.Nodes.Disk(ctx, node)
+		seen, err := e.config.Nodes[node].Disk(ctx, node)
 		switch {
 		case err != nil:
 			return wrap("look at the disk of", node, err)

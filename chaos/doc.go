@@ -1,10 +1,10 @@
 // Package chaos carries scenarios out: it begins each fault at its time, sees by
 // the probes that it is really there, heals it, sees that it is really over, and
-// keeps the ledger of all that.
+// records all that: the ledger of the run is in its history.
 //
 //	scenario ──> fault.Fault ──> Plan ──> LinkControl (per host), NodeControl
 //	                                           │ probes, process states
-//	             ledger, history  <── proof <──┘
+//	                     history  <── proof <──┘
 //
 // What a fault is, is in package fault; what carries it on a host, in package link;
 // scenarios are in package scenario. This package needs no socket: the controller
@@ -21,5 +21,5 @@
 // fault of links are its two sides as the scenario names them; a fault that is
 // written with "between" hits both ways.
 //
-//	ledger, err := chaos.Run(ctx, config, scenario, 20*time.Second, clock.Mono())
+//	err := chaos.Run(ctx, config, scenario, 20*time.Second, clock.Mono())
 package chaos

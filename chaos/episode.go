@@ -13,6 +13,7 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
+	"locklab/internal/damage"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -48,12 +49,17 @@ const (
 type episode struct {
 	config           Config
 	fault            fault.Fault
-	entry            Entry
-	from, until, end int64 // of the fault, and of the measured part
+	id               string // in the history
+	target           string // with the node that is hit, once it is found
+	from, until, end int64  // of the fault, and of the measured part
 	// healed is closed when somebody asks for the end of a fault that goes on until then; nil
 	// for one that has its time.
 	healed <-chan struct{}
 
+	// When it was asked for, was seen to begin, was to end, and was seen to have ended; 0 is never.
+	asked, began, healAsked, ended int64
+
+	why      string // it is not proven
 	plan     fault.Plan
 	planned  bool          // the plan is made, and what it hits does not move
 	before   fault.Reports // what the probes saw before the fault
@@ -67,39 +73,37 @@ type episode struct {
 	external    bool // the external program was started, so it has to be stopped
 }
 
-// run reports whether the fault was asked for, and what could not be healed.
-func (e *episode) run(ctx context.Context) (happened bool, err error) {
+// run says what could not be healed.
+func (e *episode) run(ctx context.Context) error {
 	// So that the hosts probe each other in the last second before a fault of links.
-	if !e.fault.Dynamic && e.wait(ctx, e.from-int64(lookAhead)) && e.makePlan(ctx) == nil {
+	if !e.fault.Moves() && e.wait(ctx, e.from-int64(lookAhead)) && e.makePlan(ctx) == nil {
 		e.ready(ctx)
 	}
 	if !e.wait(ctx, e.from) {
-		return false, nil
+		return nil
 	}
-	if err := e.prepare(ctx); err != nil {
-		if ctx.Err() != nil {
-			return false, nil //nolint:nilerr // the run ended before the fault began: nothing happened
-		}
-		e.entry.Asked = clock.Mono()
-		e.record(stateAsked, e.entry.Asked)
+	err := e.prepare(ctx)
+	if ctx.Err() != nil { // the run ended before the fault began
+		return nil
+	}
+	e.asked = clock.Mono()
+	e.record(stateAsked, e.asked, "")
+	if err != nil {
 		e.unproven(err)
-		return true, nil
+		return nil
 	}
-	e.entry.Asked = clock.Mono()
-	e.record(stateAsked, e.entry.Asked)
-	e.startsAt(e.entry.Asked)
+	e.startsAt(e.asked)
 	e.meant = time.Duration(e.until - e.from)
-	e.entry.Proven = true
 	if err := e.begin(ctx); err != nil {
 		e.unproven(err)
 	} else {
 		e.proveBegin(ctx)
 	}
-	if e.entry.Began != 0 {
-		e.startsAt(e.entry.Began)
+	if e.began != 0 {
+		e.startsAt(e.began)
 	}
 	e.lasts(ctx)
-	return true, e.over(ctx)
+	return e.over(ctx)
 }
 
 // startsAt has the fault last for as long as it was meant to, from a later moment on.
@@ -122,8 +126,8 @@ func (e *episode) lasts(ctx context.Context) {
 // makePlan plans the fault, again and again if what it hits moves.
 func (e *episode) makePlan(ctx context.Context) (err error) {
 	if !e.planned {
-		e.plan, err = e.fault.Plan(ctx, e.entry.ID, e.config.Inventory, e.config.Resolver)
-		e.planned = err == nil && !e.fault.Dynamic
+		e.plan, err = e.fault.Plan(ctx, e.id, e.config.Inventory, e.config.Resolver)
+		e.planned = err == nil && !e.fault.Moves()
 	}
 	return err
 }
@@ -146,18 +150,14 @@ func (e *episode) prepare(ctx context.Context) error {
 	defer cancel()
 	err := e.poll(looking, clock.Mono()+int64(e.config.ProofTime), func() (done bool, err error) {
 		err = e.makePlan(looking)
-		return err == nil || !e.fault.Dynamic, err
+		return err == nil || !e.fault.Moves(), err
 	})
 	if err != nil {
-		e.plan = fault.Plan{} // nothing was hit
+		e.plan = fault.Plan{Aim: e.fault.Aim} // nothing was hit
 		return err
 	}
-	if e.fault.Dynamic {
-		hit := e.plan.Nodes()
-		if len(hit) == 0 {
-			hit = e.plan.From
-		}
-		e.entry.Target += " (" + strings.Join(hit, ", ") + ")"
+	if e.fault.Moves() {
+		e.target += " (" + e.plan.Aim.Node + ")"
 	}
 	for !e.ready(ctx) && e.wait(looking, clock.Mono()+int64(pollInterval)) { // the proof says what was missing
 	}
@@ -167,8 +167,7 @@ func (e *episode) prepare(ctx context.Context) error {
 // begin does everything at once, on all hosts. Only the dead come first: processes that
 // live for a moment behind cut links would act as in a partition.
 func (e *episode) begin(ctx context.Context) error {
-	nodes := e.config.Nodes
-	err := onNodes("kill", e.plan.Kill, func(node string) error {
+	err := e.onNodes("kill", e.plan.Kill, func(nodes NodeControl, node string) error {
 		if slices.Contains(e.plan.Cut, node) {
 			return e.cutPower(ctx, node)
 		}
@@ -179,13 +178,13 @@ func (e *episode) begin(ctx context.Context) error {
 			return e.eachImpairment("impair", func(links LinkControl, i link.Impairment) error { return links.Apply(ctx, i) })
 		},
 		func() error {
-			return onNodes("pause", e.plan.Pause, func(node string) error {
-				return nodes.PauseAt(ctx, node, e.plan.Point, e.config.ProofTime)
+			return e.onNodes("pause", e.plan.Pause, func(nodes NodeControl, node string) error {
+				return nodes.Pause(ctx, node, e.plan.Point, e.config.ProofTime)
 			})
 		},
 		func() error { return e.setClocks(ctx) },
 		func() error {
-			return onNodes("break the disk of", e.plan.Disks, func(node string) error {
+			return e.onNodes("break the disk of", e.plan.Disks, func(nodes NodeControl, node string) error {
 				return nodes.SetDisk(ctx, node, e.plan.Disk)
 			})
 		},
@@ -196,7 +195,7 @@ func (e *episode) begin(ctx context.Context) error {
 }
 
 func (e *episode) cutPower(ctx context.Context, node string) error {
-	lost, err := e.config.Nodes.CutPower(ctx, node, e.plan.Power)
+	lost, err := e.config.Nodes[node].CutPower(ctx, node, e.plan.Power)
 	if err == nil {
 		event := e.event(stateLost, clock.Mono())
 		event.Lost = &lost
@@ -206,8 +205,8 @@ func (e *episode) cutPower(ctx context.Context, node string) error {
 }
 
 // onNodes calls f for all nodes at once; errors say what it was to do.
-func onNodes(verb string, nodes []string, f func(node string) error) error {
-	return each(nodes, func(node string) error { return wrap(verb, node, f(node)) })
+func (e *episode) onNodes(verb string, nodes []string, f func(nodes NodeControl, node string) error) error {
+	return each(nodes, func(node string) error { return wrap(verb, node, f(e.config.Nodes[node], node)) })
 }
 
 func wrap(verb, node string, err error) error {
@@ -228,11 +227,11 @@ func (e *episode) startExternal(ctx context.Context) error {
 // over heals the fault. When the run is over, only what would stay broken is
 // healed; otherwise the return of everything is waited for.
 func (e *episode) over(ctx context.Context) error {
-	e.entry.HealAsked = clock.Mono()
-	e.record(stateHealAsked, e.entry.HealAsked)
-	last := ctx.Err() != nil || e.entry.HealAsked >= e.end
+	e.healAsked = clock.Mono()
+	e.record(stateHealAsked, e.healAsked, "")
+	last := ctx.Err() != nil || e.healAsked >= e.end
 	var stood error // who was paused or killed has to be, up to the heal
-	if ctx.Err() == nil && e.entry.Began != 0 {
+	if ctx.Err() == nil && e.began != 0 {
 		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx, true))
 		if !e.fault.Instant {
 			stood = errors.Join(stood, e.inState(ctx, NodeEnded, e.plan.Kill))
@@ -249,20 +248,20 @@ func (e *episode) over(ctx context.Context) error {
 	case err != nil:
 		e.unproven(err)
 	case last:
-		e.entry.Ended = clock.Mono()
+		e.ended = clock.Mono()
 	default:
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
-		if e.entry.Ended != 0 && len(e.gone) > 0 { // as much of it goes on
-			e.recordWhy(stateAway, e.entry.Ended, strings.Join(e.gone, ", "))
-			e.entry.Ended = 0
+		if e.ended != 0 && len(e.gone) > 0 { // as much of it goes on
+			e.record(stateAway, e.ended, strings.Join(e.gone, ", "))
+			e.ended = 0
 		}
 	}
 	if ctx.Err() == nil {
 		e.proveLength()
 	}
-	if e.entry.Ended != 0 {
-		e.record(stateEnded, e.entry.Ended)
+	if e.ended != 0 {
+		e.record(stateEnded, e.ended, "")
 	}
 	return err
 }
@@ -277,9 +276,11 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 			return err == nil, err
 		})
 	}
-	mend := func(nodes []string, verb string, f func(node string) error) func() error {
+	mend := func(nodes []string, verb string, f func(nodes NodeControl, node string) error) func() error {
 		return func() error {
-			return onNodes(verb, nodes, func(node string) error { return again(func() error { return f(node) }) })
+			return e.onNodes(verb, nodes, func(on NodeControl, node string) error {
+				return again(func() error { return f(on, node) })
+			})
 		}
 	}
 	var mu sync.Mutex
@@ -297,12 +298,12 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 				})
 			})
 		},
-		mend(e.plan.Pause, "resume", func(node string) error { return e.config.Nodes.Resume(ctx, node) }),
-		mend(e.plan.Clocks, "set right the clock of", func(node string) error {
-			return e.config.Nodes.SetClock(ctx, node, 0, 1)
+		mend(e.plan.Pause, "resume", func(nodes NodeControl, node string) error { return nodes.Resume(ctx, node) }),
+		mend(e.plan.Clocks, "set right the clock of", func(nodes NodeControl, node string) error {
+			return nodes.SetClock(ctx, node, 0, 1)
 		}),
-		mend(e.plan.Disks, "mend the disk of", func(node string) error {
-			return e.config.Nodes.SetDisk(ctx, node, fault.Disk{})
+		mend(e.plan.Disks, "mend the disk of", func(nodes NodeControl, node string) error {
+			return nodes.SetDisk(ctx, node, damage.Disk{})
 		}),
 	)
 	return passed, err
@@ -314,7 +315,7 @@ func (e *episode) stopExternal(ctx context.Context) error {
 		return nil
 	}
 	if err := e.config.External.Stop(ctx, e.plan.External); err != nil {
-		return fmt.Errorf("end external fault %s: %w", e.entry.ID, err)
+		return fmt.Errorf("end external fault %s: %w", e.id, err)
 	}
 	return nil
 }
@@ -328,23 +329,22 @@ func (e *episode) comeBack(ctx context.Context) {
 		kept.DelayNS = int64(left)
 		e.config.Recorder.Record(kept)
 	}
-	wiped := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }
+	wiped, back := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }, clock.Mono()+int64(left)
 	for _, node := range e.plan.Restarted() {
-		if wiped(node) && clock.Mono()+int64(left) >= e.end {
-			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.entry.ID)
+		if wiped(node) && back >= e.end {
+			e.config.Log.Info("node stays away to the end of the run", "node", node, "fault", e.id)
 			e.gone = append(e.gone, node)
 		} else {
 			e.back = append(e.back, node)
 		}
 	}
-	err := onNodes("restart", e.back, func(node string) error {
-		delay := left
-		if !wiped(node) {
-			delay = 0
+	err := e.onNodes("restart", e.back, func(nodes NodeControl, node string) error {
+		if wiped(node) && !e.wait(ctx, back) {
+			return ctx.Err()
 		}
-		ctx, cancel := context.WithTimeout(ctx, delay+healTime)
+		ctx, cancel := context.WithTimeout(ctx, healTime)
 		defer cancel()
-		return e.config.Nodes.Restart(ctx, node, wiped(node), delay)
+		return nodes.Restart(ctx, node, wiped(node))
 	})
 	if err != nil && ctx.Err() == nil {
 		e.unproven(err)
@@ -371,12 +371,10 @@ func (e *episode) wait(ctx context.Context, until int64) bool {
 	return !ended && ctx.Err() == nil
 }
 
-func (e *episode) record(state string, at int64) { e.recordWhy(state, at, "") }
-
-func (e *episode) recordWhy(state string, at int64, why string) {
-	entry := e.event(state, at)
-	entry.Error = why
-	e.config.Recorder.Record(entry)
+func (e *episode) record(state string, at int64, why string) {
+	event := e.event(state, at)
+	event.Error = why
+	e.config.Recorder.Record(event)
 }
 
 func (e *episode) event(state string, at int64) history.Event {
@@ -384,9 +382,13 @@ func (e *episode) event(state string, at int64) history.Event {
 	if e.plan.Proof != nil {
 		adds = e.plan.Proof.Adds()
 	}
+	var aim *history.Aim
+	if e.plan.Aim != (history.Aim{}) {
+		aim = &e.plan.Aim
+	}
 	return history.Event{
-		Kind: history.KindFault, AtNS: at, ID: e.entry.ID, Fault: e.entry.Kind, Target: e.entry.Target, State: state,
-		From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
+		Kind: history.KindFault, AtNS: at, ID: e.id, Fault: e.fault.Kind, Target: e.target, State: state,
+		Aim: aim, From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
 	}
 }
 

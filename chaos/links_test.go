@@ -65,7 +65,7 @@ func TestFaultsOfLinksAreProven(t *testing.T) {
 				t.Fatalf("ledger %+v, %v; want one proven fault", ledger, err)
 			}
 			e := ledger[0]
-			if start >= e.Asked || e.Asked > e.Began || e.Began >= e.HealAsked || e.HealAsked > e.Ended {
+			if start >= e.asked || e.asked > e.began || e.began >= e.healAsked || e.healAsked > e.ended {
 				t.Fatalf("out of order: %+v", e)
 			}
 			want := "asked began heal-asked ended"

@@ -29,7 +29,7 @@ func (e *episode) patience(since, end int64) int64 {
 func (e *episode) proveBegin(ctx context.Context) {
 	applied := clock.Mono()
 	deadline := min(e.patience(applied, e.until), max(e.until, applied+int64(e.config.ProofTime/2)))
-	shown := e.links(e.entry.Asked, applied, fault.Proof.Begun)
+	shown := e.links(e.asked, applied, fault.Proof.Begun)
 	err := e.poll(ctx, deadline, func() (bool, error) {
 		at, links := shown(ctx)
 		nodes := errors.Join(e.inState(ctx, NodeEnded, e.plan.Kill), e.inState(ctx, NodePaused, e.plan.Pause),
@@ -37,16 +37,16 @@ func (e *episode) proveBegin(ctx context.Context) {
 		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks)+len(e.plan.Disks) > 0 {
 			at = clock.Mono()
 		}
-		e.entry.Began = at
+		e.began = at
 		err := errors.Join(links, nodes)
 		return err == nil, err
 	})
 	if err != nil {
-		e.entry.Began = 0
+		e.began = 0
 		e.unproven(err)
 		return
 	}
-	e.record(stateBegan, e.entry.Began)
+	e.record(stateBegan, e.began, "")
 }
 
 // links looks whether the probes show a change, and since when. A fault that hits no link
@@ -67,7 +67,7 @@ func (e *episode) links(asked, applied int64,
 // fault whose end was not seen has none.
 func (e *episode) proveEnd(ctx context.Context) {
 	healed := clock.Mono()
-	shown := e.links(e.entry.HealAsked, healed, fault.Proof.Ended)
+	shown := e.links(e.healAsked, healed, fault.Proof.Ended)
 	nodes := slices.Concat(e.plan.Pause, e.plan.Disks, e.back)
 	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
 		at, links := shown(ctx)
@@ -76,14 +76,14 @@ func (e *episode) proveEnd(ctx context.Context) {
 			at = clock.Mono()
 		}
 		if err == nil {
-			e.entry.Ended = at
+			e.ended = at
 		}
 		return err == nil, err
 	})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		e.entry.Ended = clock.Mono() // the run is over: as far as anybody will see
+		e.ended = clock.Mono() // the run is over: as far as anybody will see
 	default:
 		e.unproven(err)
 	}
@@ -92,24 +92,24 @@ func (e *episode) proveEnd(ctx context.Context) {
 // proveLength wants the fault to have been in force, in the measured part, for about as
 // long as it was meant to. What others break takes its own time to begin.
 func (e *episode) proveLength() {
-	if !e.entry.Proven || e.healed != nil {
+	if e.why != "" || e.healed != nil {
 		return
 	}
-	lasted := time.Duration(min(e.entry.HealAsked, e.end) - e.entry.Began)
+	lasted := time.Duration(min(e.healAsked, e.end) - e.began)
 	missing := e.meant - lasted
 	if len(e.plan.External) > 0 || e.meant == 0 {
 		missing = 0
 	}
-	if e.entry.Began >= e.end || missing > max(e.meant/4, min(lengthMargin, e.meant/2)) {
+	if e.began >= e.end || missing > max(e.meant/4, min(lengthMargin, e.meant/2)) {
 		e.unproven(fmt.Errorf("it was in force for %v of the measured part, and meant to be for %v",
 			sentence.Lasting(max(lasted, 0)), sentence.Lasting(e.meant)))
 	}
 }
 
 // inState says which of the nodes are not in the state.
-func (e *episode) inState(ctx context.Context, want NodeState, nodes []string) error {
+func (e *episode) inState(ctx context.Context, want string, nodes []string) error {
 	for _, node := range nodes {
-		state, err := e.config.Nodes.State(ctx, node)
+		state, err := e.config.Nodes[node].State(ctx, node)
 		if err != nil {
 			return wrap("look at", node, err)
 		}
@@ -148,10 +148,9 @@ func (e *episode) look(ctx context.Context) fault.Reports {
 }
 
 func (e *episode) unproven(why error) {
-	e.entry.Proven = false
-	if e.entry.Why == "" {
-		e.entry.Why = strings.ReplaceAll(why.Error(), "\n", "; ") // of joined errors
+	if e.why == "" {
+		e.why = strings.ReplaceAll(why.Error(), "\n", "; ") // of joined errors
 	}
-	e.config.Log.Warn("fault is not proven", "fault", e.entry.ID, "target", e.entry.Target, "error", why)
-	e.recordWhy(stateUnproven, clock.Mono(), e.entry.Why)
+	e.config.Log.Warn("fault is not proven", "fault", e.id, "target", e.target, "error", why)
+	e.record(stateUnproven, clock.Mono(), e.why)
 }

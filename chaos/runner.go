@@ -1,17 +1,14 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
 	"locklab/chaos/scenario"
+	"locklab/internal/damage"
 	"locklab/workloads/history"
 )
 
@@ -25,45 +22,33 @@ type LinkControl interface {
 
 var _ LinkControl = (*link.Client)(nil)
 
-// NodeState is what a process does.
-type NodeState string
-
 // The states that prove faults of processes; there may be others.
 const (
-	NodeReady  NodeState = "ready"
-	NodePaused NodeState = "paused"
-	NodeEnded  NodeState = "ended"
+	NodeReady  = "ready"
+	NodePaused = "paused"
+	NodeEnded  = "ended"
 )
 
-// NodeControl controls the processes, on whatever host they are.
+// NodeControl controls processes by their names.
 type NodeControl interface {
 	Kill(ctx context.Context, node string) error
 	// CutPower kills a node and takes what it had not synced from its disk. What cannot be followed is an error.
-	CutPower(ctx context.Context, node string, how fault.Power) (history.Lost, error)
-	// PauseAt pauses a node, at once or when it next comes to a point of its work, if that is not "", and
+	CutPower(ctx context.Context, node string, how damage.Power) (history.Lost, error)
+	// Pause pauses a node, at once or when it next comes to a point of its work, if that is not "", and
 	// returns once it stands still; one that did not come to the point in the time runs on.
-	PauseAt(ctx context.Context, node, point string, within time.Duration) error
+	Pause(ctx context.Context, node, point string, within time.Duration) error
 	Resume(ctx context.Context, node string) error
-	// Restart starts a killed node after the delay, with an empty data directory if
-	// wipe is set, and returns when it is ready.
-	Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error
-	State(ctx context.Context, node string) (NodeState, error)
+	// Restart kills a node if it runs, starts it, with an empty data directory if wipe is set, and returns when it
+	// is ready.
+	Restart(ctx context.Context, node string, wipe bool) error
+	State(ctx context.Context, node string) (string, error)
 	// SetClock makes a node's wall clock wrong by so much, and run at a rate from then on (1 is
-	// right); ClockOffset reads it, and says by how much it is wrong.
+	// right); NodeClock reads it, and says by how much it is wrong.
 	SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error
-	ClockOffset(ctx context.Context, node string) (time.Duration, error)
+	NodeClock(ctx context.Context, node string) (time.Duration, error)
 	// SetDisk makes a node's disk slow or full, or neither; Disk says what that has done since.
-	SetDisk(ctx context.Context, node string, disk fault.Disk) error
-	Disk(ctx context.Context, node string) (DiskSeen, error)
-}
-
-// DiskSeen is what is wrong with a node's disk, and what that has done since it was set.
-type DiskSeen struct {
-	fault.Disk
-	// Hit are the calls of the node that it met, and Done those of them that were held for the
-	// whole delay, for Least at least, or refused.
-	Hit, Done uint64
-	Least     time.Duration
+	SetDisk(ctx context.Context, node string, disk damage.Disk) error
+	Disk(ctx context.Context, node string) (damage.Seen, error)
 }
 
 // External begins and ends what the lab cannot break itself; run is the words of
@@ -80,7 +65,7 @@ type External interface {
 type Config struct {
 	Inventory fault.Inventory
 	Links     map[string]LinkControl // by host, of all hosts of the inventory
-	Nodes     NodeControl
+	Nodes     map[string]NodeControl // by node, likewise
 	Resolver  fault.Resolver
 	External  External
 	Recorder  history.Recorder
@@ -103,58 +88,19 @@ func DefaultConfig() Config {
 	}
 }
 
-// Entry is one fault in the ledger. Times are on clock.Mono; zero is never.
-type Entry struct {
-	ID, Kind, Target string
-
-	Asked, Began, HealAsked, Ended int64
-
-	// Proven says that the probes, or the states of the processes, showed that the
-	// fault began and, if the run went on after it, that it ended, and that no data
-	// connection showed the contrary. The end of one whose end was not seen is never, and of
-	// one that killed what stays away to the end of the run.
-	Proven bool
-	Why    string // not proven
-}
-
-// Ledger is every fault of a run, in the order in which they were asked for.
-type Ledger []Entry
-
 // Run executes the timeline of a scenario whose measured part began (or will
 // begin) at start, on clock.Mono, and lasts measured. It returns when the last
 // fault is healed, which is asked for when the measured part ends at the latest, or
 // as soon as ctx ends; then too everything is healed. Processes that were killed for the
 // rest of the run stay dead. The error says what could not be healed; a fault that
-// could not be begun, or not be seen, is in the ledger as not proven.
-func Run(
-	ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64,
-) (Ledger, error) {
-	var (
-		wg     sync.WaitGroup
-		mu     sync.Mutex
-		ledger Ledger
-		failed error
-	)
-	for _, p := range s.Schedule(measured) {
-		wg.Go(func() {
-			e := &episode{
-				config: config, fault: p.Step.Fault,
-				entry: Entry{ID: p.ID, Kind: p.Step.Fault.Kind, Target: p.Step.Fault.Target},
-				from:  start + int64(p.Window.From), until: start + int64(p.Window.Until),
-				end: start + int64(max(measured, config.Lasts)),
-			}
-			happened, err := e.run(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			failed = errors.Join(failed, err)
-			if happened {
-				ledger = append(ledger, e.entry)
-			}
-		})
-	}
-	wg.Wait()
-	slices.SortFunc(ledger, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.Asked, b.Asked), cmp.Compare(a.ID, b.ID))
+// could not be begun, or not be seen, is recorded as not proven.
+func Run(ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64) error {
+	return each(s.Schedule(measured), func(p scenario.Scheduled) error {
+		e := &episode{
+			config: config, fault: p.Step.Fault, id: p.ID, target: p.Step.Fault.Target,
+			from: start + int64(p.Window.From), until: start + int64(p.Window.Until),
+			end: start + int64(max(measured, config.Lasts)),
+		}
+		return e.run(ctx)
 	})
-	return ledger, failed
 }

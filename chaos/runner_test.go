@@ -12,8 +12,8 @@ import (
 
 	"locklab/chaos"
 	"locklab/chaos/fault"
+	"locklab/internal/damage"
 	"locklab/locks/clock"
-	"locklab/workloads/history"
 )
 
 // TestFaults plays one step each in virtual time: what is done, what is recorded, and
@@ -105,23 +105,23 @@ func TestFaults(t *testing.T) {
 		"a disk that stays as it is":    {ignored("disk"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "is not as the fault left it", never, "*", ""},
 		"a slow disk that nobody uses":  {ignored("sync"), "fault: slow-disk, target: node:redis-a, delay: 100ms", 0, "node redis-a has used its disk for nothing", never, "*", ""},
 		"a disk too slow for its fault": {nil, "for: 200ms, fault: slow-disk, target: node:redis-a, delay: 1s", 0, "no fsync of node redis-a has taken 1s yet", "", "*", ""},
-		"a full disk":                   {nil, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart wipe=false delay=0s redis-a", ""},
-		"a full disk of which one ends": {func(s *stage) { s.dies = true }, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart wipe=false delay=0s redis-a", ""},
+		"a full disk":                   {nil, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart redis-a", ""},
+		"a full disk of which one ends": {func(s *stage) { s.dies = true }, "fault: full-disk, target: node:redis-a", 0, "", whole, "disk redis-a 0s, disk redis-a full, restart redis-a", ""},
 		"a disk that somebody empties": {func(s *stage) {
-			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetDisk(context.Background(), "redis-a", fault.Disk{}) })
+			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetDisk(context.Background(), "redis-a", damage.Disk{}) })
 		}, "fault: full-disk, target: node:redis-a", 0, "is not as the fault left it", "", "*", ""},
-		"a power cut":                 {nil, "fault: power-loss, target: node:redis-a", 0, "", "asked lost began heal-asked ended", "cut power redis-a, restart wipe=false delay=0s redis-a", ""},
-		"a torn one":                  {nil, "fault: power-loss, target: node:redis-a, torn: on", 0, "", "asked lost began heal-asked ended", "cut power torn redis-a, restart wipe=false delay=0s redis-a", ""},
+		"a power cut":                 {nil, "fault: power-loss, target: node:redis-a", 0, "", "asked lost began heal-asked ended", "cut power redis-a, restart redis-a", ""},
+		"a torn one":                  {nil, "fault: power-loss, target: node:redis-a, torn: on", 0, "", "asked lost began heal-asked ended", "cut power torn redis-a, restart redis-a", ""},
 		"one that cannot be followed": {func(s *stage) { s.refuses = errors.New("it maps its file") }, "fault: power-loss, target: node:redis-a", 0, "it maps its file", "", "*", ""},
-		"one without a disk":          {nil, "fault: power-loss, target: node:master-a", 0, "", whole, "kill master-a, restart wipe=false delay=0s master-a", ""},
-		"a zone without power":        {nil, `fault: zone-failure, target: "zone:a", power: on`, 20 * time.Second, "", "asked lost began heal-asked ended", "cut power redis-a, kill master-a, restart wipe=false delay=0s master-a, restart wipe=false delay=0s redis-a", ""},
+		"one without a disk":          {nil, "fault: power-loss, target: node:master-a", 0, "", whole, "kill master-a, restart master-a", ""},
+		"a zone without power":        {nil, `fault: zone-failure, target: "zone:a", power: on`, 20 * time.Second, "", "asked lost began heal-asked ended", "cut power redis-a, kill master-a, restart master-a, restart redis-a", ""},
 		"a point":                     {nil, "fault: pause, target: node:master-a, point: granted", 0, "", whole, "pause at granted master-a, resume master-a", ""},
 		"a point that nobody passes":  {ignored("point"), "fault: pause, target: node:master-a, point: granted", 0, "did not come to granted", never, "*", ""},
 		"a short pause at a point":    {nil, "for: 300ms, fault: pause, target: node:master-a, point: releasing", 0, "", whole, "*", ""},
 		"a clock that somebody sets right": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0, 1) })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},
-		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", "asked began heal-asked kept-away ended", "kill master-a, kill redis-a, restart wipe=false delay=0s master-a, restart wipe=true delay=2.22s redis-a", ""},
+		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", "asked began heal-asked kept-away ended", "kill master-a, kill redis-a, restart master-a, restart wiped at 4.25s redis-a", ""},
 		// A master that lived on behind cut links would act as in a partition.
 		"a zone whose links live longer": {func(s *stage) {
 			s.takes["kill"] = 5 * time.Millisecond
@@ -183,20 +183,14 @@ func TestFaults(t *testing.T) {
 					t.Errorf("error %v, want %q", err, c.err)
 				}
 				s.healed(t)
-				if len(ledger) != 1 || proven(ledger) != (c.why == "") || !strings.Contains(ledger[0].Why, c.why) {
+				if len(ledger) != 1 || proven(ledger) != (c.why == "") || !strings.Contains(ledger[0].why, c.why) {
 					t.Errorf("ledger %+v, want %q", ledger, c.why)
-				}
-				if began := strings.Contains(s.states("f"), "began"); len(ledger) == 1 && began != (ledger[0].Began != 0) {
-					t.Errorf("recorded %s, and yet the ledger has %+v", s.states("f"), ledger)
 				}
 				if got := s.states("f"); c.states != "" && got != c.states {
 					t.Errorf("recorded %s, want %s", got, c.states)
 				}
 				if got := s.called(); c.calls != "*" && got != c.calls {
 					t.Errorf("called %s, want %s", got, c.calls)
-				}
-				if c.why != "" && !slices.ContainsFunc(s.events, func(e history.Event) bool { return e.State == "unproven" && strings.Contains(e.Error, c.why) }) {
-					t.Errorf("the history does not say why: %+v", s.events)
 				}
 				if took := time.Duration(clock.Mono() - start); took > 11*time.Second {
 					t.Errorf("took %v", took)
@@ -220,6 +214,7 @@ func TestTheHistorySaysWhatIsHit(t *testing.T) {
 		`fault: external, target: "zone:a", run: [fis, a, stop], effect: stop`:                 "zone:a (fis a stop): [a1 a2] [c1] [master-a redis-a]",
 		`fault: external, target: "zone:a", run: [fis, a, partition], effect: partition`:       "zone:a (fis a partition): [a1 a2] [c1] []",
 		"fault: pause, target: holder":                                                         "holder (master-c): [] [] [master-c]",
+		"fault: partition, between: [others, holder], mode: hold":                              "others <-> holder (master-c): [a1 a2] [c1] []",
 		"fault: flap, between: [zone:a, zone:c], mode: reset, down: 300ms, up: 700ms, for: 3s": "zone:a <-> zone:c: [a1 a2] [c1] []",
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -245,7 +240,7 @@ func TestTwoFaultsOfOneNode(t *testing.T) {
 		ledger, err := newStage().run(t.Context(), t, `
   - {at: 1s, for: 4s, fault: kill, target: node:redis-a}
   - {at: 2s, for: 4s, fault: kill, target: role:redis}`, 10*time.Second)
-		if err != nil || len(ledger) != 2 || ledger[1].Proven || !strings.Contains(ledger[1].Why, "redis-a is ready, not ended") {
+		if err != nil || len(ledger) != 2 || ledger[1].why == "" || !strings.Contains(ledger[1].why, "redis-a is ready, not ended") {
 			t.Errorf("ledger %+v, %v", ledger, err)
 		}
 	})
@@ -262,12 +257,12 @@ func TestTimelineIsKept(t *testing.T) {
   - {at: 7500ms, for: 1s, fault: pause, target: holder}
   - {at: 90%, fault: kill, target: "role:redis"}`, 10*time.Second)
 		s.healed(t)
-		if err != nil || !proven(ledger) || ledger[2].ID != "flap#2" || s.states("flap#2") != "asked began heal-asked ended" {
+		if err != nil || !proven(ledger) || ledger[2].id != "flap#2" || s.states("flap#2") != "asked began heal-asked ended" {
 			t.Fatalf("ledger %+v, %v", ledger, err)
 		}
 		var got [][2]time.Duration
 		for _, e := range ledger {
-			got = append(got, [2]time.Duration{time.Duration(e.Asked - start), time.Duration(e.HealAsked - start)})
+			got = append(got, [2]time.Duration{time.Duration(e.asked - start), time.Duration(e.healAsked - start)})
 		}
 		const s1, ms = time.Second, time.Millisecond
 		want := [][2]time.Duration{{s1, 3 * s1}, {4 * s1, 4300 * ms}, {5 * s1, 5300 * ms}, {6 * s1, 7 * s1}, {7800 * ms, 8800 * ms}, {9 * s1, 10 * s1}}

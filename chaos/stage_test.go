@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"locklab/chaos/link"
 	"locklab/chaos/scenario"
 	"locklab/chaos/toxic"
+	"locklab/internal/damage"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -46,7 +48,7 @@ type stage struct {
 	varies      func(at time.Duration, n uint64) time.Duration // what round trips take beyond 1 ms; nil: nothing
 	onApply     func()
 
-	state   map[string]chaos.NodeState
+	state   map[string]string
 	holder  string
 	leader  func(context.Context) (string, error)
 	refuses error                    // what processes are told
@@ -55,7 +57,7 @@ type stage struct {
 
 	clocks map[string]*clock.Skewed
 
-	disks  map[string]fault.Disk
+	disks  map[string]damage.Disk
 	diskAt map[string]int64 // when it was set
 	dies   bool             // who cannot write ends
 
@@ -72,7 +74,7 @@ func newStage() *stage {
 	nothing := func(context.Context) error { return nil }
 	s := &stage{
 		config: chaos.DefaultConfig(), start: clock.Mono(), active: map[string]map[string]link.Impairment{}, since: map[string]int64{},
-		last: map[[2]string]int64{}, state: map[string]chaos.NodeState{}, takes: map[string]time.Duration{}, begin: nothing, end: nothing,
+		last: map[[2]string]int64{}, state: map[string]string{}, takes: map[string]time.Duration{}, begin: nothing, end: nothing,
 		leader: func(context.Context) (string, error) { return "", errors.New("this lock has no leader") },
 	}
 	s.config.Inventory = fault.Inventory{
@@ -88,10 +90,11 @@ func newStage() *stage {
 	for _, h := range s.config.Inventory.Hosts {
 		s.active[h.Name], s.config.Links[h.Name] = map[string]link.Impairment{}, control{s, h.Name}
 	}
+	s.config.Nodes = map[string]chaos.NodeControl{}
 	for _, n := range s.config.Inventory.Nodes {
-		s.state[n.Name] = chaos.NodeReady
+		s.state[n.Name], s.config.Nodes[n.Name] = chaos.NodeReady, s
 	}
-	s.config.Nodes, s.config.Resolver, s.config.External, s.config.Recorder, s.config.Away = s, s, s, s, 3*time.Second
+	s.config.Resolver, s.config.External, s.config.Recorder, s.config.Away = s, s, s, 3*time.Second
 	return s
 }
 
@@ -114,7 +117,7 @@ func (s *stage) SetClock(_ context.Context, node string, offset time.Duration, r
 	return nil
 }
 
-func (s *stage) ClockOffset(_ context.Context, node string) (time.Duration, error) {
+func (s *stage) NodeClock(_ context.Context, node string) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clocks[node] == nil {
@@ -123,7 +126,7 @@ func (s *stage) ClockOffset(_ context.Context, node string) (time.Duration, erro
 	return s.clocks[node].Wall().Sub(clock.System().Now()) + 20*time.Millisecond, nil
 }
 
-func (s *stage) CutPower(ctx context.Context, node string, power fault.Power) (history.Lost, error) {
+func (s *stage) CutPower(ctx context.Context, node string, power damage.Power) (history.Lost, error) {
 	how := ""
 	if power.Torn {
 		how = " torn"
@@ -131,7 +134,7 @@ func (s *stage) CutPower(ctx context.Context, node string, power fault.Power) (h
 	return history.Lost{Node: node, Bytes: 7}, s.order(ctx, "cut power", how, node, chaos.NodeEnded)
 }
 
-func (s *stage) SetDisk(_ context.Context, node string, disk fault.Disk) error {
+func (s *stage) SetDisk(_ context.Context, node string, disk damage.Disk) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	what := fmt.Sprintf("disk %s %v", node, disk.Delay)
@@ -140,7 +143,7 @@ func (s *stage) SetDisk(_ context.Context, node string, disk fault.Disk) error {
 	}
 	s.calls = append(s.calls, what)
 	if s.ignored != "disk" {
-		s.disks, s.diskAt = map[string]fault.Disk{node: disk}, map[string]int64{node: clock.Mono()}
+		s.disks, s.diskAt = map[string]damage.Disk{node: disk}, map[string]int64{node: clock.Mono()}
 	}
 	if disk.Full && s.dies {
 		s.state[node] = chaos.NodeEnded
@@ -149,7 +152,7 @@ func (s *stage) SetDisk(_ context.Context, node string, disk fault.Disk) error {
 }
 
 // Disk is that of who begins a sync 30 ms after the disk was set, and then no other.
-func (s *stage) Disk(_ context.Context, node string) (seen chaos.DiskSeen, _ error) {
+func (s *stage) Disk(_ context.Context, node string) (seen damage.Seen, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen.Disk = s.disks[node]
@@ -200,7 +203,7 @@ func (s *stage) healed(t *testing.T) {
 	}
 }
 
-func (s *stage) order(ctx context.Context, verb, how, node string, state chaos.NodeState) error {
+func (s *stage) order(ctx context.Context, verb, how, node string, state string) error {
 	_ = clock.Sleep(ctx, s.takes[verb]) // who is told to stop while it ends does so too
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,8 +218,8 @@ func (s *stage) Kill(ctx context.Context, node string) error {
 	return s.order(ctx, "kill", "", node, chaos.NodeEnded)
 }
 
-// PauseAt finds every node at a point 200 ms after it is asked for.
-func (s *stage) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+// Pause finds every node at a point 200 ms after it is asked for.
+func (s *stage) Pause(ctx context.Context, node, point string, within time.Duration) error {
 	if point == "" {
 		return s.order(ctx, "pause", "", node, chaos.NodePaused)
 	}
@@ -233,14 +236,15 @@ func (s *stage) Resume(ctx context.Context, node string) error {
 	return s.order(ctx, "resume", "", node, chaos.NodeReady)
 }
 
-func (s *stage) Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error {
-	if err := clock.Sleep(ctx, delay); err != nil {
-		return err
+func (s *stage) Restart(ctx context.Context, node string, wipe bool) error {
+	how := ""
+	if wipe {
+		how = fmt.Sprintf(" wiped at %v", time.Duration(clock.Mono()-s.start).Round(10*time.Millisecond))
 	}
-	return s.order(ctx, "restart", fmt.Sprintf(" wipe=%v delay=%v", wipe, delay.Round(10*time.Millisecond)), node, chaos.NodeReady)
+	return s.order(ctx, "restart", how, node, chaos.NodeReady)
 }
 
-func (s *stage) State(_ context.Context, node string) (chaos.NodeState, error) {
+func (s *stage) State(_ context.Context, node string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state[node], nil
@@ -427,12 +431,34 @@ func parse(t testing.TB, timeline string) scenario.Scenario {
 	return s
 }
 
-func (s *stage) run(ctx context.Context, t *testing.T, timeline string, measured time.Duration) (chaos.Ledger, error) {
+// seen is what was recorded of one fault.
+type seen struct {
+	id, why                        string
+	asked, began, healAsked, ended int64 // 0 is never
+}
+
+// run says what was recorded of each fault, in the order in which they were asked for.
+func (s *stage) run(ctx context.Context, t *testing.T, timeline string, measured time.Duration) (all []seen, err error) {
 	t.Helper()
-	return chaos.Run(ctx, s.config, parse(t, timeline), measured, clock.Mono())
+	err = chaos.Run(ctx, s.config, parse(t, timeline), measured, clock.Mono())
+	for _, e := range s.events {
+		i := slices.IndexFunc(all, func(f seen) bool { return f.id == e.ID })
+		if i < 0 {
+			i, all = len(all), append(all, seen{id: e.ID})
+		}
+		f := &all[i]
+		times := map[string]*int64{"asked": &f.asked, "began": &f.began, "heal-asked": &f.healAsked, "ended": &f.ended}
+		if at := times[e.State]; at != nil {
+			*at = e.AtNS
+		}
+		if e.State == "unproven" {
+			f.why = cmp.Or(f.why, e.Error)
+		}
+	}
+	return all, err
 }
 
 // proven says that every fault is.
-func proven(l chaos.Ledger) bool {
-	return !slices.ContainsFunc(l, func(e chaos.Entry) bool { return !e.Proven })
+func proven(all []seen) bool {
+	return !slices.ContainsFunc(all, func(f seen) bool { return f.why != "" })
 }

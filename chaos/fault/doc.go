@@ -3,9 +3,8 @@
 // tell that it is so. It only plans, as a pure function of the inventory; the
 // runner in the package above carries the plans out.
 //
-// Each kind has a file of its own: a method of kinds, which [Kinds] finds, with its name,
-// its fields, how they are read and checked, the plan that is made of them, and what
-// proves it. What a link does to its bytes is a toxic's, and travels as one.
+// Each kind is an entry of kinds.go: its name, its fields, how they are read and checked, the
+// plan that is made of them, and what proves it. What a link does to its bytes is a toxic's, and travels as one.
 //
 //	YAML ── Read ──▶ Fault ── Plan ──▶ link.Impairment{toxic} ──▶ the links' connections
 //	                            └────▶ Proof ◀── what the probes saw

@@ -19,13 +19,12 @@ const (
 // within minutes, in which a busy machine has many a hiccup, and lasts for long.
 const longSilence = time.Second
 
-// External is a fault that the lab cannot make itself: programs that the user
+// externalKind is a fault that the lab cannot make itself: programs that the user
 // allowed begin and end it. What they do is not believed but proven, like a fault of
 // the lab's own.
-func (kinds) External() Kind {
+func externalKind() Kind {
 	return Kind{
-		Name:    "external",
-		Summary: "a pair of programs breaks what the lab cannot; probes prove its effect",
+		Name: "external", Summary: "a pair of programs breaks what the lab cannot; probes prove its effect",
 		Fields: []Field{
 			{
 				"run", "[fis, c, stop]", "the name of a pair of programs that run --external allows, and up to 7 words for them",
@@ -46,7 +45,8 @@ func readExternal(f fields) Fault {
 	}
 	effect := f.need("effect").OneOf(effectPartition, effectStop)
 	target := f.target(FirstZone, "zone", "host")
-	fault := onNodes(target, nil, func(_ context.Context, _ string, sc scene) (Plan, error) {
+	fault := Fault{Target: target.String() + " (" + strings.Join(run, " ") + ")", Run: run}
+	fault.plan = func(_ context.Context, _ string, sc scene) (Plan, error) {
 		p, err := sc.pairs(sides{target, selector{kind: Others}, true})
 		p.External, p.Proof = run, silent{longSilence}
 		if err == nil && effect == effectStop {
@@ -58,12 +58,10 @@ func readExternal(f fields) Fault {
 			}
 		}
 		return p, err
-	})
-	fault.Run = run
+	}
 	if effect == effectPartition {
 		fault.Cut = "dropped" // for all that is known
 	}
-	fault.Target += " (" + strings.Join(run, " ") + ")"
 	return fault
 }
 

@@ -3,7 +3,6 @@ package fault
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,13 +14,13 @@ import (
 // Fault is one fault of a scenario, read and checked.
 type Fault struct {
 	Kind     string
-	Target   string   // what it hits, in one line
-	Dynamic  bool     // which nodes these are is known only when it begins
-	Instant  bool     // it is over as soon as it began
-	Run      []string // of an external fault: name of the programs, arguments
-	LoseData []string // roles whose nodes come back without their data
-	Cut      string   // how it cuts links: held, dropped, reset, one-way or flapping; "" if all arrives in time
-	Prepared bool     // it hits only what was started for it: with a clock that can be set, a disk that can fail
+	Target   string      // what it hits, in one line
+	Aim      history.Aim // without the node, which is found when it begins
+	Instant  bool        // it is over as soon as it began
+	Run      []string    // of an external fault: name of the programs, arguments
+	LoseData []string    // roles whose nodes come back without their data
+	Cut      string      // how it cuts links: held, dropped, reset, one-way or flapping; "" if all arrives in time
+	Prepared bool        // it hits only what was started for it: with a clock that can be set, a disk that can fail
 
 	plan    planner
 	windows func(from, until time.Duration) []Window // nil: once
@@ -51,21 +50,6 @@ func Names(fields []Field) (names []string) {
 		names = append(names, f.Name)
 	}
 	return names
-}
-
-// kinds has a method for each kind of fault, in the file of that kind.
-type kinds struct{}
-
-// Kinds are all kinds of faults, sorted by name. They are the methods of kinds, so that the
-// file of a kind is all that it takes.
-func Kinds() (all []Kind) {
-	for _, method := range reflect.ValueOf(kinds{}).Methods() {
-		if kind, ok := reflect.TypeAssert[func() Kind](method); ok {
-			all = append(all, kind())
-		}
-	}
-	slices.SortFunc(all, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
-	return all
 }
 
 // Read reads the fault of a scenario's step. The step may have the fields beside, which it
@@ -106,9 +90,15 @@ func (f Fault) Windows(from, until time.Duration) []Window {
 	}
 }
 
+// Moves says that which node the fault hits is known only when it begins.
+func (f Fault) Moves() bool { return f.Aim.At != "" }
+
 // Plan plans the fault for the inventory as it is now. id must be unique in the run.
 func (f Fault) Plan(ctx context.Context, id string, inv Inventory, resolver Resolver) (Plan, error) {
-	return f.plan(ctx, id, scene{inv, resolver})
+	aim := f.Aim
+	p, err := f.plan(ctx, id, scene{inv, resolver, &aim})
+	p.Aim = aim
+	return p, err
 }
 
 // fields are those that a kind reads.
@@ -127,30 +117,22 @@ func (f fields) need(name string) strictyaml.Node {
 	return n
 }
 
-// What is too short or too small for the probes to see cannot be proven, so it is refused
-// before the start. On a machine with time to spare a round trip of a probe varies by a
-// quarter of a millisecond, and the timers of the links by a fifth. On a busier machine, or
-// where the topology's own jitter is greater, it is the run that finds out: what cannot be
-// told from how the round trips varied just before is not proven.
-const (
-	// LeastTime is how long a fault is on at least. A cut is seen after 25 ms in which three
-	// probes are missed, a delay after eight round trips, and probes leave every 5 ms at
-	// best: a proof takes half of this, and a fault must still be there when it is proven.
-	LeastTime = 100 * time.Millisecond
-	// leastShift is the least that a fault adds to the time that bytes take one way: half of
-	// it is twice what round trips vary by.
-	leastShift = time.Millisecond
-	// mostTime bounds delays and the parts of a flap.
-	mostTime = time.Minute
-)
-
-// duration is 0 if the field is not there.
+// duration must be there, unless there is no least; then it may be 0.
 func (f fields) duration(name string, least time.Duration) time.Duration {
-	d := f.Get(name).Duration(1, mostTime, "50ms")
-	if f.Get(name).Given() && d < least {
-		f.Get(name).Fail("%v: want at least %v: probes see no less", d, least)
+	n := f.Get(name)
+	if least > 0 {
+		n = f.need(name)
+	}
+	d := n.Duration(1, mostTime, "50ms")
+	if n.Given() && d < least {
+		n.Fail("%v: want at least %v: probes see no less", d, least)
 	}
 	return d
+}
+
+// only reads a field that has the one value, or is not there.
+func (f fields) only(name, value string) bool {
+	return f.Get(name).Given() && f.Get(name).OneOf(value) != ""
 }
 
 // loseData are the roles that lose their data.
@@ -199,6 +181,16 @@ func lost() Field {
 		"roles of its targets that come back without their data, and not before what they may have granted has run out " +
 			"(the lock's lease, or its restart_delay), so perhaps not in this run", false,
 	}
+}
+
+// aim is that of the side that moves; where both do, a holder's comes first, then a leader's.
+func (s sides) aim() history.Aim {
+	aim, other := s.from.aim(), s.to.aim()
+	if aim.At == "" || other.At != "" && other.At < aim.At { // in the order of the alphabet
+		aim = other
+	}
+	aim.OneWay = !s.both
+	return aim
 }
 
 func (s sides) String() string {

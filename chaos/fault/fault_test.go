@@ -16,6 +16,7 @@ import (
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
 	"locklab/internal/strictyaml"
+	"locklab/workloads/history"
 )
 
 func inventory() fault.Inventory {
@@ -166,6 +167,24 @@ func TestProcessFaults(t *testing.T) {
 	}
 	if p := plan(t, "kill, target: holder-of:r2"); !slices.Equal(p.Kill, []string{"redis-b"}) {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestAim: it is the same whichever side is named first, and has the node that was found.
+func TestAim(t *testing.T) {
+	for text, want := range map[string]history.Aim{
+		"partition, mode: hold, between: [holder, others]": {At: history.AimHolder, Node: "master-a"},
+		"partition, mode: hold, between: [others, holder]": {At: history.AimHolder, Node: "master-a"},
+		"partition, mode: hold, between: [leader, holder]": {At: history.AimHolder, Node: "master-a"},
+		"latency, delay: 5ms, from: others, to: primary":   {At: history.AimPrimary, Node: "redis-a", OneWay: true},
+		"clock-step, by: 1m, target: holder-of:r2":         {At: history.AimHolder, Resource: "r2", Node: "redis-b"},
+		"pause, target: leader, point: granted":            {At: history.AimLeader, Node: "raft-c", Point: history.PointGranted},
+		"pause, target: role:redis":                        {},
+	} {
+		p, err := read(t, text).Plan(t.Context(), "f", inventory(), resolver{"master-a"})
+		if err != nil || p.Aim != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, p.Aim, err, want)
+		}
 	}
 }
 

@@ -27,16 +27,12 @@ type Inventory struct {
 	Diskless []string
 }
 
-// The selectors that mean something else at every moment, and those of links' other sides.
+// The selectors beside those that history has as what a fault can aim at.
 const (
-	Holder = history.TargetHolder // the node that holds a lock now
 	// HolderOf is the node that holds the lock of the resource that is named behind it.
-	HolderOf = history.TargetHolderOf
-	Leader   = "leader" // the node that leads the lock service now
-	// Primary is the server that the lock's clients write to now, while others follow it.
-	Primary = "primary"
-	Others  = "others" // the hosts that the other side of the cut does not name
-	Zones   = "zones"  // every two hosts of different zones
+	HolderOf = "holder-of"
+	Others   = "others" // the hosts that the other side of the cut does not name
+	Zones    = "zones"  // every two hosts of different zones
 	// FirstZone is zone:NAME of the first zone of the topology, for scenarios that suit any.
 	FirstZone = "first-zone"
 )
@@ -75,10 +71,21 @@ func (s selector) String() string {
 	return s.kind + ":" + s.name
 }
 
-func (s selector) dynamic() bool { return slices.Contains(dynamicKinds(), s.kind) }
+// aim is none of a selector that always means the same nodes.
+func (s selector) aim() (aim history.Aim) {
+	switch s.kind {
+	case history.AimHolder, HolderOf:
+		aim.At, aim.Resource = history.AimHolder, s.name
+	case history.AimLeader, history.AimPrimary:
+		aim.At = s.kind
+	}
+	return aim
+}
 
 // dynamicKinds are the selectors of one node that is another one at every moment.
-func dynamicKinds() []string { return []string{Holder, HolderOf, Leader, Primary} }
+func dynamicKinds() []string {
+	return []string{history.AimHolder, HolderOf, history.AimLeader, history.AimPrimary}
+}
 
 // takesName says whether a name belongs to the kind of selector.
 func takesName(kind string) bool { return kind == HolderOf || slices.Contains(namedKinds(), kind) }
@@ -125,6 +132,7 @@ func selectors(kinds []string) string {
 type scene struct {
 	Inventory
 	resolver Resolver
+	aim      *history.Aim // of the fault; the node is put into it once it is found
 }
 
 // hosts are the hosts that a selector names, in the order of the inventory.
@@ -191,12 +199,13 @@ func (inv Inventory) zone(host string) string {
 func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
 	var only string
 	var err error
-	switch s.kind {
-	case Holder, HolderOf:
+	aim := s.aim()
+	switch aim.At {
+	case history.AimHolder:
 		only, err = sc.resolver.Holder(ctx, s.name)
-	case Leader:
+	case history.AimLeader:
 		only, err = sc.resolver.Leader(ctx)
-	case Primary:
+	case history.AimPrimary:
 		only, err = sc.resolver.Primary(ctx)
 	default:
 		return s, nil
@@ -206,6 +215,9 @@ func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
 		return s, fmt.Errorf("find the %s: %w", s, err)
 	case only == "":
 		return s, fmt.Errorf("there is no %s now: %w", s, ErrNoTarget)
+	}
+	if aim.At == sc.aim.At && aim.Resource == sc.aim.Resource {
+		sc.aim.Node = only
 	}
 	return selector{"node", only}, nil
 }
@@ -224,6 +236,12 @@ func (sc scene) nodes(ctx context.Context, s selector) ([]string, error) {
 		return nil, fmt.Errorf("no node for %q: %w", s, ErrNoTarget)
 	}
 	return found, nil
+}
+
+// onDisk are those of the nodes that keep something on a disk.
+func (inv Inventory) onDisk(nodes []string) []string {
+	diskless := inv.ofRoles(nodes, inv.Diskless)
+	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return slices.Contains(diskless, node) })
 }
 
 // ofRoles are those of the nodes that have one of the roles.

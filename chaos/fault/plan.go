@@ -8,6 +8,8 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/chaos/toxic"
+	"locklab/internal/damage"
+	"locklab/workloads/history"
 )
 
 // Pair is the traffic from one host to another.
@@ -21,7 +23,8 @@ type Plan struct {
 	Pairs []Pair
 	// From and To are the same as two lists, as histories have it.
 	From, To []string
-	Proof    Proof // nil: no link is hit
+	Aim      history.Aim // with the node that it found
+	Proof    Proof       // nil: no link is hit
 
 	Kill  []string // nodes
 	Pause []string
@@ -32,7 +35,7 @@ type Plan struct {
 
 	// Cut are the killed nodes whose disks lose what was not synced, as Power says.
 	Cut   []string
-	Power Power
+	Power damage.Power
 
 	// Clocks are the nodes whose wall clock is set wrong by Step, and whose clock runs at Rate
 	// then; 0 is the right one.
@@ -42,7 +45,7 @@ type Plan struct {
 
 	// Disks are the nodes whose disk becomes as Disk says.
 	Disks []string
-	Disk  Disk
+	Disk  damage.Disk
 
 	// External are the words of an external fault: others begin and end it.
 	External []string
@@ -68,7 +71,7 @@ type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 // onLinks is a fault of the traffic between two sides.
 func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
 	return Fault{
-		Target: s.String(), Dynamic: s.from.dynamic() || s.to.dynamic(),
+		Target: s.String(), Aim: s.aim(),
 		plan: func(ctx context.Context, id string, sc scene) (_ Plan, err error) {
 			now := s
 			if now.from, err = sc.resolve(ctx, s.from); err != nil {
@@ -84,9 +87,18 @@ func onLinks(s sides, effect toxic.Effect, proof Proof) Fault {
 	}
 }
 
-// onNodes is a fault of processes, some of which lose their data.
-func onNodes(target selector, lost []string, plan planner) Fault {
-	return Fault{Target: target.String(), Dynamic: target.dynamic(), LoseData: lost, plan: plan}
+// onNodes is a fault of processes: hit plans what happens to those that the target means.
+func onNodes(target selector, hit func(sc scene, found []string) (Plan, error)) Fault {
+	return Fault{
+		Target: target.String(), Aim: target.aim(),
+		plan: func(ctx context.Context, _ string, sc scene) (Plan, error) {
+			found, err := sc.nodes(ctx, target)
+			if err != nil {
+				return Plan{}, err
+			}
+			return hit(sc, found)
+		},
+	}
 }
 
 // pairs are the ordered host pairs whose traffic goes between the sides.

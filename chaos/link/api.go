@@ -26,21 +26,13 @@ func kinds() []httpapi.Kind {
 //	POST heal     impairment's id -> what contradicts it
 func (h *Host) Handler() http.Handler {
 	a := httpapi.New(httpapi.Config{Name: "links of " + h.config.Host, Kinds: kinds(), Log: h.config.Log})
-	get(a, "probes", func() any { return h.Probes() })
-	get(a, "open", func() any { return h.Opened() })
-	get(a, "hand", func() any { return h.Hand() })
-	post(a, "open", func(s Spec) (any, error) { return h.Open(s) })
-	post(a, "apply", func(i Impairment) (any, error) { return nil, h.Apply(i) })
-	post(a, "heal", func(id string) (any, error) { return h.Heal(id), nil })
+	a.Get("GET "+Prefix+"probes", func(*http.Request) (any, error) { return h.Probes(), nil })
+	a.Get("GET "+Prefix+"open", func(*http.Request) (any, error) { return h.Opened(), nil })
+	a.Get("GET "+Prefix+"hand", func(*http.Request) (any, error) { return h.Hand(), nil })
+	httpapi.Post(a, "POST "+Prefix+"open", func(_ *http.Request, s Spec) (any, error) { return h.Open(s) })
+	httpapi.Post(a, "POST "+Prefix+"apply", func(_ *http.Request, i Impairment) (any, error) { return nil, h.Apply(i) })
+	httpapi.Post(a, "POST "+Prefix+"heal", func(_ *http.Request, id string) (any, error) { return h.Heal(id), nil })
 	return a
-}
-
-func get(a *httpapi.API, path string, f func() any) {
-	a.Get("GET "+Prefix+path, func(*http.Request) (any, error) { return f(), nil })
-}
-
-func post[In any](a *httpapi.API, path string, f func(In) (any, error)) {
-	httpapi.Post(a, "POST "+Prefix+path, func(_ *http.Request, in In) (any, error) { return f(in) })
 }
 
 // Client controls a [Host] over HTTP. It is safe for concurrent use.

@@ -50,9 +50,6 @@ type Host struct {
 
 // NewHost starts a host without links. Close ends it.
 func NewHost(config Config) (*Host, error) {
-	if config.Host == "" || len(config.Host) > maxNameBytes {
-		return nil, fmt.Errorf("link host %q: want a name of 1 to %d bytes: %w", config.Host, maxNameBytes, ErrInvalid)
-	}
 	if config.Gates == nil {
 		config.Gates = NewGates()
 	}

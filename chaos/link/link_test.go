@@ -108,41 +108,6 @@ func TestDelaysAddUp(t *testing.T) {
 	}
 }
 
-func TestHoldIsBoundedAndLosesNothing(t *testing.T) {
-	h := newHost(t, "a")
-	const total = 32_000_000
-	sum := make(chan [2]int, 1)
-	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) { sum <- checkPattern(c) })}))
-	say(t, c, string(pattern(0, 1000)))
-	apply(t, h, link.Impairment{Effect: new(toxic.Hold), Direction: link.Up})
-	var sent atomic.Int64
-	done := make(chan error, 1)
-	go func() {
-		for at := 1000; at < total; at += 1000 {
-			if _, err := c.Write(pattern(at, 1000)); err != nil {
-				done <- err
-				return
-			}
-			sent.Add(1000)
-		}
-		done <- c.CloseWrite()
-	}()
-	var before int64 = -1
-	locktest.Eventually(t, "the sender is slowed down", func() bool {
-		now := sent.Load()
-		settled := now == before && now > 0
-		before = now
-		return settled
-	})
-	heal(t, h, "hold")
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if got := <-sum; got != [2]int{total, -1} {
-		t.Fatalf("got %d bytes, first wrong at %d; want %d, -1", got[0], got[1], total)
-	}
-}
-
 // pattern is n bytes of an endless text in which every position can be told.
 func pattern(at, n int) []byte {
 	b := make([]byte, n)

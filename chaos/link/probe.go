@@ -1,13 +1,10 @@
 package link
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/binary"
-	"errors"
+	"encoding/gob"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"slices"
@@ -178,13 +175,14 @@ func (p *prober) pad(bytes uint32) {
 // run sends one probe per interval, over a connection that it renews when it fails.
 func (p *prober) run() {
 	for p.ctx.Err() == nil {
-		conn, err := p.connect()
-		if err != nil {
+		dialer := net.Dialer{Timeout: time.Second}
+		conn, err := dialer.DialContext(p.ctx, "tcp", p.addr)
+		if err != nil { // the link does not take it
 			_, wait := p.next()
 			p.pause(max(wait, redialInterval), nil)
 			continue
 		}
-		broken := make(chan struct{})
+		probes, broken := gob.NewEncoder(conn), make(chan struct{})
 		p.wg.Go(func() {
 			defer close(broken)
 			p.read(conn)
@@ -192,7 +190,7 @@ func (p *prober) run() {
 		for on := true; on; {
 			probe, wait := p.next()
 			_ = conn.SetWriteDeadline(clock.System().Now().Add(time.Second)) // fails where the write does
-			on = probe.write(conn) == nil && p.pause(wait, broken)
+			on = probes.Encode(probe) == nil && p.pause(wait, broken)
 		}
 		_ = conn.Close()
 		<-broken
@@ -226,24 +224,14 @@ func (p *prober) next() (frame, time.Duration) {
 	if p.sentAt < p.watched {
 		interval = cmp.Or(p.fast, watchedInterval)
 	}
-	return frame{Padding: p.padding, Sequence: p.sent, Sent: p.sentAt}, interval
-}
-
-// connect fails when the link does not take the connection.
-func (p *prober) connect() (net.Conn, error) {
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(p.ctx, "tcp", p.addr)
-	if err == nil {
-		_, _ = fmt.Fprintln(conn, p.origin) // if it fails, so does all that is sent
-	}
-	return conn, err
+	return frame{From: p.origin, Sequence: p.sent, Sent: p.sentAt, Padding: make([]byte, p.padding)}, interval
 }
 
 func (p *prober) read(conn net.Conn) {
-	r := bufio.NewReader(conn)
+	answers := gob.NewDecoder(conn)
 	for {
-		f, err := readFrame(r)
-		if err != nil {
+		var f frame
+		if answers.Decode(&f) != nil {
 			return
 		}
 		p.answer(f)
@@ -276,45 +264,19 @@ func (p *prober) report() PeerReport {
 	return r
 }
 
-// The echo protocol. A connection starts with a hello: the origin's name in a line. Then come
-// frames, each before as many bytes as its padding says, which the echo service sends back with
-// the time at which it had read them.
 const (
-	magic        = 0x6c6f636b
-	frameBytes   = 32
-	maxPadding   = 16 << 10
-	maxNameBytes = 100
+	frameBytes = 48 // of a frame without padding, about
+	maxPadding = 16 << 10
 )
 
-// frame is one probe, or its answer, in big-endian.
+// frame is one probe, or its answer, which is the probe with the time at which the echo service had read it: both as
+// package gob has it.
 type frame struct {
-	Magic, Padding uint32
-	Sequence       uint64
-	Sent           int64 // by the origin's clock
-	Echoed         int64 // by the echo service's
-}
-
-var errProtocol = errors.New("link: not the echo protocol")
-
-// write sends a frame and its padding, at once.
-func (f frame) write(w io.Writer) error {
-	f.Magic = magic
-	b, err := binary.Append(nil, binary.BigEndian, f)
-	if err == nil {
-		_, err = w.Write(append(b, make([]byte, f.Padding)...))
-	}
-	return err
-}
-
-func readFrame(r io.Reader) (f frame, err error) {
-	if err := binary.Read(r, binary.BigEndian, &f); err != nil {
-		return f, err
-	}
-	if f.Magic != magic || f.Padding > maxPadding {
-		return f, errProtocol
-	}
-	_, err = io.CopyN(io.Discard, r, int64(f.Padding))
-	return f, err
+	From     string
+	Sequence uint64
+	Sent     int64 // by the origin's clock
+	Echoed   int64 // by the echo service's
+	Padding  []byte
 }
 
 // echo answers probes and remembers whom it heard.
@@ -343,29 +305,25 @@ func newEcho(config Config) (*echo, error) {
 func (e *echo) take(c *net.TCPConn) {
 	e.wg.Go(func() {
 		defer context.AfterFunc(e.ctx, func() { _ = c.Close() })()
-		_ = e.serve(c) // the prober counts what failed
+		e.serve(c)
 		_ = c.Close()
 	})
 }
 
-func (e *echo) serve(c *net.TCPConn) error {
-	r := bufio.NewReader(c)
-	origin, err := r.ReadSlice('\n')
-	if err != nil || len(origin) > maxNameBytes+1 {
-		return errProtocol
-	}
-	from := string(origin[:len(origin)-1])
+// serve ends with the connection: the prober counts what failed.
+func (e *echo) serve(c *net.TCPConn) {
+	probes, answers := gob.NewDecoder(c), gob.NewEncoder(c)
 	for {
-		f, err := readFrame(r)
-		if err != nil {
-			return err
+		var f frame
+		if probes.Decode(&f) != nil {
+			return
 		}
 		f.Echoed = clock.Mono()
 		e.mu.Lock()
-		e.heard[from] = Heard{from, f.Sequence, time.Duration(f.Echoed)}
+		e.heard[f.From] = Heard{f.From, f.Sequence, time.Duration(f.Echoed)}
 		e.mu.Unlock()
-		if err := f.write(c); err != nil {
-			return err
+		if answers.Encode(f) != nil {
+			return
 		}
 	}
 }

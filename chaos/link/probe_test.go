@@ -1,9 +1,7 @@
 package link_test
 
 import (
-	"bytes"
 	"errors"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -132,25 +130,4 @@ func TestBadRequestsAreRefused(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-}
-
-// FuzzControl sends arbitrary bodies to the control API: none may panic it, and
-// no wrong one may change anything.
-func FuzzControl(f *testing.F) {
-	f.Add("apply", []byte(`{"id":"x","to_hosts":["b"],"direction":"up","type":"locklab-latency","settings":{"delay_ns":1}}`))
-	f.Add("heal", []byte(`"x"`))
-	f.Add("heal", []byte(`"x" trailing`))
-	h := newHost(f, "a")
-	handler := h.Handler()
-	f.Fuzz(func(t *testing.T, path string, body []byte) {
-		if path != "apply" && path != "heal" { // open would dial what it is told
-			return
-		}
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", link.Prefix+path, bytes.NewReader(body)))
-		if w.Code != 200 && w.Code != 204 && w.Code != 400 && w.Code != 404 {
-			t.Fatalf("%s %q: status %d", path, body, w.Code)
-		}
-		h.Clear()
-	})
 }

@@ -109,8 +109,8 @@ func serve(w http.ResponseWriter, r *http.Request, hosts map[string]*Client) err
 	}
 	path := append(strings.Split(strings.Trim(r.URL.Path, "/"), "/"), "", "", "")
 	p := m.proxies[path[1]]
-	switch changes := r.Method != http.MethodGet; {
-	case changes && path[0] == "reset":
+	switch changes := r.Method != http.MethodGet && r.Method != http.MethodHead; {
+	case r.Method == http.MethodPost && path[0] == "reset":
 		return m.reset(r.Context(), w)
 	case changes && p != nil && path[2] != "":
 		return p.change(w, r, path[3])

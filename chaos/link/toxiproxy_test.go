@@ -56,6 +56,7 @@ func TestToxiproxy(t *testing.T) {
 		{"localhost", "", "PATCH", "/proxies/a:redis-1:redis", `{"upstream": "127.0.0.1:1"}`, 403, "want toxics, or enabled", ""},
 		{"localhost", "", "PATCH", "/proxies/a:redis-1:redis", `{"enabled": "no"}`, 400, "bad request body", ""},
 		{"localhost", "", "DELETE", "/proxies/a:redis-1:redis", "", 403, "want toxics, or enabled", ""},
+		{"localhost", "", "HEAD", "/reset", "", 405, "", ""},
 		{"localhost", "", "POST", "/reset", "", 502, "ask b for its links", "ask a"},
 	} {
 		if strings.Contains(c.want, "ask b") {

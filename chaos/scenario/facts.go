@@ -3,7 +3,6 @@ package scenario
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"locklab/chaos/fault"
@@ -50,13 +49,7 @@ func (l Lock) damageOf(plans []Planned) (d damage) {
 		if !slices.Contains(d.kinds, f.Kind) {
 			d.kinds = append(d.kinds, f.Kind)
 		}
-		word, _, _ := strings.Cut(strings.NewReplacer(" ", ":").Replace(f.Target), ":")
-		switch word {
-		case fault.Holder, fault.HolderOf:
-			d.target = fault.Holder
-		case fault.Leader, fault.Primary:
-			d.target = word
-		}
+		d.target = cmp.Or(f.Aim.At, d.target)
 		dead := slices.Concat(p.Kill, p.Lost)
 		d.stopped = slices.Concat(d.stopped, p.Nodes())
 		d.crashed = append(d.crashed, dead...)

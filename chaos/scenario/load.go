@@ -35,19 +35,6 @@ func Load(nameOrPath, firstZone string) (Scenario, error) {
 	return s, err
 }
 
-// List returns the built-in scenarios, in the order in which one would read them:
+// Names are the names of the built-in scenarios, in the order in which one would read them:
 // nothing broken first, then slow, cut, failing and stopped.
-func List() ([]Scenario, error) {
-	var all []Scenario
-	for _, name := range Names() {
-		s, err := Load(name, "")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
-}
-
-// Names are the names of the built-in scenarios, in the order of [List].
 func Names() []string { return files().Names() }

@@ -8,17 +8,14 @@ import (
 )
 
 func TestBuiltinScenariosAreRight(t *testing.T) {
-	all, err := scenario.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, s := range all {
-		if s.Name != scenario.Names()[n] || s.Summary == "" {
-			t.Errorf("file %s.yaml calls itself %q, or has no summary", scenario.Names()[n], s.Name)
+	for n, name := range scenario.Names() {
+		s, err := scenario.Load(name, "")
+		if err != nil || s.Name != name || s.Summary == "" {
+			t.Errorf("file %s.yaml calls itself %q, or has no summary: %v", name, s.Name, err)
 		}
-	}
-	if len(all) == 0 || len(all[0].Timeline) > 0 {
-		t.Error("the first one breaks something")
+		if n == 0 && len(s.Timeline) > 0 {
+			t.Error("the first one breaks something")
+		}
 	}
 }
 

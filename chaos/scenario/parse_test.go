@@ -88,7 +88,7 @@ expect:
 			t.Fatal(err)
 		}
 		e := s.Expect(scenario.Lock{Spec: spec, Traits: c.traits, Clients: []fault.Node{{Name: "m", Host: "h"}}}, nil)
-		got := fmt.Sprintf("%s %v %.2f; %s (%s); %s", e.Safety, e.Liveness, e.Served, e.SafetyBy.Why, e.SafetyBy.Source, e.LivenessBy.Why)
+		got := fmt.Sprintf("%s %v %.2f; %s (%s); %s", e.Safety, e.Liveness, e.Availability.Outside, e.SafetyBy.Why, e.SafetyBy.Source, e.LivenessBy.Why)
 		if not := s.NotFor(spec, c.traits); not != nil {
 			got = not.Error()
 		}

@@ -11,6 +11,7 @@ import (
 	"locklab/chaos/fault"
 	"locklab/internal/strictyaml"
 	"locklab/locks"
+	"locklab/workloads/history"
 )
 
 // Rule says what is expected of the locks that it fits. What it does not speak of, a later rule
@@ -37,12 +38,9 @@ type Rule struct {
 // NotJudged is expected where both outcomes are right.
 const NotJudged = "not-judged"
 
-// Expectation is what comes out of the rules for one lock; what is empty is not judged.
+// Expectation is what comes out of the rules for one lock, with those that decided.
 type Expectation struct {
-	Safety   string   // safe or unsafe
-	Liveness []string // any of live, stalls, down
-	Served   float64  // see [Rule]
-	// SafetyBy and LivenessBy are the rules that decided.
+	history.Expect
 	SafetyBy, LivenessBy Rule
 }
 
@@ -82,7 +80,7 @@ func facts() map[string][]string {
 		"keeps":     {none, locks.KeepsNothing, locks.KeepsSyncedLater, locks.KeepsEverything},
 		"replica":   {none, locks.ReplicaAsync, locks.ReplicaAcked},
 		"fault":     append(kinds, none),
-		"target":    {fault.Holder, fault.Leader, fault.Primary, "other"},
+		"target":    {history.AimHolder, history.AimLeader, history.AimPrimary, "other"},
 		"left":      {leftAll, leftEnough, leftTooFew},
 		"cut":       {none, "held", "dropped", "reset", "one-way", "flapping"},
 		"clients":   {none, "killed", "paused", "clock"},
@@ -224,8 +222,10 @@ func (s Scenario) Expect(lock Lock, plans []Planned) (e Expectation) {
 	if !slices.Contains(e.LivenessBy.Liveness, NotJudged) {
 		e.Liveness = e.LivenessBy.Liveness
 	}
-	if e.Served = defaultServed; served != nil || len(plans) > 0 {
-		e.Served = *cmp.Or(served, new(0.0))
+	if len(plans) > 0 {
+		e.Availability.During = *cmp.Or(served, new(0.0))
+	} else {
+		e.Availability.Outside = *cmp.Or(served, new(defaultServed))
 	}
 	return e
 }

@@ -175,7 +175,7 @@ func TestE2EDashboard(t *testing.T) {
 		t.Errorf("promtool check metrics: exit code %d\n%s%s\n%s", out.code, out.stdout, out.stderr, page.stderr)
 	}
 	forbidden := finish(t, command(t, nil, "curl", "-sS", "-o", os.DevNull, "-w", "%{http_code}",
-		"-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+"/v1/nodes"))
+		"-H", "Authorization: Bearer "+scrapeSecret, "http://"+hosts["master-a"].addr+"/v1/health"))
 	if forbidden.stdout != "403" {
 		t.Errorf("with Prometheus's token: %s%s, want 403", forbidden.stdout, forbidden.stderr)
 	}

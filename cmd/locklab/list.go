@@ -39,41 +39,46 @@ type listing struct {
 func listings() []listing {
 	return []listing{
 		{"locks", listLocks, nil},
-		{"scenarios", func() ([]listed, error) {
-			all, err := scenario.List()
-			return each(all, func(s scenario.Scenario) listed { return listScenario(s.Name, s) }), err
-		}, func(file string) (listed, error) {
+		files("scenarios", scenario.Names(), func(file string) (listed, error) {
 			s, err := scenario.Load(file, "")
 			return listScenario(file, s), err
-		}},
+		}),
 		{"workloads", func() ([]listed, error) {
 			return each(catalog.Workloads(), func(w catalog.Workload) listed {
 				return listed{name: w.Name, summary: w.Summary}
 			}), nil
 		}, nil},
-		{"topologies", func() ([]listed, error) {
-			all, err := topology.List()
-			return each(all, listTopology), err
-		}, func(file string) (listed, error) {
+		files("topologies", topology.Names(), func(file string) (listed, error) {
 			t, err := topology.Load(file, lab.RoleNames()...)
 			if err != nil {
 				return listed{}, err
 			}
 			return listTopology(t), nil
-		}},
-		{"suites", func() ([]listed, error) {
-			all, err := suite.List()
-			return each(all, func(s suite.Suite) listed { return listed{name: s.Name, summary: s.Summary} }), err
-		}, func(file string) (listed, error) {
+		}),
+		files("suites", suite.Names(), func(file string) (listed, error) {
 			s, err := suite.Load(file)
 			return listed{name: s.Name, summary: s.Summary}, err
-		}},
+		}),
 		{"faults", func() ([]listed, error) {
 			return each(fault.Kinds(), func(k fault.Kind) listed {
 				return listed{name: k.Name, summary: k.Summary, more: func() (string, error) { return stepOf(k), nil }}
 			}), nil
 		}, nil},
 	}
+}
+
+// files are built in or the user's.
+func files(name string, builtin []string, load func(file string) (listed, error)) listing {
+	return listing{name, func() (all []listed, err error) {
+		for _, file := range builtin {
+			one, err := load(file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		return all, nil
+	}, load}
 }
 
 func each[T any](all []T, of func(T) listed) (out []listed) {
@@ -240,8 +245,8 @@ func expectation(e scenario.Expectation, unfit error) string {
 		return fmt.Sprintf("does not apply: %s", lab.Said(unfit))
 	}
 	text := cmp.Or(e.Safety, "safety not judged") + ", " + cmp.Or(strings.Join(e.Liveness, " or "), "liveness not judged")
-	if e.Served > 0 {
-		text += fmt.Sprintf(", %.0f %% served", 100*e.Served)
+	if served := e.Availability.Outside + e.Availability.During; served > 0 { // one of them is 0
+		text += fmt.Sprintf(", %.0f %% served", 100*served)
 	}
 	return text
 }

@@ -140,20 +140,11 @@ func (a *Agent) eventLog() *eventLog {
 	return a.log
 }
 
-// Nodes lists the nodes, sorted by name.
-func (a *Agent) Nodes() []NodeStatus {
-	all := []NodeStatus{}
-	for _, n := range a.sorted() {
-		all = append(all, n.status())
-	}
-	return all
-}
-
 // PIDs are the processes of the nodes that run.
 func (a *Agent) PIDs() (pids []int) {
-	for _, n := range a.Nodes() {
-		if n.PID != 0 {
-			pids = append(pids, n.PID)
+	for _, n := range a.sorted() {
+		if _, pid := n.state(); pid != 0 {
+			pids = append(pids, pid)
 		}
 	}
 	return pids

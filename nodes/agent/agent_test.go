@@ -33,52 +33,46 @@ func settings(t *testing.T, s ownSettings) jsontext.Value {
 	return data
 }
 
-func state(t *testing.T, c *Client, node string) NodeStatus {
+func state(t *testing.T, c *Client, node string) string {
 	t.Helper()
-	all, err := c.Nodes(t.Context())
+	s, err := c.State(t.Context(), node)
 	must.Do(t, err)
-	for _, n := range all {
-		if n.Name == node {
-			return n
-		}
-	}
-	t.Fatalf("no node %s in %v", node, all)
-	return NodeStatus{}
+	return s
 }
 
 func TestLifeOfAnOwnNode(t *testing.T) {
-	_, c := newAgent(t, nil)
+	a, c := newAgent(t, nil)
 	ctx := t.Context()
 	events := collect(t, c)
 	addrs, err := c.Reserve(ctx, "own-1", "own")
 	must.Do(t, err)
-	if s := state(t, c, "own-1"); s.State != "reserved" || s.PID != 0 {
-		t.Errorf("before the start: %+v", s)
+	if s := state(t, c, "own-1"); s != "reserved" || len(a.PIDs()) > 0 {
+		t.Errorf("before the start: %s", s)
 	}
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
-	if s := state(t, c, "own-1"); s.State != "ready" || s.Addrs["http"] != addrs["http"] {
-		t.Errorf("after the start: %+v, reserved were %v", s, addrs)
+	if s := state(t, c, "own-1"); s != "ready" {
+		t.Errorf("after the start: %s", s)
 	}
 	if err := c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}); !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "stop it first") {
 		t.Errorf("a second start: %v", err)
 	}
 	dial(t, addrs["http"])
-	must.Do(t, c.Pause(ctx, "own-1"))
-	must.Do(t, c.Pause(ctx, "own-1")) // nothing to do
-	if s := state(t, c, "own-1"); s.State != "paused" {
-		t.Errorf("after the pause: %+v", s)
+	must.Do(t, c.Pause(ctx, "own-1", "", 0))
+	must.Do(t, c.Pause(ctx, "own-1", "", 0)) // nothing to do
+	if s := state(t, c, "own-1"); s != "paused" {
+		t.Errorf("after the pause: %s", s)
 	}
 	must.Do(t, c.Resume(ctx, "own-1"))
 	must.Do(t, c.Resume(ctx, "own-1"))
 	must.Do(t, c.Kill(ctx, "own-1"))
 	must.Do(t, c.Kill(ctx, "own-1"))
-	if s := state(t, c, "own-1"); s.State != "ended" || s.Exit != "signal-killed" {
-		t.Errorf("after the kill: %+v", s)
+	if s := state(t, c, "own-1"); s != "ended" {
+		t.Errorf("after the kill: %s", s)
 	}
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true, Delay: time.Millisecond}))
+	must.Do(t, c.Restart(ctx, "own-1", false))
+	must.Do(t, c.Restart(ctx, "own-1", true))
 	dial(t, addrs["http"])
-	must.Do(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Pause(ctx, "own-1", "", 0))
 	must.Do(t, c.Stop(ctx, "own-1")) // a paused one stops too
 	must.Do(t, c.Stop(ctx, "own-1"))
 	if log, err := c.Log(ctx, "own-1"); err != nil || strings.Count(log, `"msg":"born"`) != 3 {
@@ -116,7 +110,7 @@ func dial(t *testing.T, addr string) {
 // only then.
 func TestANodeThatEndsByItselfIsNoticed(t *testing.T) {
 	for _, asked := range []bool{false, true} {
-		_, c := newAgent(t, nil)
+		a, c := newAgent(t, nil)
 		events := collect(t, c)
 		must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
 		want := "own-1:killed(signal-killed)"
@@ -124,9 +118,9 @@ func TestANodeThatEndsByItselfIsNoticed(t *testing.T) {
 			must.Do(t, c.Kill(t.Context(), "own-1"))
 		} else {
 			want = "own-1:exited(signal-killed)"
-			must.Do(t, syscall.Kill(state(t, c, "own-1").PID, syscall.SIGKILL))
+			must.Do(t, syscall.Kill(a.PIDs()[0], syscall.SIGKILL))
 		}
-		locktest.Eventually(t, "ended", func() bool { return state(t, c, "own-1").State == "ended" })
+		locktest.Eventually(t, "ended", func() bool { return state(t, c, "own-1") == "ended" })
 		all := events.drained()
 		said := strings.Contains(strings.Join(all[len(all)-1].Log, "\n"), `"msg":"born"`)
 		if said == asked || !strings.HasSuffix(story(all), want) {
@@ -140,14 +134,14 @@ func TestAStopByHandIsNoticed(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells the parent without reaping the child")
 	}
-	_, c := newAgent(t, nil)
+	a, c := newAgent(t, nil)
 	events := collect(t, c)
 	ctx := t.Context()
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
-	must.Do(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Pause(ctx, "own-1", "", 0))
 	must.Do(t, c.Resume(ctx, "own-1"))
-	must.Do(t, syscall.Kill(state(t, c, "own-1").PID, syscall.SIGSTOP))
-	locktest.Eventually(t, "paused", func() bool { return state(t, c, "own-1").State == "paused" })
+	must.Do(t, syscall.Kill(a.PIDs()[0], syscall.SIGSTOP))
+	locktest.Eventually(t, "paused", func() bool { return state(t, c, "own-1") == "paused" })
 	must.Do(t, c.Resume(ctx, "own-1"))
 	must.Do(t, c.Kill(ctx, "own-1"))
 	const want = "own-1:started own-1:found-nothing-first own-1:ready own-1:paused own-1:resumed " +
@@ -212,8 +206,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		"unknown role":     {func() error { _, err := c.Reserve(ctx, "n", "wroker"); return err }, httpapi.ErrNotFound, "this agent runs own, plain"},
 		"unknown node":     {func() error { return c.Kill(ctx, "nobody") }, httpapi.ErrNotFound, "host host-a-1 has no such node"},
-		"not started":      {func() error { return c.Restart(ctx, "own-1", RestartOptions{}) }, httpapi.ErrConflict, "never started"},
-		"pause of none":    {func() error { return c.Pause(ctx, "own-1") }, httpapi.ErrConflict, "does not run"},
+		"not started":      {func() error { return c.Restart(ctx, "own-1", false) }, httpapi.ErrConflict, "never started"},
+		"pause of none":    {func() error { return c.Pause(ctx, "own-1", "", 0) }, httpapi.ErrConflict, "does not run"},
 		"name with path":   {func() error { _, err := c.Reserve(ctx, "../etc", "own"); return err }, httpapi.ErrInvalid, "want 1 to 63"},
 		"bad settings":     {post("/v1/nodes/own-1/start", `{"role":"own","settings":{"colour":"red"}}`), httpapi.ErrInvalid, `field "colour" is unknown: want one of mute`},
 		"events from text": {func() error { return c.Call(ctx, http.MethodGet, "/v1/events?from=x", nil, nil) }, httpapi.ErrInvalid, "want the number"},
@@ -280,9 +274,7 @@ func TestResetForgetsEverything(t *testing.T) {
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	must.Do(t, events.Drain(ctx))
 	must.Do(t, c.Reset(ctx))
-	all, err := c.Nodes(ctx)
-	must.Do(t, err)
-	if len(all) != 0 || resets.Load() != 1 {
+	if all := a.sorted(); len(all) != 0 || resets.Load() != 1 {
 		t.Errorf("left: %v, hook was called %d times", all, resets.Load())
 	}
 	if h := a.health(); h.NextEvent != 0 {
@@ -303,11 +295,11 @@ func TestIdleAgentRemovesItsNodes(t *testing.T) {
 	a, c := newAgent(t, func(cfg *Config) { cfg.IdleReset = 200 * time.Millisecond })
 	_, err := c.Reserve(t.Context(), "own-1", "own")
 	must.Do(t, err)
-	locktest.Eventually(t, "reset", func() bool { return len(a.Nodes()) == 0 })
+	locktest.Eventually(t, "reset", func() bool { return len(a.sorted()) == 0 })
 }
 
 func TestCloseEndsWhatIsStarting(t *testing.T) {
-	a, c := newAgent(t, nil)
+	a, _ := newAgent(t, nil)
 	failed := make(chan error, 1)
 	go func() {
 		n, err := a.reserve("own-1", "own")
@@ -316,14 +308,8 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 		}
 		failed <- err
 	}()
-	var pid int
-	locktest.Eventually(t, "starting", func() bool {
-		all, err := c.Nodes(t.Context())
-		if err == nil && len(all) == 1 {
-			pid = all[0].PID
-		}
-		return pid != 0
-	})
+	locktest.Eventually(t, "starting", func() bool { return len(a.PIDs()) == 1 })
+	pid := a.PIDs()[0]
 	must.Do(t, a.Close())
 	if err := <-failed; !errors.Is(err, ErrStart) {
 		t.Error(err)
@@ -333,22 +319,13 @@ func TestCloseEndsWhatIsStarting(t *testing.T) {
 	}
 }
 
-func TestClockOffsetOfOneMachine(t *testing.T) {
-	_, c := newAgent(t, nil)
-	o, err := c.ClockOffset(t.Context(), 5)
-	must.Do(t, err)
-	if o.Add.Abs() > o.Error {
-		t.Errorf("offset %s with an error bound of %s on one machine", o.Add, o.Error)
-	}
-}
-
 // TestWhatNodesInherit: not the agent's token, nor its process group, which the terminal
 // sends signals to.
 func TestWhatNodesInherit(t *testing.T) {
 	t.Setenv("LOCKLAB_TOKEN", "secret") // a node that sees it fails
-	_, c := newAgent(t, nil)
+	a, c := newAgent(t, nil)
 	must.Do(t, c.Start(t.Context(), NodeSpec{Name: "own-1", Role: "own"}))
-	pid := state(t, c, "own-1").PID
+	pid := a.PIDs()[0]
 	group, err := syscall.Getpgid(pid)
 	must.Do(t, err)
 	if group != pid {
@@ -393,14 +370,14 @@ func TestManyControllersAtOnce(t *testing.T) {
 				case 3:
 					err = c.Stop(t.Context(), name)
 				case 4:
-					err = c.Pause(t.Context(), name)
+					err = c.Pause(t.Context(), name, "", 0)
 				case 5:
 					err = c.Resume(t.Context(), name)
 				case 6:
-					err = c.Restart(t.Context(), name, RestartOptions{Wipe: random.IntN(2) == 0})
+					err = c.Restart(t.Context(), name, random.IntN(2) == 0)
 				}
-				for _, n := range a.Nodes() {
-					pids.Store(n.PID, true)
+				for _, pid := range a.PIDs() {
+					pids.Store(pid, true)
 				}
 				_, refused := errors.AsType[*httpapi.Error](err)
 				switch {
@@ -419,7 +396,7 @@ func TestManyControllersAtOnce(t *testing.T) {
 	}
 	must.Do(t, a.Close())
 	pids.Range(func(pid, _ any) bool {
-		if pid != 0 && alive(pid.(int)) {
+		if alive(pid.(int)) {
 			t.Errorf("process %d is left", pid)
 		}
 		return true

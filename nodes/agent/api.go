@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	"locklab/internal/damage"
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
-	"locklab/nodes/diskfault"
 )
 
 func (a *Agent) serve() {
@@ -31,11 +31,11 @@ func (a *Agent) api() *httpapi.API {
 	kit.Serve(api, newMetrics(a))
 	api.Get("GET /v1/health", func(*http.Request) (any, error) { return a.health(), nil })
 	api.Get("GET /v1/clock", func(*http.Request) (any, error) { return clock.Mono(), nil })
-	api.Get("GET /v1/nodes", func(*http.Request) (any, error) { return a.Nodes(), nil })
 	api.Get("GET /v1/roles/{role}/version", func(r *http.Request) (any, error) {
 		return a.version(r.Context(), r.PathValue("role"))
 	})
 	api.Stream("GET /v1/events", a.handleEvents)
+	get(a, api, "state", func(n *node, _ context.Context) (string, error) { state, _ := n.state(); return state, nil })
 	get(a, api, "log", (*node).log)
 	get(a, api, "clock", (*node).clockNow)
 	get(a, api, "disk", (*node).diskSeen)
@@ -58,7 +58,7 @@ func (a *Agent) api() *httpapi.API {
 	post(a, api, "disk", (*node).setDisk)
 	post(a, api, "pause", (*node).pause)
 	post(a, api, "resume", (*node).resume)
-	httpapi.Post(api, "POST /v1/nodes/{name}/cut-power", func(r *http.Request, how diskfault.Cut) (any, error) {
+	httpapi.Post(api, "POST /v1/nodes/{name}/cut-power", func(r *http.Request, how damage.Power) (any, error) {
 		n, err := a.node(r.PathValue("name"))
 		if err != nil {
 			return nil, err

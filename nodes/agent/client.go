@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"locklab/internal/damage"
 	"locklab/internal/httpapi"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
-	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/workloads/history"
 )
@@ -55,21 +55,14 @@ func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
 	return c.Within(0).Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), spec, nil)
 }
 
-// Restart kills a node if it runs, starts it again and returns when it is ready.
-func (c *Client) Restart(ctx context.Context, node string, options RestartOptions) error {
-	if options.Delay > 0 {
-		if err := c.Kill(ctx, node); err != nil {
-			return err
-		}
-		if err := clock.Sleep(ctx, options.Delay); err != nil {
-			return fmt.Errorf("restart %s: it stays down: %w", node, err)
-		}
-	}
-	return c.Within(2*callTimeout).Call(ctx, http.MethodPost, nodePath(node, "restart"), options, nil)
+// Restart kills a node if it runs, starts it again, with an empty data directory if wipe is set, and returns when it
+// is ready.
+func (c *Client) Restart(ctx context.Context, node string, wipe bool) error {
+	return c.Within(2*callTimeout).Call(ctx, http.MethodPost, nodePath(node, "restart"), wipe, nil)
 }
 
 // CutPower kills a node and takes from its disk what was not synced. It must have been started with a disk for that.
-func (c *Client) CutPower(ctx context.Context, node string, how diskfault.Cut) (lost diskfault.Lost, err error) {
+func (c *Client) CutPower(ctx context.Context, node string, how damage.Power) (lost history.Lost, err error) {
 	err = c.Call(ctx, http.MethodPost, nodePath(node, "cut-power"), how, &lost)
 	return lost, err
 }
@@ -80,13 +73,10 @@ func (c *Client) Kill(ctx context.Context, node string) error { return c.do(ctx,
 // Stop ends a node with SIGTERM, and with SIGKILL if that does not help in time.
 func (c *Client) Stop(ctx context.Context, node string) error { return c.do(ctx, node, "stop") }
 
-// Pause stops a node with SIGSTOP and returns once it stands still.
-func (c *Client) Pause(ctx context.Context, node string) error { return c.do(ctx, node, "pause") }
-
-// PauseAt stops a node when it next comes to a point of its work (see [history.KindPoint]),
-// and returns once it stands still there; one that did not come to it in the time goes on, which is an
-// error.
-func (c *Client) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
+// Pause stops a node with SIGSTOP, at once or, if point is not "", when it next comes to that point of its work (see
+// [history.KindPoint]), and returns once it stands still; one that did not come to it in the time goes on, which is
+// an error.
+func (c *Client) Pause(ctx context.Context, node, point string, within time.Duration) error {
 	at := process.PauseAt{Point: point, Within: within}
 	return c.Within(within+callTimeout).Call(ctx, http.MethodPost, nodePath(node, "pause"), at, nil)
 }
@@ -95,8 +85,8 @@ func (c *Client) PauseAt(ctx context.Context, node, point string, within time.Du
 func (c *Client) Resume(ctx context.Context, node string) error { return c.do(ctx, node, "resume") }
 
 // SetClock makes a node's wall clock wrong by so much, and run at a rate from then on: 1 is right.
-func (c *Client) SetClock(ctx context.Context, node string, skew process.Skew) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), skew, nil)
+func (c *Client) SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error {
+	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), process.Skew{Offset: offset, Rate: rate}, nil)
 }
 
 // NodeClock reads a node's wall clock: by how much it is wrong, against its host's.
@@ -106,13 +96,13 @@ func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, err
 }
 
 // SetDisk makes a node's disk slow or full, or neither.
-func (c *Client) SetDisk(ctx context.Context, node string, fault diskfault.Fault) error {
-	return c.Call(ctx, http.MethodPost, nodePath(node, "disk"), fault, nil)
+func (c *Client) SetDisk(ctx context.Context, node string, disk damage.Disk) error {
+	return c.Call(ctx, http.MethodPost, nodePath(node, "disk"), disk, nil)
 }
 
 // Disk says what is wrong with a node's disk, and what that has done.
-func (c *Client) Disk(ctx context.Context, node string) (diskfault.Seen, error) {
-	return fetch[diskfault.Seen](ctx, c, nodePath(node, "disk"))
+func (c *Client) Disk(ctx context.Context, node string) (damage.Seen, error) {
+	return fetch[damage.Seen](ctx, c, nodePath(node, "disk"))
 }
 
 // Reset removes every node and forgets all events: a controller that takes over a
@@ -121,9 +111,9 @@ func (c *Client) Reset(ctx context.Context) error {
 	return c.Call(ctx, http.MethodPost, "/v1/reset", nil, nil)
 }
 
-// Nodes lists the agent's nodes, sorted by name.
-func (c *Client) Nodes(ctx context.Context) ([]NodeStatus, error) {
-	return fetch[[]NodeStatus](ctx, c, "/v1/nodes")
+// State is reserved, starting, ready, paused or ended.
+func (c *Client) State(ctx context.Context, node string) (string, error) {
+	return fetch[string](ctx, c, nodePath(node, "state"))
 }
 
 // Log is the end of a node's output, two megabytes at most.

@@ -3,15 +3,12 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"locklab/internal/must"
 	"locklab/workloads/history"
@@ -24,7 +21,7 @@ func TestEventsBeforeAKillAreNotLost(t *testing.T) {
 	events := collect(t, c)
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: settings(t, ownSettings{Events: many})}))
 	must.Do(t, c.Stop(ctx, "own-1")) // writes what it still has
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.Restart(ctx, "own-1", false))
 	must.Do(t, c.Kill(ctx, "own-1")) // cuts what it is writing
 	all := events.drained()
 	var first []uint64
@@ -149,29 +146,4 @@ func TestFollowerEndsWithTheHandlersError(t *testing.T) {
 	if err := f.Drain(t.Context()); !errors.Is(err, full) {
 		t.Error(err)
 	}
-}
-
-// TestEventLogAgainstAList checks every answer of the log against a plain list.
-func TestEventLogAgainstAList(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := newEventLog(1 << 30)
-		var want []string
-		first := 0
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			for range rapid.IntRange(0, 40).Draw(t, "lines") {
-				line := fmt.Sprintf("%d %s", len(want), strings.Repeat("x", rapid.IntRange(0, 6000).Draw(t, "length")))
-				l.add([]byte(line))
-				want = append(want, line+"\n")
-			}
-			from := rapid.IntRange(first, len(want)).Draw(t, "from")
-			lines, changed, err := l.read(uint64(from))
-			if err != nil || string(lines) != strings.Join(want[from:], "") || (changed == nil) != (from < len(want)) {
-				t.Fatalf("read from %d of %d: %d bytes, error %v", from, len(want), len(lines), err)
-			}
-			first = from
-		}
-		if got := l.nextNumber(); got != uint64(len(want)) || l.first != uint64(first) {
-			t.Fatalf("it has %d to %d, want %d to %d", l.first, got, first, len(want))
-		}
-	})
 }

@@ -16,7 +16,7 @@ func (a *Agent) measure() {
 	defer sampler.Close()
 	for clock.Sleep(a.ctx, a.cfg.Measure) == nil {
 		e := sampler.Sample(a.PIDs())
-		if slices.ContainsFunc(a.Nodes(), func(n NodeStatus) bool { return n.State != "reserved" }) {
+		if slices.ContainsFunc(a.sorted(), func(n *node) bool { return n.current() != nil }) {
 			e.Host = a.cfg.Host
 			a.eventLog().record(e)
 		}
@@ -52,13 +52,14 @@ type processUse struct {
 
 func (a *Agent) used() used {
 	u := used{atNS: clock.Mono(), nodes: map[string]processUse{}}
-	nodes := a.Nodes()
+	nodes := a.sorted()
 	if len(nodes) == 1 {
-		u.only = nodes[0].Name
+		u.only = nodes[0].name
 	}
 	for _, n := range nodes {
-		if usage, ok := hostload.UsageOf(n.PID); ok {
-			u.nodes[n.Name] = processUse{n.PID, usage}
+		_, pid := n.state()
+		if usage, ok := hostload.UsageOf(pid); ok {
+			u.nodes[n.name] = processUse{pid, usage}
 		}
 	}
 	if a.cfg.Traffic != nil {

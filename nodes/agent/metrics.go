@@ -40,7 +40,7 @@ func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
 	var wg sync.WaitGroup
 	for _, n := range m.agent.sorted() {
 		gauge := m.ready.WithLabelValues(n.name, n.role.Name)
-		if n.status().State != "ready" {
+		if state, _ := n.state(); state != "ready" {
 			continue
 		}
 		gauge.Set(1)

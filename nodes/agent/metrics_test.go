@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("the token is on the page")
 	}
 
-	must.Do(t, c.Pause(t.Context(), "own-1"))
+	must.Do(t, c.Pause(t.Context(), "own-1", "", 0))
 	all = read()
 	metricstest.Has(t, all, `locklab_node_ready{node="own-1",role="own",`+of+`} 0`)
 	if strings.Contains(all, `{node="own-1",role="own",`+of+`} 1`) || strings.Contains(all, `process_start_time_seconds{node="own-1"`) {
@@ -75,17 +75,17 @@ func TestTheScrapeTokenOnlyReads(t *testing.T) {
 	other := NewClient(a.URL(), scrape)
 	defer other.Close()
 	_, healthErr := other.Health(t.Context())
-	_, nodesErr := other.Nodes(t.Context())
+	_, stateErr := other.State(t.Context(), "own-1")
 	for what, err := range map[string]error{
-		"health": healthErr, "nodes": nodesErr, "kill": other.Kill(t.Context(), "own-1"), "reset": other.Reset(t.Context()),
+		"health": healthErr, "state": stateErr, "kill": other.Kill(t.Context(), "own-1"), "reset": other.Reset(t.Context()),
 		"start": other.Start(t.Context(), NodeSpec{Name: "own-2", Role: "own"}),
 	} {
 		if !errors.Is(err, httpapi.ErrForbidden) {
 			t.Errorf("%s with the scrape token: %v, want it forbidden", what, err)
 		}
 	}
-	if nodes := a.Nodes(); len(nodes) != 1 || nodes[0].State != "ready" || a.heardNS.Load() != before {
-		t.Errorf("after that the nodes are %+v", nodes)
+	if state, _ := a.sorted()[0].state(); len(a.sorted()) != 1 || state != "ready" || a.heardNS.Load() != before {
+		t.Errorf("after that the node is %s", state)
 	}
 	cfg := a.cfg
 	if cfg.ScrapeToken = cfg.Token; cfg.complete() == nil {

@@ -21,12 +21,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/damage"
 	"locklab/internal/httpapi"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
+	"locklab/workloads/history"
 )
 
 // node is one node of the host, through all its incarnations.
@@ -104,24 +106,21 @@ func (n *node) running() *child {
 	return nil
 }
 
-func (n *node) status() NodeStatus {
-	s := NodeStatus{Name: n.name, Role: n.role.Name, State: "reserved", Addrs: n.addrs(n.agent.cfg.Advertise)}
+// state is as [Client.State] has it, with the process that runs; 0 is none.
+func (n *node) state() (state string, pid int) {
 	c := n.current()
 	switch {
 	case c == nil:
-		return s
+		return "reserved", 0
 	case signals.Closed(c.gone):
-		s.State, s.Exit = "ended", c.exit
-		return s
+		return "ended", 0
 	case c.isPaused():
-		s.State = "paused"
+		return "paused", c.pid
 	case signals.Closed(c.ready):
-		s.State = "ready"
+		return "ready", c.pid
 	default:
-		s.State = "starting"
+		return "starting", c.pid
 	}
-	s.PID = c.pid
-	return s
 }
 
 // lock takes the node for an operation.
@@ -149,8 +148,8 @@ func (n *node) start(ctx context.Context, spec NodeSpec) error {
 
 // restart kills a node if it runs, and starts it again on the same addresses with the same settings; it returns
 // when the node is ready.
-func (n *node) restart(ctx context.Context, options RestartOptions) error {
-	return n.begin(ctx, options.Wipe, func() error {
+func (n *node) restart(ctx context.Context, wipe bool) error {
+	return n.begin(ctx, wipe, func() error {
 		if n.current() == nil {
 			return fmt.Errorf("restart %s: it was never started: %w", n.name, httpapi.ErrConflict)
 		}
@@ -409,16 +408,16 @@ func askClock[Out any](ctx context.Context, n *node, method string, in any) (out
 }
 
 // setDisk makes the node's disk slow or full, or neither.
-func (n *node) setDisk(ctx context.Context, fault diskfault.Fault) error {
+func (n *node) setDisk(ctx context.Context, disk damage.Disk) error {
 	if _, err := n.diskSeen(ctx); err != nil {
 		return err
 	}
-	n.disk.Set(fault)
+	n.disk.Set(disk)
 	return nil
 }
 
 // diskSeen says what is wrong with the node's disk, and what that has done since it was set.
-func (n *node) diskSeen(context.Context) (seen diskfault.Seen, err error) {
+func (n *node) diskSeen(context.Context) (seen damage.Seen, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.disk == nil {
@@ -441,13 +440,14 @@ func (n *node) prepareDisk(wiped bool) {
 }
 
 // cutPower kills the node if it runs, and takes what it had not synced.
-func (n *node) cutPower(how diskfault.Cut) (lost diskfault.Lost, err error) {
+func (n *node) cutPower(how damage.Power) (lost history.Lost, err error) {
 	if err := n.lock(); err != nil {
 		return lost, err
 	}
 	defer n.op.Unlock()
 	if n.kill(); n.disk != nil {
 		lost, err = n.disk.CutPower(how)
+		lost.Node = n.name
 	} else {
 		err = diskfault.ErrNotWatched
 	}

@@ -12,7 +12,6 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/internal/must"
-	"locklab/nodes/process"
 	"locklab/workloads/history"
 )
 
@@ -25,20 +24,18 @@ func TestPauseAtAPointOfTheWork(t *testing.T) {
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Settings: jsontext.Value(`{"works":true}`)}))
 	const rounds = 3
 	for range rounds {
-		must.Do(t, c.PauseAt(ctx, "own-1", history.PointGranted, 10*time.Second))
-		all, err := c.Nodes(ctx)
-		must.Do(t, err)
-		if all[0].State != "paused" {
-			t.Fatalf("after the pause it is %+v", all[0])
+		must.Do(t, c.Pause(ctx, "own-1", history.PointGranted, 10*time.Second))
+		if s := state(t, c, "own-1"); s != "paused" {
+			t.Fatalf("after the pause it is %s", s)
 		}
 		must.Do(t, c.Resume(ctx, "own-1"))
 	}
-	err := c.PauseAt(ctx, "own-1", history.PointReleasing, 50*time.Millisecond) // it never does
+	err := c.Pause(ctx, "own-1", history.PointReleasing, 50*time.Millisecond) // it never does
 	if !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "did not come to that within 50ms") {
 		t.Errorf("a point that is never passed: %v", err)
 	}
-	must.Do(t, c.PauseAt(ctx, "own-1", history.PointAcquiring, 10*time.Second))
-	if err := c.PauseAt(ctx, "own-1", history.PointAcquiring, time.Second); !errors.Is(err, httpapi.ErrConflict) {
+	must.Do(t, c.Pause(ctx, "own-1", history.PointAcquiring, 10*time.Second))
+	if err := c.Pause(ctx, "own-1", history.PointAcquiring, time.Second); !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("a pause of who stands still: %v", err)
 	}
 	must.Do(t, c.Resume(ctx, "own-1"))
@@ -71,12 +68,12 @@ func TestPauseAtNoPoint(t *testing.T) {
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "plain-1", Role: "plain"}))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	for _, bad := range []struct{ node, point string }{{"plain-1", history.PointGranted}, {"own-1", "writing"}} {
-		if err := c.PauseAt(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "it comes to no such point: want a master, and one of [acquiring granted releasing]") {
+		if err := c.Pause(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "it comes to no such point: want a master, and one of [acquiring granted releasing]") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
 	must.Do(t, c.Kill(ctx, "own-1"))
-	if err := c.PauseAt(ctx, "own-1", history.PointGranted, time.Second); !errors.Is(err, httpapi.ErrConflict) {
+	if err := c.Pause(ctx, "own-1", history.PointGranted, time.Second); !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("one that was killed: %v", err)
 	}
 }
@@ -96,29 +93,29 @@ func TestClockOfAnOwnNode(t *testing.T) {
 	if off := off(); off.Abs() > near {
 		t.Errorf("a right clock is off by %v", off)
 	}
-	must.Do(t, c.SetClock(ctx, "own-1", process.Skew{Offset: -time.Hour, Rate: 1}))
+	must.Do(t, c.SetClock(ctx, "own-1", -time.Hour, 1))
 	if off := off(); (off + time.Hour).Abs() > near {
 		t.Errorf("an hour behind, it is off by %v", off)
 	}
-	must.Do(t, c.SetClock(ctx, "own-1", process.Skew{Rate: 10}))
+	must.Do(t, c.SetClock(ctx, "own-1", 0, 10))
 	for first := off(); off() < first+time.Second; {
 	}
-	if err := c.SetClock(ctx, "own-1", process.Skew{Rate: -1}); !errors.Is(err, httpapi.ErrConflict) {
+	if err := c.SetClock(ctx, "own-1", 0, -1); !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("a clock that runs backwards: %v", err)
 	}
-	must.Do(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Pause(ctx, "own-1", "", 0))
 	if _, err := c.NodeClock(ctx, "own-1"); err == nil || !strings.Contains(err.Error(), "it does not answer") {
 		t.Errorf("the clock of who stands still: %v", err)
 	}
 	must.Do(t, c.Resume(ctx, "own-1"))
 	must.Do(t, c.Kill(ctx, "own-1"))
-	must.Do(t, c.SetClock(ctx, "own-1", process.Skew{Offset: time.Hour, Rate: 1})) // for its next start
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true}))
+	must.Do(t, c.SetClock(ctx, "own-1", time.Hour, 1)) // for its next start
+	must.Do(t, c.Restart(ctx, "own-1", true))
 	if off := off(); (off - time.Hour).Abs() > near {
 		t.Errorf("an hour ahead through a restart, it is off by %v", off)
 	}
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "plain-1", Role: "plain"}))
-	err := c.SetClock(ctx, "plain-1", process.Skew{Rate: 1})
+	err := c.SetClock(ctx, "plain-1", 0, 1)
 	if !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "was not started with a clock that can be set") {
 		t.Errorf("the clock of a server that was not started with one: %v", err)
 	}

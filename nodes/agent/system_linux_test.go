@@ -16,17 +16,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/damage"
 	"locklab/internal/httpapi"
 	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/nodes/diskfault"
+	"locklab/workloads/history"
 )
 
 func TestAddressOfADeadNodeIsKept(t *testing.T) {
 	_, c := newAgent(t, nil)
 	ctx := t.Context()
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
-	addr := netip.MustParseAddrPort(state(t, c, "own-1").Addrs["http"])
+	addrs, err := c.Reserve(ctx, "own-1", "own") // it has them already
+	must.Do(t, err)
+	addr := netip.MustParseAddrPort(addrs["http"])
 	dial(t, addr.String())
 	must.Do(t, c.Kill(ctx, "own-1"))
 	taken := func() bool {
@@ -42,7 +46,7 @@ func TestAddressOfADeadNodeIsKept(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.Restart(ctx, "own-1", false))
 	dial(t, addr.String())
 	must.Do(t, c.Reset(ctx))
 	locktest.Eventually(t, "free", func() bool { return !taken() })
@@ -107,11 +111,11 @@ func TestDisk(t *testing.T) {
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Disk: diskfault.Writes}))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-3", Role: "own", Disk: diskfault.Syncs}))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own"}))
-	must.Do(t, c.Pause(ctx, "own-1"))
+	must.Do(t, c.Pause(ctx, "own-1", "", 0))
 	must.Do(t, c.Resume(ctx, "own-1"))
 
-	must.Do(t, c.SetDisk(ctx, "own-1", diskfault.Fault{Full: true}))
-	if err := c.Restart(ctx, "own-1", RestartOptions{}); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), "no space left on device") {
+	must.Do(t, c.SetDisk(ctx, "own-1", damage.Disk{Full: true}))
+	if err := c.Restart(ctx, "own-1", false); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("on a full disk: %v", err)
 	}
 	seen, err := c.Disk(ctx, "own-1")
@@ -119,12 +123,12 @@ func TestDisk(t *testing.T) {
 	if seen.Hit == 0 || seen.Done != seen.Hit || !seen.Full {
 		t.Errorf("seen of a full disk: %+v", seen)
 	}
-	must.Do(t, c.SetDisk(ctx, "own-1", diskfault.Fault{}))
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+	must.Do(t, c.SetDisk(ctx, "own-1", damage.Disk{}))
+	must.Do(t, c.Restart(ctx, "own-1", false))
 
-	slow := diskfault.Fault{Delay: time.Second + time.Nanosecond} // what is set is what is seen
+	slow := damage.Disk{Delay: time.Second + time.Nanosecond} // what is set is what is seen
 	must.Do(t, c.SetDisk(ctx, "own-3", slow))
-	if seen, err := c.Disk(ctx, "own-3"); err != nil || seen != (diskfault.Seen{Fault: slow}) {
+	if seen, err := c.Disk(ctx, "own-3"); err != nil || seen != (damage.Seen{Disk: slow}) {
 		t.Errorf("a slow disk of who syncs nothing: %+v, %v", seen, err)
 	}
 	if err := c.SetDisk(ctx, "own-2", slow); !errors.Is(err, httpapi.ErrConflict) || !strings.Contains(err.Error(), "was not started with a disk that can get slow") {
@@ -145,21 +149,21 @@ func TestCutPower(t *testing.T) {
 		return string(text)
 	}
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own", Disk: diskfault.Power}))
-	for _, want := range []diskfault.Lost{{}, {Bytes: 1}, {Bytes: 1}} {
-		if lost, err := c.CutPower(ctx, "own-1", diskfault.Cut{Strict: true}); err != nil || lost != want || lives() != "x" {
+	for _, want := range []history.Lost{{Node: "own-1"}, {Node: "own-1", Bytes: 1}, {Node: "own-1", Bytes: 1}} {
+		if lost, err := c.CutPower(ctx, "own-1", damage.Power{Strict: true}); err != nil || lost != want || lives() != "x" {
 			t.Errorf("lost %+v, %v, and left %s: want %+v", lost, err, lives(), want)
 		}
-		if nodes, err := c.Nodes(ctx); err != nil || nodes[0].State != "ended" {
-			t.Errorf("it is %v, %v", nodes, err)
+		if s := state(t, c, "own-1"); s != "ended" {
+			t.Errorf("it is %s", s)
 		}
-		must.Do(t, c.Restart(ctx, "own-1", RestartOptions{}))
+		must.Do(t, c.Restart(ctx, "own-1", false))
 	}
-	must.Do(t, c.Restart(ctx, "own-1", RestartOptions{Wipe: true}))
-	if lost, err := c.CutPower(ctx, "own-1", diskfault.Cut{Strict: true}); err != nil || lost != (diskfault.Lost{}) || lives() != "x" {
+	must.Do(t, c.Restart(ctx, "own-1", true))
+	if lost, err := c.CutPower(ctx, "own-1", damage.Power{Strict: true}); err != nil || lost != (history.Lost{Node: "own-1"}) || lives() != "x" {
 		t.Errorf("lost %+v, %v, and left %s, of one with a new disk", lost, err, lives())
 	}
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-2", Role: "own", Disk: diskfault.Writes}))
-	if _, err := c.CutPower(ctx, "own-2", diskfault.Cut{}); !errors.Is(err, httpapi.ErrConflict) {
+	if _, err := c.CutPower(ctx, "own-2", damage.Power{}); !errors.Is(err, httpapi.ErrConflict) {
 		t.Errorf("of a disk that is not watched for that: %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,23 +25,6 @@ type NodeSpec struct {
 	FakeClock bool `json:"fake_clock,omitzero"`
 	// Disk are the calls that [Client.SetDisk] can hold or refuse, or [Client.CutPower] must know, "" none.
 	Disk diskfault.Calls `json:"disk,omitzero"`
-}
-
-// RestartOptions say how a node comes back.
-type RestartOptions struct {
-	Wipe  bool          `json:"wipe,omitzero"` // with an empty data directory
-	Delay time.Duration `json:"-"`             // how long it stays down
-}
-
-// NodeStatus is what an agent knows of a node.
-type NodeStatus struct {
-	Name string `json:"name"`
-	Role string `json:"role"`
-	// State is reserved, starting, ready, paused or ended.
-	State string            `json:"state"`
-	Addrs map[string]string `json:"addrs"`         // as others dial them
-	PID   int               `json:"pid,omitzero"`  // while it runs
-	Exit  string            `json:"exit,omitzero"` // how it ended: exit-1, signal-killed; absent for code 0
 }
 
 // Health is what an agent says of itself.

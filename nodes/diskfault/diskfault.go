@@ -33,8 +33,8 @@ import (
 	"sync"
 	"time"
 
+	"locklab/internal/damage"
 	"locklab/locks/clock"
-	"locklab/nodes/diskfault/shadow"
 )
 
 // Calls are the calls of a program that are stopped.
@@ -57,35 +57,11 @@ func (c Calls) More(other Calls) Calls {
 // ErrNotWatched says that the calls are not known that a power cut must know of.
 var ErrNotWatched = errors.New("it was not started with a disk whose power can be cut")
 
-// Cut is how the power of a disk is cut.
-type Cut = shadow.Cut
-
-// Lost is what a power cut took.
-type Lost = shadow.Lost
-
 // Command is what to run instead of a program, so that its calls are stopped: args are those of
 // `locklab node disk`, which are for [Exec]. The file that has the number fd there is socket,
 // which [Disk.Serve] is the other end of.
 func Command(fd int, calls Calls, path string, args []string) []string {
 	return append([]string{strconv.Itoa(fd), string(calls), path}, args...)
-}
-
-// Fault is what is wrong with a disk; nothing is the zero value.
-type Fault struct {
-	Delay time.Duration `json:"delay_ns,omitzero,format:nano"` // that each sync takes longer
-	Full  bool          `json:"full,omitzero"`                 // nothing can be written
-}
-
-// Seen is what a fault has done since it was set.
-type Seen struct {
-	Fault
-	// Hit are the calls that it met, and Done those of them that were held for the whole
-	// delay, or refused, and waited for it: a caller that was killed, or got a signal, did not. Calls
-	// that were met when the fault ended are not done.
-	Hit  uint64 `json:"hit"`
-	Done uint64 `json:"done"`
-	// Least is the shortest time from such a call to its answer.
-	Least time.Duration `json:"least_ns,format:nano"`
 }
 
 // Disk is what a node's disk does, through all its incarnations.
@@ -94,7 +70,7 @@ type Disk struct {
 	power power
 
 	mu      sync.Mutex
-	seen    Seen
+	seen    damage.Seen
 	changed chan struct{} // closed when another fault is set
 }
 
@@ -107,16 +83,16 @@ func New(dir string) *Disk {
 }
 
 // Set sets the fault. Calls that the last one holds go on.
-func (d *Disk) Set(f Fault) {
+func (d *Disk) Set(wrong damage.Disk) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.seen = Seen{Fault: f}
+	d.seen = damage.Seen{Disk: wrong}
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
 
 // Seen is what the fault that is set has done.
-func (d *Disk) Seen() Seen {
+func (d *Disk) Seen() damage.Seen {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.seen
@@ -126,7 +102,7 @@ func (d *Disk) Seen() Seen {
 // disk syncs, others write, to a file of the node if below says so. send sends the answer.
 func (d *Disk) meet(syncs bool, below func() bool, send func(refuse bool) (taken bool)) {
 	d.mu.Lock()
-	fault, changed, since := d.seen.Fault, d.changed, clock.Mono()
+	fault, changed, since := d.seen.Disk, d.changed, clock.Mono()
 	slow := syncs && fault.Delay > 0
 	refuse := !syncs && fault.Full && below()
 	if slow || refuse {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/damage"
 	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
@@ -139,7 +140,7 @@ func TestSlow(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	w := start(t, diskfault.Syncs)
 	w.wants("sync", "<nil>")
-	w.disk.Set(diskfault.Fault{Delay: delay})
+	w.disk.Set(damage.Disk{Delay: delay})
 	if seen := w.disk.Seen(); seen.Hit != 0 || seen.Delay != delay {
 		t.Errorf("before any sync: %+v", seen)
 	}
@@ -151,16 +152,16 @@ func TestSlow(t *testing.T) {
 	if seen := w.disk.Seen(); seen.Hit != 2 || seen.Done != 2 || seen.Least < delay {
 		t.Errorf("after a sync, and one of a child: %+v", seen)
 	}
-	w.disk.Set(diskfault.Fault{Delay: time.Hour})
+	w.disk.Set(damage.Disk{Delay: time.Hour})
 	go func() {
 		for w.disk.Seen().Hit == 0 {
 			_ = clock.Sleep(t.Context(), time.Millisecond)
 		}
-		w.disk.Set(diskfault.Fault{})
+		w.disk.Set(damage.Disk{})
 	}()
 	w.wants("sync", "<nil>")
 	w.wants("sync", "<nil>")
-	if seen := w.disk.Seen(); seen != (diskfault.Seen{}) {
+	if seen := w.disk.Seen(); seen != (damage.Seen{}) {
 		t.Errorf("what one fault held counts for the next: %+v", seen)
 	}
 }
@@ -169,7 +170,7 @@ func TestSlow(t *testing.T) {
 func TestFull(t *testing.T) {
 	w := start(t, diskfault.Writes)
 	w.wants("write", "<nil>")
-	w.disk.Set(diskfault.Fault{Full: true})
+	w.disk.Set(damage.Disk{Full: true})
 	w.wants("write", "no space left on device")
 	w.wants("write at", "no space left on device")
 	w.wants("child", "<nil>") // its output goes nowhere; it writes to no file
@@ -177,7 +178,7 @@ func TestFull(t *testing.T) {
 	if seen := w.disk.Seen(); seen.Hit != 2 || seen.Done != 2 {
 		t.Errorf("seen %+v: want the two writes to the file, and not those to the pipe", seen)
 	}
-	w.disk.Set(diskfault.Fault{})
+	w.disk.Set(damage.Disk{})
 	w.wants("write", "<nil>")
 	w.wants("write at", "<nil>")
 }
@@ -214,7 +215,7 @@ func TestEndsWhileHeld(t *testing.T) {
 	cmd.Stdin = strings.NewReader("sync\n")
 	must.Do(t, errors.Join(cmd.Start(), given.Close()))
 	gone, served := make(chan struct{}), make(chan error, 1)
-	disk.Set(diskfault.Fault{Delay: time.Second})
+	disk.Set(damage.Disk{Delay: time.Second})
 	go func() { served <- disk.Serve(kept, gone) }()
 	for disk.Seen().Hit == 0 {
 		_ = clock.Sleep(t.Context(), time.Millisecond)
@@ -225,7 +226,7 @@ func TestEndsWhileHeld(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	disk.Set(diskfault.Fault{})
+	disk.Set(damage.Disk{})
 }
 
 // TestNoProgram: what cannot be run is said, and who serves it is not left waiting.

@@ -5,6 +5,9 @@ package diskfault
 import (
 	"errors"
 	"os"
+
+	"locklab/internal/damage"
+	"locklab/workloads/history"
 )
 
 // Missing says why disks cannot be made slow or full on this machine.
@@ -27,7 +30,7 @@ type power struct{}
 func (d *Disk) WatchPower(string) error { return Missing() }
 
 // CutPower cannot be here.
-func (d *Disk) CutPower(Cut) (Lost, error) { return Lost{}, Missing() }
+func (d *Disk) CutPower(damage.Power) (history.Lost, error) { return history.Lost{}, Missing() }
 
 // Close has nothing to do here.
 func (d *Disk) Close() {}

@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/damage"
 	"locklab/nodes/diskfault/shadow"
+	"locklab/workloads/history"
 )
 
 // power is what a disk needs to know when the power may be cut; it is watched once there is a shadow.
@@ -36,7 +38,7 @@ func (d *Disk) WatchPower(kept string) error {
 }
 
 // CutPower takes from the directory what was not synced. All processes that use it have ended.
-func (d *Disk) CutPower(how Cut) (lost Lost, err error) {
+func (d *Disk) CutPower(how damage.Power) (lost history.Lost, err error) {
 	s := d.power.shadow.Load()
 	if s == nil {
 		return lost, ErrNotWatched

@@ -20,8 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"locklab/internal/damage"
 	"locklab/internal/must"
 	"locklab/nodes/diskfault"
+	"locklab/workloads/history"
 )
 
 // op is something that a program does with its files. What it writes is as many bytes of its own as the op says.
@@ -423,8 +425,8 @@ func startUser(t *testing.T) *user {
 func (u *user) does(t interface {
 	Fatal(...any)
 	Fatalf(string, ...any)
-}, how diskfault.Cut, ops ...op,
-) (lost diskfault.Lost, left, want map[string]string) {
+}, how damage.Power, ops ...op,
+) (lost history.Lost, left, want map[string]string) {
 	m := &model{root: newDir(), strict: how.Strict}
 	line, err := json.Marshal(ops)
 	if err == nil {
@@ -464,74 +466,74 @@ func TestPowerByTheBook(t *testing.T) {
 	create, write, sync := op{Do: "create", Name: "a"}, op{Do: "write", Size: 3, Byte: 'x'}, op{Do: "fsync"}
 	syncDir, more := op{Do: "fsync-dir", Name: "."}, op{Do: "write", Size: 2, Byte: 'y'}
 	before := []op{create, write, sync, syncDir}
-	usual, torn, strict := diskfault.Cut{}, diskfault.Cut{Torn: true}, diskfault.Cut{Strict: true}
+	usual, torn, strict := damage.Power{}, damage.Power{Torn: true}, damage.Power{Strict: true}
 	for name, c := range map[string]struct {
 		ops  []op
-		how  diskfault.Cut
-		lost diskfault.Lost
+		how  damage.Power
+		lost history.Lost
 		left map[string]string
 	}{
-		"all is synced": {before, usual, diskfault.Lost{}, map[string]string{"a": "xxx"}},
+		"all is synced": {before, usual, history.Lost{}, map[string]string{"a": "xxx"}},
 		"append without fsync": {
-			append(before, more), usual, diskfault.Lost{Bytes: 2}, map[string]string{"a": "xxx"},
+			append(before, more), usual, history.Lost{Bytes: 2}, map[string]string{"a": "xxx"},
 		},
 		"append without fsync, torn": {
 			append(before, more, op{Do: "write", Size: 6, Byte: 'z'}), torn,
-			diskfault.Lost{Bytes: 3},
+			history.Lost{Bytes: 3},
 			map[string]string{"a": "xxxyyzzz"},
 		},
 		"overwritten, torn": {
-			append(before, op{Do: "pwrite", Size: 2, Byte: 'z'}), torn, diskfault.Lost{Bytes: 1}, map[string]string{"a": "zxx"},
+			append(before, op{Do: "pwrite", Size: 2, Byte: 'z'}), torn, history.Lost{Bytes: 1}, map[string]string{"a": "zxx"},
 		},
 		"new file, without a sync of its directory": {
-			[]op{create, write, sync}, strict, diskfault.Lost{Names: 1}, map[string]string{},
+			[]op{create, write, sync}, strict, history.Lost{Names: 1}, map[string]string{},
 		},
 		"new file that takes its name along, and that of another": {
 			append(before, op{Do: "rename", Name: "a", To: "b"}, create, more, sync), usual,
-			diskfault.Lost{},
+			history.Lost{},
 			map[string]string{"a": "yy", "b": "xxx"},
 		},
 		"new name of a file that was not synced": {
-			[]op{create, write, syncDir}, usual, diskfault.Lost{Bytes: 3}, map[string]string{"a": ""},
+			[]op{create, write, syncDir}, usual, history.Lost{Bytes: 3}, map[string]string{"a": ""},
 		},
 		"fsync of the wrong descriptor": {
 			append(before, op{Do: "create", Name: "b", File: 1}, more, op{Do: "fsync", File: 1}), strict,
-			diskfault.Lost{Bytes: 2, Names: 1},
+			history.Lost{Bytes: 2, Names: 1},
 			map[string]string{"a": "xxx"},
 		},
 		"fsync of another descriptor of the file": {
 			append(before, more, op{Do: "open", Name: "a", File: 1}, op{Do: "fsync", File: 1}), usual,
-			diskfault.Lost{},
+			history.Lost{},
 			map[string]string{"a": "xxxyy"},
 		},
 		"rename over, without a sync of the directory": {
 			append(before, op{Do: "create", Name: "b"}, more, sync, op{Do: "rename", Name: "b", To: "a"}), usual,
-			diskfault.Lost{Names: 2},
+			history.Lost{Names: 2},
 			map[string]string{"a": "xxx", "b": "yy"},
 		},
 		"rename over, with it": {
 			append(before, op{Do: "create", Name: "b"}, more, sync, op{Do: "rename", Name: "b", To: "a"}, syncDir), usual,
-			diskfault.Lost{},
+			history.Lost{},
 			map[string]string{"a": "yy"},
 		},
 		"rename over, synced too early": {
 			append(before, op{Do: "create", Name: "b"}, sync, more, op{Do: "rename", Name: "b", To: "a"}, syncDir), usual,
-			diskfault.Lost{Bytes: 2},
+			history.Lost{Bytes: 2},
 			map[string]string{"a": ""},
 		},
 		"unlink without a sync of the directory": {
-			append(before, op{Do: "unlink", Name: "a"}), usual, diskfault.Lost{Names: 1}, map[string]string{"a": "xxx"},
+			append(before, op{Do: "unlink", Name: "a"}), usual, history.Lost{Names: 1}, map[string]string{"a": "xxx"},
 		},
 		"truncated without fsync": {
-			append(before, op{Do: "truncating", Name: "a"}), usual, diskfault.Lost{Bytes: 3}, map[string]string{"a": "xxx"},
+			append(before, op{Do: "truncating", Name: "a"}), usual, history.Lost{Bytes: 3}, map[string]string{"a": "xxx"},
 		},
 		"written through": {
-			append(before, op{Do: "synced", Name: "a"}, more), usual, diskfault.Lost{}, map[string]string{"a": "yyx"},
+			append(before, op{Do: "synced", Name: "a"}, more), usual, history.Lost{}, map[string]string{"a": "yyx"},
 		},
 		"copied through": {
 			[]op{create, {Do: "create", Name: "b", File: 1}, {Do: "write", File: 1, Size: 3, Byte: 'z'}, {Do: "synced", Name: "a"}, {Do: "copy", File: 0, Size: 3}},
 			usual,
-			diskfault.Lost{Bytes: 3},
+			history.Lost{Bytes: 3},
 			map[string]string{"a": "zzz", "b": ""},
 		},
 		"directory whose own name was not synced": {
@@ -540,7 +542,7 @@ func TestPowerByTheBook(t *testing.T) {
 				{Do: "create", Name: "d/a"},
 				write, sync,
 				{Do: "fsync-dir", Name: "d"},
-			}, strict, diskfault.Lost{Names: 1}, map[string]string{},
+			}, strict, history.Lost{Names: 1}, map[string]string{},
 		},
 	} {
 		lost, left, want := u.does(t, c.how, c.ops...)
@@ -548,7 +550,7 @@ func TestPowerByTheBook(t *testing.T) {
 			t.Errorf("%s: left %v, and %+v was lost: want %v, and %+v; in the model %v", name, left, lost, c.left, c.lost, want)
 		}
 	}
-	u.does(t, diskfault.Cut{}, create, op{Do: "unlink", Name: "a"}, syncDir)
+	u.does(t, damage.Power{}, create, op{Do: "unlink", Name: "a"}, syncDir)
 	if kept, err := os.ReadDir(filepath.Join(filepath.Dir(u.dir), "kept")); err != nil || len(kept) > 0 {
 		t.Errorf("kept for nothing: %v %v", kept, err)
 	}
@@ -566,10 +568,10 @@ func TestPowerUnknown(t *testing.T) {
 	if answer != "[true,true,true]\n" {
 		t.Error(answer)
 	}
-	if _, err := u.disk.CutPower(diskfault.Cut{}); err == nil || !strings.Contains(err.Error(), "mapping") {
+	if _, err := u.disk.CutPower(damage.Power{}); err == nil || !strings.Contains(err.Error(), "mapping") {
 		t.Errorf("the error %v says nothing of the mapping", err)
 	}
-	if _, err := diskfault.New(t.TempDir()).CutPower(diskfault.Cut{}); err == nil {
+	if _, err := diskfault.New(t.TempDir()).CutPower(damage.Power{}); err == nil {
 		t.Error("the power was cut of a disk that is not watched")
 	}
 }
@@ -595,7 +597,7 @@ func TestPowerRandomly(t *testing.T) {
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		how := diskfault.Cut{Strict: rapid.Bool().Draw(t, "strict")}
+		how := damage.Power{Strict: rapid.Bool().Draw(t, "strict")}
 		todo := rapid.SliceOfN(ops, 1, 40).Draw(t, "ops")
 		for i := range todo {
 			switch o := &todo[i]; {

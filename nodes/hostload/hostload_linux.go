@@ -19,18 +19,12 @@ func read(pids []int) *reading {
 	r := &reading{threads: map[threadID]schedstat{}}
 	if proc, err := procfs.NewDefaultFS(); err == nil {
 		if stat, err := proc.Stat(); err == nil {
-			ns := func(seconds float64) *int64 { return new(int64(seconds * 1e9)) }
 			c := stat.CPUTotal
-			r.busy, r.stolen = ns(c.User+c.Nice+c.System+c.IRQ+c.SoftIRQ+c.Steal), ns(c.Steal)
+			r.busy, r.stolen = int64((c.User+c.Nice+c.System+c.IRQ+c.SoftIRQ+c.Steal)*1e9), int64(c.Steal*1e9)
 		}
 	}
 	r.throttled = throttledTime(filepath.Join(controlGroup(), "cpu.stat"))
-	readThreads(os.Getpid(), r.threads)
-	if len(r.threads) == 0 { // a kernel that does not count
-		r.threads = nil
-		return r
-	}
-	for _, pid := range pids {
+	for _, pid := range append(slices.Clone(pids), os.Getpid()) {
 		readThreads(pid, r.threads)
 	}
 	return r
@@ -51,18 +45,16 @@ func controlGroup() string {
 	return ""
 }
 
-// throttledTime is how long the control group was kept from CPUs by its quota; nil where it has none.
-func throttledTime(path string) *int64 {
+// throttledTime is how long the control group was kept from CPUs by its quota; 0 where it has none.
+func throttledTime(path string) int64 {
 	data, _ := os.ReadFile(path) // what cannot be read has no such line
 	for line := range strings.Lines(string(data)) {
 		if us, ok := strings.CutPrefix(line, "throttled_usec "); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(us), 10, 64)
-			if err == nil {
-				return new(n * 1000)
-			}
+			n, _ := strconv.ParseInt(strings.TrimSpace(us), 10, 64) // digits
+			return n * 1000
 		}
 	}
-	return nil
+	return 0
 }
 
 // readThreads adds the threads of a process. One that has ended meanwhile has none.

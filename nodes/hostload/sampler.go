@@ -81,17 +81,16 @@ func (s *Sampler) Sample(pids []int) history.Event {
 	m := now.since(last)
 	m.CPUs, m.LateNS = runtime.NumCPU(), s.cpu.take()
 	if s.disk != nil {
-		m.FsyncNS = new(s.disk.take())
+		m.FsyncNS = s.disk.take()
 	}
 	return history.Event{Kind: history.KindMachine, FromNS: last.atNS, AtNS: now.atNS, Machine: m}
 }
 
 // reading is what the counters of the machine say at one moment. They count
-// nanoseconds; those that the system does not have are nil.
+// nanoseconds; those that the system does not have are 0.
 type reading struct {
-	atNS                    int64
-	busy, stolen, throttled *int64
-	threads                 map[threadID]schedstat // nil where threads are not counted
+	atNS, busy, stolen, throttled int64
+	threads                       map[threadID]schedstat
 }
 
 type threadID struct{ pid, tid int }
@@ -102,30 +101,19 @@ type schedstat struct{ run, wait int64 }
 // since is the difference of two readings. A thread that the earlier one does not have
 // was started in between.
 func (r *reading) since(last *reading) *history.Machine {
-	m := &history.Machine{
-		BusyNS: grown(last.busy, r.busy), StolenNS: grown(last.stolen, r.stolen),
-		ThrottledNS: grown(last.throttled, r.throttled),
+	m := &history.Machine{ // the kernel's counters of idle time are known to step back
+		BusyNS: max(r.busy-last.busy, 0), StolenNS: max(r.stolen-last.stolen, 0),
+		ThrottledNS: max(r.throttled-last.throttled, 0),
 	}
-	if r.threads == nil {
-		return m
-	}
-	m.RunNS, m.WaitNS = new(int64), new(int64)
 	for id, now := range r.threads {
 		before := last.threads[id]
 		if now.run < before.run || now.wait < before.wait { // another thread by the same number
 			before = schedstat{}
 		}
-		*m.RunNS += now.run - before.run
-		*m.WaitNS += now.wait - before.wait
+		m.RunNS += now.run - before.run
+		m.WaitNS += now.wait - before.wait
 	}
 	return m
-}
-
-func grown(from, to *int64) *int64 {
-	if from == nil || to == nil {
-		return nil
-	}
-	return new(max(*to-*from, 0)) // the kernel's counters of idle time are known to step back
 }
 
 // probe does something every so often, and keeps the longest time that it took.

@@ -31,18 +31,9 @@
 //	     503 {"error":{"kind":"timeout","message":"...","outcome":"failed"}}
 //	GET  /v1/status  the holds of the lock, and how many wait for it
 //
-// created says that the room was ordered for this request. outcome is "unknown" when a seat may be taken
-// or a room ordered in spite of the error; a request that is wrong (400, 413) has none, and no effect. The
-// kinds are those of locks.ErrorKind (timeout, unavailable, ...) and capacity, stopping.
-//
-// # History
-//
-// The master records acquire, release and lost for each hold, and an order event for each room that it asked
-// a worker for, with the workers that it could not see when it decided. Client is the player, Hold the grant,
-// unique among all masters and their incarnations.
-//
-// Its canary asks for canary-NAME every 100 ms from when the master is ready, and gives it back at
-// once: acquire events without a hold, which count in nothing but outages.
+// outcome is "unknown" when a seat may be taken or a room ordered in spite of the error; a request that is wrong
+// (400, 413) has none, and no effect. The kinds are those of locks.ErrorKind (timeout, unavailable, ...) and
+// capacity, stopping.
 package master
 
 import (

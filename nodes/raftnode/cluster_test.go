@@ -91,7 +91,7 @@ func (c *cluster) open(name string) (*raftnode.Server, error) {
 	config := c.config
 	config.Name, config.Dir, config.ClientAddr, config.RaftAddr = name, dir, "127.0.0.1:0", "127.0.0.1:0"
 	config.Founds, c.founded[name] = !c.founded[name], true
-	config.Log = c.log().With("node", name)
+	config.Log, config.Clock = c.log().With("node", name), clock.System()
 	for _, other := range c.names {
 		if other != name {
 			peer := raftnode.Peer{Name: other, Addr: c.links[name+">"+other].Addr()}

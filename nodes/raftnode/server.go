@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ type Config struct {
 	SnapshotEntries uint64
 
 	Recorder history.Recorder // takes grants; nil records nothing
-	Clock    clock.Clock      // which sessions end by; nil is the system's
-	Log      *slog.Logger     // nil discards
+	Clock    clock.Clock      // which sessions end by
+	Log      *slog.Logger
 }
 
 // ErrForgot says that a server has lost its data.
@@ -73,15 +74,7 @@ const (
 // Start starts a server. It listens when Start returns; it serves once the service
 // has elected a leader. The context bounds the start only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	if cfg.Clock == nil {
-		cfg.Clock = clock.System()
-	}
-	if cfg.SnapshotEntries == 0 {
-		cfg.SnapshotEntries = 16384
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.SnapshotEntries = cmp.Or(cfg.SnapshotEntries, 16384)
 	s := &Server{hub: newHub(cfg), log: cfg.Log, failed: make(chan error, 1)}
 	if err := s.start(ctx, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("start raft server %s: %w", cfg.Name, err), s.Close())

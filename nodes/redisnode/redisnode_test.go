@@ -64,7 +64,7 @@ func TestServer(t *testing.T) {
 	for persistence, survives := range map[string]int64{PersistNone: 0, PersistAlways: 1} {
 		a, client := start(t, `{"persistence":"`+persistence+`"}`, false)
 		must.Do(t, client.Set(t.Context(), "k", "v", 0).Err())
-		must.Do(t, a.Restart(t.Context(), "redis-1", agent.RestartOptions{}))
+		must.Do(t, a.Restart(t.Context(), "redis-1", false))
 		if got, err := client.Exists(t.Context(), "k").Result(); err != nil || got != survives {
 			t.Errorf("after SIGKILL the key exists %d times, %v; want %d", got, err, survives)
 		}
@@ -162,7 +162,7 @@ func fakedServer(t *testing.T) (client *redis.Client, set func(offset time.Durat
 	a, client := start(t, "{}", true)
 	set = func(offset time.Duration, rate float64) {
 		t.Helper()
-		must.Do(t, a.SetClock(t.Context(), "redis-1", process.Skew{Offset: offset, Rate: rate}))
+		must.Do(t, a.SetClock(t.Context(), "redis-1", offset, rate))
 	}
 	return client, set, func() time.Duration {
 		t.Helper()

@@ -37,19 +37,6 @@ func Load(nameOrPath string, roles ...string) (*Topology, error) {
 	return Parse(file, text, roles...)
 }
 
-// List returns the built-in topologies, sorted by name.
-func List() ([]*Topology, error) {
-	var all []*Topology
-	for _, name := range Names() {
-		t, err := Load(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, t)
-	}
-	return all, nil
-}
-
 // Parse checks the YAML text of a topology as [Load] does; file is what errors call it.
 func Parse(file string, data []byte, roles ...string) (*Topology, error) {
 	doc, err := strictyaml.Parse(file, data, ErrInvalid)

@@ -1,7 +1,7 @@
 // Package topology describes where everything runs: zones, the hosts in each, the
 // nodes on each host, and the base latency inside and between zones.
 //
-// A topology is YAML, either built in ([List], such as seoul-2az) or a file that
+// A topology is YAML, either built in ([Names], such as seoul-2az) or a file that
 // [Load] is given the path of; chaos/README.md has a complete one. Names are lower-case letters, digits
 // and dashes. Round trips are what a request and its answer take together; one way is half of it, and so is
 // its jitter. Everything wrong with a file is reported with its file, line and field, and

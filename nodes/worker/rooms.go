@@ -65,9 +65,6 @@ func (h *rooms) order(req OrderRequest) (Room, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r, ok := h.orders[req.Order]; ok {
-		if r.group != req.Group {
-			return Room{}, refuse(http.StatusConflict, KindConflict, "order %q made room %q of another group", req.Order, r.id)
-		}
 		return h.view(r), nil
 	}
 	if h.live >= h.settings.MaxRooms {

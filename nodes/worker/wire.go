@@ -66,7 +66,6 @@ const (
 	KindNotFound = "not-found" // 404
 	KindFull     = "full"      // 409: look for another room
 	KindClosed   = "closed"    // 409: look for another room
-	KindConflict = "conflict"  // 409: the order id belongs to another group
 	KindCapacity = "capacity"  // 507: no space for another room
 )
 

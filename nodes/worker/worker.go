@@ -19,26 +19,15 @@
 //
 //	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a"}
 //	     200 the room, new or made by this order before
-//	     409 conflict (the order id was used for another group); 507 capacity
+//	     507 capacity
 //	POST /v1/rooms/{id}/seats {"player":"p"}
 //	     200 the room; again for the same player: no second seat
 //	     409 full, closed; 404 not-found
 //	GET  /v1/rooms?group=g   the live rooms of a group
 //	GET  /v1/feed            one JSON object a line, for as long as the client stays
 //
-// A room reads
-//
-//	{"room":"w1-k3x9-12","group":"g","worker":"w1","state":"open","capacity":8,"free":3,"rev":41}
-//
-// rev is a counter of the worker's changes: of two answers about a room, the one
-// with the higher rev is newer. A listing holds every change up to its own rev.
-// An error reads {"error":{"kind":"full","message":"..."}}.
-//
-// The feed begins with all live rooms. Then a line has the rooms that changed since the last line, closed ones
-// included, each once; at most one line in 5 ms. While nothing changes, lines have none.
-//
-//	curl -d '{"group":"g","order":"o1","by":"me"}' http://127.0.0.1:8080/v1/rooms
-//	curl -N http://127.0.0.1:8080/v1/feed
+// Of two answers about a room, the one with the higher rev is newer. A line of the feed ([FeedLine]) has closed rooms,
+// too; there is at most one in 5 ms. An error reads {"error":{"kind":"full","message":"..."}}.
 package worker
 
 import (

@@ -156,7 +156,7 @@ func TestServersTalkOverTheirLinks(t *testing.T) {
 			return err == nil
 		})
 		// The one whose calls the others answer by calling back.
-		must.Do(t, e.agent.Restart(t.Context(), name(0), agent.RestartOptions{}))
+		must.Do(t, e.agent.Restart(t.Context(), name(0), false))
 		locktest.Eventually(t, "a leader", func() bool { return e.leader(t, all()...) >= 0 })
 		locktest.Eventually(t, "connections where some must be", func() bool { return e.connections(t) >= 3 })
 		for _, l := range e.links {

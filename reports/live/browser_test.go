@@ -126,9 +126,9 @@ func TestPageFollowsARun(t *testing.T) {
 // TestAPressOutlivesNews: a button that is pressed while the parts around it change does what
 // it says, keeps the focus, and is not taken for another one.
 func TestAPressOutlivesNews(t *testing.T) {
-	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none", "raft"}, PerS: 300, MostPerS: 2000, Zones: []string{"a", "c"}, Faults: []ControlFault{
-		{ID: "cut-1", Kind: "partition", Target: "between zones", Proven: true},
-		{ID: "kill-1", Kind: "kill", Target: "node:m-a"},
+	lab := &pretended{state: ControlState{Lock: "none", Running: true, Locks: []string{"none", "raft"}, PerS: 300, MostPerS: 2000, Zones: []string{"a", "c"}, Faults: []history.Event{
+		{ID: "cut-1", Fault: "partition", Target: "between zones", State: "began"},
+		{ID: "kill-1", Fault: "kill", Target: "node:m-a"},
 	}}}
 	s := served(t, boardOf(t, Info{Title: "a test", Control: lab, Zones: []Zone{{"zone a", "a"}, {"zone c", "c"}}}))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -153,10 +153,10 @@ func TestAPressOutlivesNews(t *testing.T) {
 		want   string
 	}{
 		{`[data-lock="raft"]`, func(s *ControlState) { s.PerS = 600 }, `document.querySelector("[data-per-s]").dataset.perS === "600"`, "switch raft"},
-		{`[data-id="kill-1"]`, func(s *ControlState) { s.Faults[1].Proven = true }, `document.querySelector("#broken ul").textContent.includes("kill of node:m-a: broken, and proven")`, `heal "kill-1"`},
+		{`[data-id="kill-1"]`, func(s *ControlState) { s.Faults[1].State = "began" }, `document.querySelector("#broken ul").textContent.includes("kill of node:m-a: broken, and proven")`, `heal "kill-1"`},
 		{`[data-id="kill-1"]`, func(s *ControlState) { s.Faults = s.Faults[1:] }, `document.querySelectorAll("#broken li").length === 1`, `heal "kill-1"`},
 		{`[data-id="kill-1"]`, func(s *ControlState) {
-			s.Faults = append([]ControlFault{{ID: "cut-2", Kind: "partition", Target: "between zones"}}, s.Faults...)
+			s.Faults = append([]history.Event{{ID: "cut-2", Fault: "partition", Target: "between zones"}}, s.Faults...)
 		}, `document.querySelectorAll("#broken li").length === 2`, `heal "kill-1"`},
 	} {
 		at := `(() => { const b = document.querySelector('` + c.button + `'); if (!b) return [-1, -1]; b.scrollIntoView({block: "center"}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`

@@ -198,11 +198,11 @@ func TestWhatEndedIsNotControlled(t *testing.T) {
 func TestAHitOnAHolderIsNotSaidToBeProven(t *testing.T) {
 	m := newModel(Info{Control: &pretended{}})
 	m.begin(aRun())
-	m.state = ControlState{Faults: []ControlFault{{ID: "pause-1", Kind: "pause", Target: "holder (m-a)", Proven: true}, {ID: "kill-1", Kind: "kill", Target: "node:m-a", Proven: true}}}
+	m.state = ControlState{Faults: []history.Event{{ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: &history.Aim{At: history.AimHolder}, State: "began"}, {ID: "kill-1", Fault: "kill", Target: "node:m-a", State: "began"}}}
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: ms, State: "measure"})
-	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "holder (m-a)"})
+	m.add(&history.Event{Kind: history.KindFault, AtNS: 2 * ms, State: "began", ID: "pause-1", Fault: "pause", Target: "others <-> holder (m-a)", Aim: &history.Aim{At: history.AimHolder}})
 	text := painted(m)
-	if !strings.Contains(text["broken"], "holder (m-a): broken, as probes saw") || !strings.Contains(text["broken"], "node:m-a: broken, and proven") {
+	if !strings.Contains(text["broken"], "others and holder (m-a): broken, as probes saw") || !strings.Contains(text["broken"], "node:m-a: broken, and proven") {
 		t.Errorf("the panel says %s", text["broken"])
 	}
 	if !strings.Contains(text["log"], "the report says whether it hit a hold") || strings.Contains(text["log"], "and proven") {

@@ -101,22 +101,18 @@ func stateOf(say *lang.Lang, state string) (class, word string) {
 type traffic struct {
 	from, to string
 	rtt      time.Duration
-	kinds    []string // of the faults that hit it
-	delayNS  int64
+	hit, cut bool  // by a fault; by one that lets nothing through
+	delayNS  int64 // that all faults add
 }
 
 func (t traffic) way(say *lang.Lang) plots.Way {
 	delay := func(d time.Duration) string { return fmt.Sprintf("%.3g ms", inMS(int64(d))) }
 	w := plots.Way{From: t.from, To: t.to, Note: delay(t.rtt / 2)}
-	slow := []string{"latency", "zone-latency", "jitter", "bandwidth", "flaky", "flap"} // they let something pass
 	switch {
-	case len(t.kinds) == 0:
-	case slices.ContainsFunc(t.kinds, func(kind string) bool { return !slices.Contains(slow, kind) }):
+	case t.cut:
 		w.Cut, w.Note = true, say.Text("cut")
-	case t.delayNS > 0:
+	case t.hit:
 		w.Slow, w.Note = true, say.Sprintf("%s more", delay(time.Duration(t.delayNS)))
-	default:
-		w.Slow, w.Note = true, t.kinds[0]
 	}
 	return w
 }
@@ -144,12 +140,12 @@ func (m *model) ways(say *lang.Lang, d *plots.Map) {
 			}
 			whole, hit := traffic{from: from.Name, to: to.Name, rtt: all[0].rtt}, 0
 			for _, t := range all {
-				if len(t.kinds) > 0 {
+				if t.hit {
 					hit++
 				}
 			}
 			if hit == len(all) {
-				whole.kinds, whole.delayNS = all[0].kinds, all[0].delayNS
+				whole.hit, whole.cut, whole.delayNS = true, all[0].cut, all[0].delayNS
 			}
 			way := whole.way(say)
 			if hit > 0 && hit < len(all) {
@@ -165,13 +161,14 @@ func (m *model) ways(say *lang.Lang, d *plots.Map) {
 }
 
 // hit adds the faults that are in force. A fault with the same hosts on both sides is one
-// between zones, and spares traffic inside of them.
+// between zones, and spares traffic inside of them. One that adds nothing lets nothing through.
 func (m *model) hit(t *traffic, inside bool) {
 	for _, f := range m.faults {
 		there := slices.Contains(f.From, t.from) && slices.Contains(f.To, t.to)
 		back := slices.Contains(f.From, t.to) && slices.Contains(f.To, t.from)
-		if between := there && back && inside; f.inForce() && !between && (there || back && !history.OneWay(f.Target)) {
-			t.kinds, t.delayNS = append(t.kinds, f.Fault), t.delayNS+f.DelayNS
+		oneWay := f.Aim != nil && f.Aim.OneWay
+		if between := there && back && inside; f.inForce() && !between && (there || back && !oneWay) {
+			t.hit, t.cut, t.delayNS = true, t.cut || f.DelayNS == 0, t.delayNS+f.DelayNS
 		}
 	}
 }

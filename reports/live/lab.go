@@ -84,12 +84,5 @@ type ControlState struct {
 	MostPerS uint32
 	Zones    []string // the short names
 	Nodes    []Node
-	Faults   []ControlFault // that were begun by hand and are not over
-}
-
-// ControlFault is a fault that goes on.
-type ControlFault struct {
-	ID, Kind, Target string
-	Proven           bool // it was seen to have begun
-	Healing          bool // its end is asked for
+	Faults   []history.Event // the last of each that was begun by hand and is not over
 }

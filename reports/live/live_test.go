@@ -233,9 +233,10 @@ func TestPartialWays(t *testing.T) {
 		between int // that are not well
 		cut     bool
 	}{
-		{"one way", history.Event{Fault: "partition", Target: "zone:a -> zone:c", From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}}, 1, true},
+		{"one way", history.Event{Fault: "partition", Aim: &history.Aim{OneWay: true}, From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}}, 1, true},
 		{"slow between zones", history.Event{Fault: "latency", Target: "zones", From: []string{"m-a", "w-a", "m-c", "w-c"}, To: []string{"m-a", "w-a", "m-c", "w-c"}, DelayNS: 40 * ms}, 2, false},
 		{"one link", history.Event{Fault: "partition", Target: "node:m-a <-> node:w-c", From: []string{"m-a"}, To: []string{"w-c"}}, 2, false},
+		{"slowed by a fault of any kind", history.Event{Fault: "new-kind", From: []string{"m-a", "w-a"}, To: []string{"m-c", "w-c"}, DelayNS: 40 * ms}, 2, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := aModel(nil)

@@ -219,13 +219,13 @@ func (m *model) addFault(e *history.Event) {
 		m.faults = append(m.faults, &fault{Event: *e})
 	}
 	f, why := m.faults[i], e.Error
-	f.Fault, f.Target, f.DelayNS = cmp.Or(e.Fault, f.Fault), cmp.Or(e.Target, f.Target), max(f.DelayNS, e.DelayNS)
+	f.Fault, f.Target, f.Aim = cmp.Or(e.Fault, f.Fault), cmp.Or(e.Target, f.Target), cmp.Or(e.Aim, f.Aim)
 	f.From, f.To = slices.Concat(f.From, e.From), slices.Concat(f.To, e.To)
 	name := func(say *lang.Lang) string { return say.Tell(history.FaultText(f.Fault, f.Target)) }
 	switch e.State {
 	case "began":
-		f.beganNS = e.AtNS
-		m.say(e.AtNS, "▲", func(say *lang.Lang) string { return beganText(say, name(say), f.Target) })
+		f.beganNS, f.DelayNS = e.AtNS, e.DelayNS
+		m.say(e.AtNS, "▲", func(say *lang.Lang) string { return beganText(say, name(say), f.Aim) })
 	case "ended":
 		f.endedNS = e.AtNS
 		m.say(e.AtNS, "✓", func(say *lang.Lang) string { return say.Sprintf("%s: healed, and proven", name(say)) })
@@ -238,8 +238,8 @@ func (m *model) addFault(e *history.Event) {
 }
 
 // beganText says that a fault began. Whether it hit a hold is known when its history is complete.
-func beganText(say *lang.Lang, name, target string) string {
-	if strings.HasPrefix(target, history.TargetHolder) {
+func beganText(say *lang.Lang, name string, aim *history.Aim) string {
+	if aim != nil && aim.At == history.AimHolder {
 		return say.Sprintf("%s: broken, as probes saw; the report says whether it hit a hold", name)
 	}
 	return say.Sprintf("%s: broken, and proven", name)

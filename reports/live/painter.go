@@ -27,7 +27,7 @@ func newPainter() *painter {
 	for _, say := range lang.All() {
 		funcs := template.FuncMap{
 			"t": say.Text, "tf": say.Sprintf, "langs": lang.All, "lang": func() string { return say.Tag },
-			"broken": func(f ControlFault) string { return brokenText(say, f) },
+			"broken": func(f history.Event) string { return brokenText(say, f) },
 			"delays": func() []string { return []string{"50ms", "20ms", "200ms", "1s"} }, // as faults have them
 		}
 		p.langs[say.Tag] = say
@@ -95,13 +95,13 @@ func (p *painter) paint(tag string, m *model, nowNS int64, charts bool) (parts [
 }
 
 // brokenText is a fault that can be healed.
-func brokenText(say *lang.Lang, f ControlFault) string {
-	name := say.Tell(history.FaultText(f.Kind, f.Target))
-	switch {
-	case f.Healing:
+func brokenText(say *lang.Lang, f history.Event) string {
+	name := say.Tell(history.FaultText(f.Fault, f.Target))
+	switch f.State {
+	case "heal-asked":
 		return say.Sprintf("%s: is being healed", name)
-	case f.Proven:
-		return beganText(say, name, f.Target)
+	case "began":
+		return beganText(say, name, f.Aim)
 	}
 	return say.Sprintf("%s: not proven yet", name)
 }

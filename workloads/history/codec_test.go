@@ -35,16 +35,12 @@ func fullEvent(t testing.TB) history.Event {
 			}
 			f.Set(reflect.ValueOf([]string{name, "zwei", "삼"}))
 		case reflect.Pointer:
-			if name == "Machine" {
-				zero, some := int64(0), int64(7)
-				f.Set(reflect.ValueOf(&history.Machine{CPUs: 2, BusyNS: &some, RunNS: &zero, LateNS: 3}))
-				continue
-			}
-			if name == "Lost" {
-				f.Set(reflect.ValueOf(&history.Lost{Node: "n-1", Bytes: 7, Names: 1}))
-				continue
-			}
-			f.Set(reflect.ValueOf(&history.Run{Schema: history.Schema, Lock: "raft", HostZones: map[string]string{"h": "a"}}))
+			f.Set(reflect.ValueOf(map[string]any{
+				"Machine": &history.Machine{CPUs: 2, BusyNS: 7, LateNS: 3},
+				"Lost":    &history.Lost{Node: "n-1", Bytes: 7, Names: 1},
+				"Aim":     &history.Aim{At: history.AimHolder, OneWay: true},
+				"Run":     &history.Run{Schema: history.Schema, Lock: "raft", HostZones: map[string]string{"h": "a"}},
+			}[name]))
 		default:
 			t.Fatalf("field %s: the test does not know kind %s", name, f.Kind())
 		}

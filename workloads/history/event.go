@@ -151,14 +151,31 @@ const (
 	FaultByHand     = "by-hand"    // a toxic was added to the link Target by hand
 )
 
-// What a Target begins with, or has in it.
+// What a Target begins with.
 const (
 	TargetController = "the controller"     // of a standstill
 	TargetAgent      = "the agent of host " // of a standstill; the host follows
-	TargetHolder     = "holder"             // the fault was aimed at the holder of a lock: "holder (master-a)"
-	TargetHolderOf   = "holder-of"          // of one resource: "holder-of:r1 (master-a)"
-	TargetAt         = " at "               // before the point of their work: "holder at granted (master-a)"
 )
+
+// What a fault can aim at: a node that is another one at every moment.
+const (
+	AimHolder  = "holder"  // of a lock
+	AimLeader  = "leader"  // of the lock's servers
+	AimPrimary = "primary" // the server that the lock's clients write to
+)
+
+// Aim is what a fault is to hit beside the names in its Target, which is for people to read.
+type Aim struct {
+	// At is holder, leader or primary; "" if it aims at none. Resource is what the holder holds, "" any; Node is
+	// the one that was found.
+	At       string `json:"at,omitzero"`
+	Resource string `json:"resource,omitzero"`
+	Node     string `json:"node,omitzero"`
+	// Point is the point of a client's work at which it stops a process; "" is anywhere.
+	Point string `json:"point,omitzero"`
+	// OneWay: it hits traffic from From to To alone, not the other way.
+	OneWay bool `json:"one_way,omitzero"`
+}
 
 // Event is one line of a history, one flat record for all kinds; fields that a kind does not use are absent.
 //
@@ -201,6 +218,7 @@ type Event struct {
 	ID     string   `json:"id,omitzero"`
 	Fault  string   `json:"fault,omitzero"`
 	Target string   `json:"target,omitzero"`
+	Aim    *Aim     `json:"aim,omitzero"`
 	From   []string `json:"from,omitzero"`
 	To     []string `json:"to,omitzero"`
 	Nodes  []string `json:"nodes,omitzero"`
@@ -287,6 +305,7 @@ type Planned struct {
 	ID     string `json:"id"` // as in the ledger
 	Fault  string `json:"fault"`
 	Target string `json:"target,omitzero"`
+	Aim    Aim    `json:"aim,omitzero"`
 	AtNS   int64  `json:"at_ns"` // since the measured part began
 	ForNS  int64  `json:"for_ns"`
 }
@@ -307,25 +326,25 @@ func Commit(rec Recorder, e Event) {
 }
 
 // Machine is what the CPUs and the disk of a machine did for a while. What its system does not tell
-// is absent.
+// is 0.
 type Machine struct {
 	CPUs int `json:"cpus"`
 	// BusyNS is the time that CPUs were not idle, all of them added up; what a
 	// hypervisor took away is in it.
-	BusyNS *int64 `json:"busy_ns,omitzero"`
+	BusyNS int64 `json:"busy_ns,omitzero"`
 	// StolenNS is the part of BusyNS that a hypervisor took away, for others on its machine.
-	StolenNS *int64 `json:"stolen_ns,omitzero"`
+	StolenNS int64 `json:"stolen_ns,omitzero"`
 	// ThrottledNS is the time in which a quota kept the lab's control group from a CPU,
 	// all CPUs added up.
-	ThrottledNS *int64 `json:"throttled_ns,omitzero"`
+	ThrottledNS int64 `json:"throttled_ns,omitzero"`
 	// RunNS is the time that threads of the lab's processes there had a CPU, WaitNS the
 	// time that they were ready to run and had none, all threads added up.
-	RunNS  *int64 `json:"run_ns,omitzero"`
-	WaitNS *int64 `json:"wait_ns,omitzero"`
+	RunNS  int64 `json:"run_ns,omitzero"`
+	WaitNS int64 `json:"wait_ns,omitzero"`
 	// LateNS is the longest that a timer of the process that samples went off after it was due.
 	LateNS int64 `json:"late_ns"`
 	// FsyncNS is the longest that a page took to be safe on the disk of the nodes' data.
-	FsyncNS *int64 `json:"fsync_ns,omitzero"`
+	FsyncNS int64 `json:"fsync_ns,omitzero"`
 }
 
 // Usage is what one node used for a while. What is not known is absent.

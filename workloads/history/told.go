@@ -38,9 +38,6 @@ func FaultText(kind, target string) sentence.Text {
 	return sentence.Of("%s of %s", kind, target)
 }
 
-// OneWay says that a fault of this target hits traffic in one direction only.
-func OneWay(target string) bool { return strings.Contains(target, oneWay) }
-
 func side(name string) sentence.Text {
 	if name == TargetOthers {
 		return sentence.Of("others")

@@ -12,18 +12,3 @@
 // strict. A write that runs at the same moment as a sync may stay: where two orders are possible, the
 // one is taken that keeps more, as it must never lose what was synced.
 package shadow
-
-// Cut is how the power of a disk is cut.
-type Cut struct {
-	// Torn: the file that was written to last keeps what was written, up to the middle of the last write.
-	Torn bool `json:"torn,omitzero"`
-	// Strict: only the sync of a directory makes names in it durable, not that of a new file.
-	Strict bool `json:"strict,omitzero"`
-}
-
-// Lost is what a power cut took: bytes that were written and not synced, and names that were made, changed or removed
-// in directories that were not synced.
-type Lost struct {
-	Bytes int64 `json:"bytes"`
-	Names int   `json:"names"`
-}

@@ -15,6 +15,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"locklab/internal/damage"
+	"locklab/workloads/history"
 )
 
 // Shadow is what a disk has of a directory. It is safe for concurrent use.
@@ -363,7 +366,7 @@ func (s *Shadow) sweep() {
 }
 
 // Lose makes the directory what is durable of it. No process may use it meanwhile.
-func (s *Shadow) Lose(how Cut) (lost Lost, err error) {
+func (s *Shadow) Lose(how damage.Power) (lost history.Lost, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err = s.failed
@@ -426,7 +429,7 @@ func (f *file) putBack(path string, upTo int64) (lost int64, err error) {
 }
 
 // putBack gives a directory the names that it had.
-func (s *Shadow) putBack(path string, inode uint64, strict bool, lost *Lost) error {
+func (s *Shadow) putBack(path string, inode uint64, strict bool, lost *history.Lost) error {
 	had := s.dirs[inode].durable(strict)
 	has, err := s.list(path)
 	for name, e := range has {

@@ -340,7 +340,7 @@ func (l *lane) sample(from, to int64) {
 	}
 	e := history.Event{Kind: history.KindMachine, Host: l.words[1], FromNS: from, AtNS: to}
 	if l.words[0] == "machine" {
-		e.Machine = &history.Machine{CPUs: int(number(cmp.Or(l.with["cpus"], "2"))), BusyNS: part("busy"), RunNS: part("run"), WaitNS: part("wait"), LateNS: millis(l.with["late"])}
+		e.Machine = &history.Machine{CPUs: int(number(cmp.Or(l.with["cpus"], "2"))), BusyNS: *cmp.Or(part("busy"), new(int64)), RunNS: *cmp.Or(part("run"), new(int64)), WaitNS: *cmp.Or(part("wait"), new(int64)), LateNS: millis(l.with["late"])}
 	} else {
 		memory := int64(number(cmp.Or(l.with["memory"], "0"))) << 20
 		e.Kind, e.Host, e.Usage = history.KindUsage, "h"+l.words[1], []history.Usage{{Node: l.words[1], CPUNS: part("cpu"), MemoryBytes: &memory, InBytes: part("in"), OutBytes: part("in")}}

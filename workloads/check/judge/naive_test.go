@@ -409,7 +409,7 @@ func TestAnythingIsJudged(t *testing.T) {
 		run := history.Run{Lock: "raft", Workload: history.Mutex, DurationNS: 1e9, NodeHosts: map[string]string{"m1": "h1", "w2": "h2"}}
 		if rapid.Bool().Draw(t, "matchmaking") {
 			run.Workload, run.OfferedPS, run.Expect = history.Matchmaking, 10, &history.Expect{}
-			run.Planned = []history.Planned{{ID: "f1", Target: "holder"}, {ID: "f3"}}
+			run.Planned = []history.Planned{{ID: "f1", Aim: history.Aim{At: history.AimHolder}}, {ID: "f3"}}
 		}
 		events := []history.Event{{Kind: history.KindRun, Run: &run}}
 		for range rapid.IntRange(0, 48).Draw(t, "events") {
@@ -417,7 +417,7 @@ func TestAnythingIsJudged(t *testing.T) {
 				Kind: kinds.Draw(t, "kind"), AtNS: moments.Draw(t, "at"), ErrNS: max(moments.Draw(t, "err"), 0), Node: pick("m1", "m2", "w1", "w2"),
 				Host: pick("h1", "h2"), Client: pick("c1", "m1"), Hold: pick("a", "b"), Order: pick("o1", "o2"), Resource: pick("g1", "g2"),
 				Room: pick("r1", "r2", "r3"), Worker: pick("w1", "w2"), Outcome: pick("ok", "failed", "unknown"), Token: rapid.Uint64Range(0, 3).Draw(t, "token"),
-				ID: pick("f1", "f2"), Fault: pick("partition", "kill", history.FaultNodeLoss), Target: pick("host h1", "holder"), Unreachable: []string{pick("w1")},
+				ID: pick("f1", "f2"), Fault: pick("partition", "kill", history.FaultNodeLoss), Aim: &history.Aim{At: pick(history.AimHolder, history.AimLeader), Node: pick("m1")}, Unreachable: []string{pick("w1")},
 				From: []string{pick("h1")}, To: []string{pick("h2")}, Nodes: []string{pick("m1")},
 			}
 			e.FromNS = e.AtNS - max(moments.Draw(t, "took"), 0)

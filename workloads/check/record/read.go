@@ -240,7 +240,9 @@ func (s *scribe) addFault(e *history.Event) {
 		f = &Fault{Fault: result.Fault{ID: e.ID, Proven: true}, Asked: Never, Began: Never, Heal: Never, Ended: Never}
 		s.faults[e.ID] = f
 	}
-	f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target)
+	if f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target); e.Aim != nil {
+		f.Aim = *e.Aim
+	}
 	if e.State == "kept-away" {
 		return
 	}
@@ -422,7 +424,7 @@ func (s *scribe) widen() {
 }
 
 // settleFaults says which faults were proven: seen to begin, to end if they were to end, in
-// force in the measured part, and to have hit the holder that they were aimed at.
+// force in the measured part, and to have hit what they were aimed at.
 func (s *scribe) settleFaults() {
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
 		f := s.faults[id]
@@ -434,48 +436,52 @@ func (s *scribe) settleFaults() {
 		case s.Measure < s.Drain && (f.Began >= s.Drain || max(f.Heal, f.Began+1) <= s.Measure):
 			f.Proven, f.Why = false, "not in force in the measured part"
 		case s.missed(f):
-			f.Proven, f.Why = false, "it hit no holder"
+			f.Proven, f.Why = false, "it hit no "+cmp.Or(f.Aim.At, "client at "+f.Aim.Point)
 		}
 		s.Faults = append(s.Faults, *f)
 	}
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.First(), b.First()) })
 }
 
-// missed says that a fault that was aimed at a holder, or at a point of a client's work, hit
-// another: no node held when it was cut off or stood still, or had come to the point by then.
+// missed says that a fault did not hit what it was aimed at: the node that was found did not hold when it was cut
+// off or stood still (or, of a clock or a disk, while it became wrong), or no process that stood still had come to
+// the point by then. Which server leads is in no record: of those the one that was found counts.
 func (s *scribe) missed(f *Fault) bool {
-	_, rest, aimed := strings.Cut(f.Target, history.TargetAt)
-	work, _, _ := strings.Cut(rest, " ")
-	target, _, _ := strings.Cut(f.Target, " ")
-	kind, resource, of := strings.Cut(target, ":")
-	holder := kind == history.TargetHolder && !of || kind == history.TargetHolderOf && of
-	if !aimed && (!holder || !f.Stops() && len(f.From) == 0) {
+	if f.Aim.At == "" && f.Aim.Point == "" {
 		return false
 	}
-	for _, n := range s.Nodes {
-		hit := f.Began
-		switch {
-		case slices.Contains(f.Nodes, n.Name):
-			stood := slices.IndexFunc(n.Away, func(away Span) bool { return away.From >= f.Asked })
-			if stood < 0 {
-				continue
-			}
-			hit = n.Away[stood].From
-		case len(f.Nodes) > 0 || !slices.Contains(f.From, n.Host):
-			continue
-		}
-		came := func(p history.Event) bool {
-			return p.Node == n.Name && p.State == work && p.AtNS >= f.Asked && p.AtNS <= hit
-		}
-		held := func(a *Acquire) bool {
-			return a.Node == n.Name && (resource == "" || a.Resource == resource) && a.Granted() && a.At <= hit &&
-				min(a.Stopped, a.Lost) >= hit
-		}
-		if aimed && slices.ContainsFunc(s.points, came) || !aimed && slices.ContainsFunc(s.Acquires, held) {
+	aimed := f.Nodes
+	if f.Aim.At != "" {
+		aimed = []string{f.Aim.Node}
+	}
+	return !slices.ContainsFunc(aimed, func(name string) bool {
+		n := s.Nodes[name]
+		if n == nil {
 			return false
 		}
-	}
-	return true
+		hit := Span{f.Asked, f.Began}
+		if f.Cuts() {
+			hit.From = f.Began
+		}
+		stood := func(away Span) bool { return away.From >= f.Asked && away.From <= f.Began+s.ErrNS[n.Host] }
+		if i := slices.IndexFunc(n.Away, stood); i >= 0 {
+			hit = Span{n.Away[i].From, n.Away[i].From}
+		}
+		came := func(p history.Event) bool {
+			return p.Node == name && p.State == f.Aim.Point && p.AtNS >= f.Asked && p.AtNS <= hit.To
+		}
+		held := func(a *Acquire) bool {
+			return a.Node == name && (f.Aim.Resource == "" || a.Resource == f.Aim.Resource) && a.Granted() && a.At <= hit.To &&
+				min(a.Stopped, a.Lost) >= hit.From
+		}
+		switch {
+		case f.Aim.Point != "":
+			return slices.ContainsFunc(s.points, came)
+		case f.Aim.At == history.AimHolder:
+			return slices.ContainsFunc(s.Acquires, held)
+		}
+		return true
+	})
 }
 
 // checkNumbers looks for gaps in the numbers that events bear: those of each process begin

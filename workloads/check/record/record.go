@@ -1,6 +1,5 @@
 // Package record holds the history of one run in memory, in the form in which it is judged:
-// one slice for each kind of thing that happened, names as small numbers, times as nanoseconds
-// on the clock of the run. Nothing here judges: records that are missing or contradict each
+// one slice for each kind of thing that happened, times as nanoseconds on the clock of the run. Nothing here judges: records that are missing or contradict each
 // other are counted for package sound.
 package record
 
@@ -41,7 +40,7 @@ type Run struct {
 	Accesses []history.Event // reads and writes of the store of fenced-write
 	Grants   []history.Event // of lock servers that record them, sorted by their time
 
-	Faults []Fault // sorted by Asked
+	Faults []Fault // sorted by First
 	Nodes  map[string]*Node
 	// What is rare is as the file has it, in its order.
 	Machines, Usage, Capacities, Rates []history.Event
@@ -193,6 +192,7 @@ func (r *Room) Over() int64 { return min(r.At[RoomFull], r.At[RoomClosed]) }
 // Never, and Proven false. Away says that what it ended did not come back in the run.
 type Fault struct {
 	result.Fault
+	Aim                       history.Aim
 	Asked, Began, Heal, Ended int64
 	Away                      bool
 }
@@ -208,11 +208,6 @@ func (f *Fault) HealsItself() bool {
 		began = f.Asked
 	}
 	return f.Heal != Never && f.Heal-began < int64(time.Millisecond)
-}
-
-// Stops says that the kind of fault has processes stand still, or end.
-func (f *Fault) Stops() bool {
-	return slices.Contains([]string{"kill", "pause", "restart", "zone-failure"}, f.Kind)
 }
 
 // Cuts says that it is about links between hosts.

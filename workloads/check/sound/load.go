@@ -141,17 +141,9 @@ func (j *judge) machines(f *flaw) (list []result.Machine) {
 
 // add adds the part of a sample that lies in the measured part, as if it had been even.
 func (l *load) add(e *history.Event, part float64) {
-	of := func(ns *int64) float64 {
-		if ns == nil {
-			return 0
-		}
-		return float64(*ns) * part / float64(e.AtNS-e.FromNS)
-	}
+	of := func(ns int64) float64 { return float64(ns) * part / float64(e.AtNS-e.FromNS) }
 	m := e.Machine
 	l.busy, l.stolen, l.throttled = l.busy+of(m.BusyNS), l.stolen+of(m.StolenNS), l.throttled+of(m.ThrottledNS)
 	l.run, l.wait, l.span = l.run+of(m.RunNS), l.wait+of(m.WaitNS), l.span+part
-	l.cpus, l.late = max(l.cpus, m.CPUs), max(l.late, m.LateNS)
-	if m.FsyncNS != nil {
-		l.fsync = max(l.fsync, *m.FsyncNS)
-	}
+	l.cpus, l.late, l.fsync = max(l.cpus, m.CPUs), max(l.late, m.LateNS), max(l.fsync, m.FsyncNS)
 }

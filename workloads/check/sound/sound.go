@@ -98,8 +98,7 @@ func (j *judge) unasked() (list []record.Fault) {
 	for i := range j.Machines {
 		// The program that measured was stopped, by hand or with its whole machine: it woke too late by a
 		// second, although hardly anything waited for a CPU.
-		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) &&
-			(m.Machine.WaitNS == nil || *m.Machine.WaitNS < m.Machine.LateNS/2) {
+		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) && m.Machine.WaitNS < m.Machine.LateNS/2 {
 			target := history.TargetController
 			if m.Host != "" {
 				target = history.TargetAgent + m.Host
@@ -156,7 +155,7 @@ func (j *judge) unproven() flaw {
 	}
 	for _, p := range j.Head.Planned {
 		due, fault, waits := j.Measure+p.AtNS, known[p.ID], late
-		if strings.HasPrefix(p.Target, history.TargetHolder) || strings.HasPrefix(p.Target, "leader") {
+		if p.Aim.At != "" {
 			waits *= 2 // for the one that is to be hit
 		}
 		switch {

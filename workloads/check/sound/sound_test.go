@@ -217,11 +217,17 @@ func TestSpoiled(t *testing.T) {
 				e.State, e.Error = history.NodeExited, "signal-killed"
 			}
 		}), quiet, ""},
-		"the agent stood still":      {more(machine("ha", 2900, 5200, history.Machine{CPUs: 2, LateNS: 2200 * ms, WaitNS: new(10 * ms)})), result.Standstill, "the agent of host ha"},
-		"a disk that takes long":     {more(machine("", 2000, 4000, history.Machine{CPUs: 2, FsyncNS: new(700 * ms)})), result.Saturated, "the controller"},
+		"the agent stood still":      {more(machine("ha", 2900, 5200, history.Machine{CPUs: 2, LateNS: 2200 * ms, WaitNS: 10 * ms})), result.Standstill, "the agent of host ha"},
+		"a disk that takes long":     {more(machine("", 2000, 4000, history.Machine{CPUs: 2, FsyncNS: 700 * ms})), result.Saturated, "the controller"},
 		"the controller stood still": {more(machine("", 10_500, 11_000, history.Machine{CPUs: 2, LateNS: 1400 * ms})), result.Standstill, "the controller"},
 
-		"a fault 3 s late":            {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }), result.Unproven, "cut: asked for at the wrong time"},
+		"a fault 3 s late": {change(func(e *history.Event) { e.AtNS += map[bool]int64{true: 3000 * ms}[is(e, history.KindFault)] }), result.Unproven, "cut: asked for at the wrong time"},
+		"the search for a primary": {change(func(e *history.Event) {
+			if e.Run != nil {
+				e.Run.Planned[0].Aim.At = history.AimPrimary
+			}
+			e.AtNS += map[bool]int64{true: 2000 * ms}[is(e, history.KindFault)]
+		}), quiet, ""},
 		"a fault before the measured": {more(fault("f", "partition", 500, 900, history.Event{From: []string{"ha"}, To: []string{"hc"}})), result.Unproven, "f"},
 
 		"no acquisition":        {drop(func(e *history.Event) bool { return is(e, acquire) }), result.Missing, "the acquisition of hold h0"},
@@ -307,7 +313,7 @@ func TestSpoiled(t *testing.T) {
 // busy fills in a sample of two CPUs that lasts half a second.
 func busy(e *history.Event, busy, run, wait, late int64) {
 	if e.Kind == history.KindMachine {
-		e.Machine = &history.Machine{CPUs: 2, BusyNS: &busy, RunNS: &run, WaitNS: &wait, LateNS: late}
+		e.Machine = &history.Machine{CPUs: 2, BusyNS: busy, RunNS: run, WaitNS: wait, LateNS: late}
 	}
 }
 
@@ -389,41 +395,52 @@ func TestLastWords(t *testing.T) {
 
 // TestFaultsMustHitWhatTheyAreAimedAt: a holder, or a point of its work.
 func TestFaultsMustHitWhatTheyAreAimedAt(t *testing.T) {
-	paused, resumed := node("m1", "paused", 3010), node("m1", "resumed", 8004)
-	paused.FromNS, resumed.FromNS = 3005*ms, 8000*ms
+	paused, resumed := node("m1", "paused", 3004), node("m1", "resumed", 8004)
+	paused.FromNS, resumed.FromNS = 3001*ms, 8000*ms
 	stood := []history.Event{paused, resumed}
 	point := func(name string, at int64) []history.Event {
 		return []history.Event{{Kind: history.KindPoint, Node: "m1", State: name, AtNS: at * ms}}
 	}
-	kill := []history.Event{killed("m1", 3005, 3010), node("m1", "started", 7990)}
-	cut := history.Event{From: []string{"ha"}, To: []string{"hc"}}
+	kill := []history.Event{killed("m1", 3001, 3004), node("m1", "started", 7990)}
+	holder := func(resource string) history.Aim {
+		return history.Aim{At: history.AimHolder, Resource: resource, Node: "m1"}
+	}
+	granted, server := history.Aim{At: history.AimHolder, Node: "m1", Point: "granted"}, history.Aim{At: history.AimLeader, Node: "m1"}
 	for name, c := range map[string]struct {
-		kind, target string
-		events       [][]history.Event
-		proven       bool
+		kind   string
+		aim    history.Aim
+		events [][]history.Event
+		proven bool
 	}{
-		"held throughout":                         {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
-		"let go before it stood still":            {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 3008), stood}, false},
-		"got it when it went on":                  {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 8001, 8009), stood}, false},
-		"another one held":                        {"pause", "holder (m1)", [][]history.Event{held("m2", "x", 2990, 8001), stood}, false},
-		"nothing says that it stood still":        {"pause", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 8001)}, false},
-		"killed while it held":                    {"kill", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 8001)[:1], kill}, true},
-		"killed with its release under way":       {"kill", "holder (m1)", [][]history.Event{held("m1", "x", 2990, 3004)[:2], kill}, false},
-		"aimed at the holder of another resource": {"pause", "holder-of:r2 (m1)", [][]history.Event{held("m1", "x", 2990, 8001), stood}, false},
-		"aimed at the holder of its resource":     {"pause", "holder-of:g (m1)", [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
-		"stopped at the point":                    {"pause", "holder at granted (m1)", [][]history.Event{point("granted", 3008), stood}, true},
-		"stopped at another point":                {"pause", "holder at granted (m1)", [][]history.Event{point("releasing", 3008), held("m1", "x", 2990, 8001), stood}, false},
-		"came to the point when it went on":       {"pause", "holder at granted (m1)", [][]history.Event{point("granted", 8005), held("m1", "x", 2990, 8001), stood}, false},
-		"held when it was cut off":                {"partition", "holder <-> others (m1)", [][]history.Event{held("m1", "x", 2990, 3600)}, true},
-		"held before it was cut off":              {"partition", "holder <-> others (m1)", [][]history.Event{held("m1", "x", 2000, 2900)}, false},
-		"another one was cut off":                 {"partition", "holder <-> others (m1)", [][]history.Event{held("m2", "x", 2990, 8001)}, false},
-		"aimed at a node by name":                 {"pause", "node:m1", [][]history.Event{stood}, true},
+		"held throughout":                         {"pause", holder(""), [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
+		"let go before it stood still":            {"pause", holder(""), [][]history.Event{held("m1", "x", 2990, 3002), stood}, false},
+		"got it when it went on":                  {"pause", holder(""), [][]history.Event{held("m1", "x", 8001, 8009), stood}, false},
+		"another one held":                        {"pause", holder(""), [][]history.Event{held("m2", "x", 2990, 8001), stood}, false},
+		"killed while it held":                    {"kill", holder(""), [][]history.Event{held("m1", "x", 2990, 8001)[:1], kill}, true},
+		"killed with its release under way":       {"kill", holder(""), [][]history.Event{held("m1", "x", 2990, 3003)[:2], kill}, false},
+		"aimed at the holder of another resource": {"pause", holder("r2"), [][]history.Event{held("m1", "x", 2990, 8001), stood}, false},
+		"aimed at the holder of its resource":     {"pause", holder("g"), [][]history.Event{held("m1", "x", 2990, 8001), stood}, true},
+		"stopped at the point":                    {"pause", granted, [][]history.Event{point("granted", 3003), stood}, true},
+		"stopped at another point":                {"pause", granted, [][]history.Event{point("releasing", 3003), held("m1", "x", 2990, 8001), stood}, false},
+		"came to the point when it went on":       {"pause", granted, [][]history.Event{point("granted", 8005), held("m1", "x", 2990, 8001), stood}, false},
+		"held when it was cut off":                {"partition", holder(""), [][]history.Event{held("m1", "x", 2990, 3600)}, true},
+		"held before it was cut off":              {"partition", holder(""), [][]history.Event{held("m1", "x", 2000, 2900)}, false},
+		"another one was cut off":                 {"partition", holder(""), [][]history.Event{held("m2", "x", 2990, 8001)}, false},
+		"held when its power was cut":             {"power-loss", holder(""), [][]history.Event{held("m1", "x", 2990, 8001)[:1], kill}, true},
+		"let go before its power was cut":         {"power-loss", holder(""), [][]history.Event{held("m1", "x", 2900, 2950), kill}, false},
+		"held when its clock was set":             {"clock-step", holder(""), [][]history.Event{held("m1", "x", 2990, 3004)}, true},
+		"let go before its clock was set":         {"clock-step", holder(""), [][]history.Event{held("m1", "x", 2900, 2950)}, false},
+		"let go before its disk got slow":         {"slow-disk", holder(""), [][]history.Event{held("m1", "x", 2900, 2950)}, false},
+		"let go before its disk was full":         {"full-disk", holder(""), [][]history.Event{held("m1", "x", 2900, 2950)}, false},
+		"no leader was found":                     {"kill", history.Aim{At: history.AimLeader}, [][]history.Event{kill}, false},
+		"a leader":                                {"kill", server, [][]history.Event{kill}, true},
+		"aimed at a node by name":                 {"pause", history.Aim{}, [][]history.Event{stood}, true},
 	} {
-		e := cut
-		if c.kind != "partition" {
-			e = history.Event{Nodes: []string{"m1"}}
+		e := history.Event{Nodes: []string{"m1"}}
+		if c.kind == "partition" {
+			e = history.Event{From: []string{"hc"}, To: []string{"ha"}} // between: [others, holder]
 		}
-		e.Target = c.target
+		e.Aim = &c.aim
 		run := history.Event{Kind: history.KindRun, Run: &history.Run{Lock: "raft", Workload: history.Mutex, DurationNS: 9000 * ms, NodeHosts: map[string]string{"m1": "ha", "m2": "hc"}}}
 		events := slices.Concat([]history.Event{run, {Kind: history.KindPhase, State: "measure", AtNS: 1000 * ms}, {Kind: history.KindPhase, State: "drain", AtNS: 10_000 * ms}},
 			slices.Concat(c.events...), fault("f1", c.kind, 3000, 8005, e))

@@ -1,20 +1,15 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"locklab/chaos"
 	"locklab/chaos/external"
-	"locklab/chaos/fault"
 	"locklab/chaos/link"
+	"locklab/internal/damage"
 	"locklab/nodes/agent"
-	"locklab/nodes/diskfault"
-	"locklab/nodes/process"
-	"locklab/workloads/history"
 )
 
 // chaosConfig gives the runner the run's hosts and nodes, and the means to break
@@ -22,11 +17,14 @@ import (
 func (x *experiment) chaosConfig(c *cluster) chaos.Config {
 	config := chaos.DefaultConfig()
 	config.Inventory = inventoryOf(c.topo, x.lock)
-	config.Links = map[string]chaos.LinkControl{}
+	config.Links, config.Nodes = map[string]chaos.LinkControl{}, map[string]chaos.NodeControl{}
 	for _, h := range c.topo.Hosts {
-		config.Links[h.Name] = linkControl{c.machine(h.Name).links, c, h.Name}
+		m := c.machine(h.Name)
+		config.Links[h.Name] = linkControl{m.links, c, h.Name}
+		for _, n := range h.Nodes {
+			config.Nodes[n.Name] = nodeControl{m.agent, c, h.Name}
+		}
 	}
-	config.Nodes = nodeControl{c}
 	config.Resolver = resolver{c}
 	config.External = externalControl{c, x.config.External}
 	config.Recorder = c.recorder
@@ -49,72 +47,28 @@ func (l linkControl) Heal(ctx context.Context, id string) (contradicted string, 
 	return contradicted, l.cluster.tolerate(l.host, err)
 }
 
-// nodeControl lets the chaos runner reach nodes through the agents of their hosts. A host that went away
-// took the faults of its nodes with it.
-type nodeControl struct{ cluster *cluster }
+// nodeControl lets the chaos runner reach the nodes of one host. A host that went away took the faults of its nodes
+// with it.
+type nodeControl struct {
+	*agent.Client
+	cluster *cluster
+	host    string
+}
 
 var _ chaos.NodeControl = nodeControl{}
 
-func (n nodeControl) host(node string) string {
-	placed, _ := n.cluster.topo.Node(node)
-	return placed.Host
-}
-
-func (n nodeControl) agent(node string) *agent.Client { return n.cluster.machine(n.host(node)).agent }
-
-func (n nodeControl) Kill(ctx context.Context, node string) error {
-	return n.agent(node).Kill(ctx, node)
-}
-
-func (n nodeControl) CutPower(ctx context.Context, node string, how fault.Power) (history.Lost, error) {
-	lost, err := n.agent(node).CutPower(ctx, node, diskfault.Cut(how))
-	return history.Lost{Node: node, Bytes: lost.Bytes, Names: lost.Names}, err
-}
-
-func (n nodeControl) PauseAt(ctx context.Context, node, point string, within time.Duration) error {
-	if point == "" {
-		return n.agent(node).Pause(ctx, node)
-	}
-	return n.agent(node).PauseAt(ctx, node, point, within)
-}
-
+// Resume implements [chaos.NodeControl].
 func (n nodeControl) Resume(ctx context.Context, node string) error {
-	return n.cluster.tolerate(n.host(node), n.agent(node).Resume(ctx, node))
+	return n.cluster.tolerate(n.host, n.Client.Resume(ctx, node))
 }
 
-func (n nodeControl) Restart(ctx context.Context, node string, wipe bool, delay time.Duration) error {
-	return n.agent(node).Restart(ctx, node, agent.RestartOptions{Wipe: wipe, Delay: delay})
-}
-
-func (n nodeControl) SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error {
-	return n.agent(node).SetClock(ctx, node, process.Skew{Offset: offset, Rate: rate})
-}
-
-func (n nodeControl) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
-	return n.agent(node).NodeClock(ctx, node)
-}
-
-func (n nodeControl) SetDisk(ctx context.Context, node string, disk fault.Disk) error {
-	err := n.agent(node).SetDisk(ctx, node, diskfault.Fault(disk))
-	if disk == (fault.Disk{}) {
-		return n.cluster.tolerate(n.host(node), err)
+// SetDisk implements [chaos.NodeControl].
+func (n nodeControl) SetDisk(ctx context.Context, node string, disk damage.Disk) error {
+	err := n.Client.SetDisk(ctx, node, disk)
+	if disk == (damage.Disk{}) {
+		return n.cluster.tolerate(n.host, err)
 	}
 	return err
-}
-
-func (n nodeControl) Disk(ctx context.Context, node string) (chaos.DiskSeen, error) {
-	s, err := n.agent(node).Disk(ctx, node)
-	return chaos.DiskSeen{Disk: fault.Disk(s.Fault), Hit: s.Hit, Done: s.Done, Least: s.Least}, err
-}
-
-func (n nodeControl) State(ctx context.Context, node string) (chaos.NodeState, error) {
-	all, err := n.agent(node).Nodes(ctx)
-	for _, s := range all {
-		if s.Name == node {
-			return chaos.NodeState(s.State), err
-		}
-	}
-	return "", cmp.Or(err, fmt.Errorf("the agent does not know node %q", node))
 }
 
 // externalControl lets the chaos runner begin and end what programs of the user

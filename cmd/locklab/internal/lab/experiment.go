@@ -179,7 +179,7 @@ func (x *experiment) head() history.Event {
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
-		Expect:  expected(x.scenario, x.config.outlook(x.lock, x.scenario).expect),
+		Expect:  &x.config.outlook(x.lock, x.scenario).expect.Expect,
 		Planned: planned(x.scenario, x.config.Duration), HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(),
 		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
 	}
@@ -189,23 +189,12 @@ func (x *experiment) head() history.Event {
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &run}
 }
 
-// expected converts an expectation of the rules into the form of histories.
-func expected(s scenario.Scenario, e scenario.Expectation) *history.Expect {
-	want := &history.Expect{Safety: e.Safety, Liveness: e.Liveness}
-	if len(s.Timeline) == 0 {
-		want.Availability.Outside = e.Served
-	} else {
-		want.Availability.During = e.Served
-	}
-	return want
-}
-
 // planned are the faults that the scenario asks for in a run that measures for so long.
 func planned(s scenario.Scenario, measured time.Duration) []history.Planned {
 	var all []history.Planned
 	for _, p := range s.Schedule(measured) {
 		all = append(all, history.Planned{
-			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Target,
+			ID: p.ID, Fault: p.Step.Fault.Kind, Target: p.Step.Fault.Target, Aim: p.Step.Fault.Aim,
 			AtNS: int64(p.Window.From), ForNS: int64(p.Window.Until - p.Window.From),
 		})
 	}
@@ -294,8 +283,7 @@ func (x *experiment) logStage(stage string) {
 // breakThings runs the scenario. What it did is in the history; a fault that could
 // not be proven is an inconclusive run, not an error.
 func (x *experiment) breakThings(ctx context.Context, c *cluster, measureFrom int64) error {
-	_, err := chaos.Run(ctx, x.chaosConfig(c), x.scenario, x.config.Duration, measureFrom)
-	return err
+	return chaos.Run(ctx, x.chaosConfig(c), x.scenario, x.config.Duration, measureFrom)
 }
 
 // watch shows how the run goes until it is done; each stage is logged.

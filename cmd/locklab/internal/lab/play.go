@@ -164,9 +164,7 @@ func (p *Play) State() live.ControlState {
 		}
 	}
 	if hand != nil {
-		for _, f := range hand.Open() {
-			s.Faults = append(s.Faults, live.ControlFault(f))
-		}
+		s.Faults = hand.Open()
 	}
 	return s
 }

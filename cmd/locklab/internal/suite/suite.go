@@ -34,19 +34,6 @@ func files() strictyaml.Files {
 // Names are the names of the built-in suites.
 func Names() []string { return files().Names() }
 
-// List returns the built-in suites.
-func List() ([]Suite, error) {
-	var all []Suite
-	for _, name := range Names() {
-		s, err := Load(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
-}
-
 // Suite is a list of comparisons, run in this order into one result.
 type Suite struct {
 	File    string // what errors call it

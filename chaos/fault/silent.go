@@ -3,42 +3,7 @@ package fault
 import (
 	"fmt"
 	"time"
-
-	"locklab/chaos/toxic"
 )
-
-// Partition cuts traffic, both ways or one way.
-func (kinds) Partition() Kind {
-	return Kind{
-		Name:    "partition",
-		Summary: "traffic is cut, both ways or one way",
-		Fields:  traffic(mode()),
-		read:    readCut,
-	}
-}
-
-// mode is the field that readCut reads beside the sides.
-func mode() Field {
-	return Field{
-		"mode", "hold",
-		"what becomes of what is sent: hold (it arrives after the heal), drop, or reset (with its connection; both ways " +
-			"only)", true,
-	}
-}
-
-func readCut(f fields) Fault {
-	mode := f.need("mode").OneOf("hold", "drop", "reset")
-	s := f.sides()
-	if mode == "reset" && !s.both {
-		f.Get("mode").Fail("a reset hits both ways: want between: instead of from: and to:")
-	}
-	how := map[string]toxic.Effect{"hold": new(toxic.Hold), "drop": new(toxic.Drop), "reset": new(toxic.Reset)}
-	fault := onLinks(s, how[mode], silent{silence})
-	if fault.Cut = map[string]string{"hold": "held", "drop": "dropped", "reset": "reset"}[mode]; !s.both {
-		fault.Cut = "one-way"
-	}
-	return fault
-}
 
 const (
 	// silence is how long nothing may have arrived, although probes were sent every

@@ -5,26 +5,7 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"locklab/chaos/toxic"
 )
-
-// Latency adds a delay to every byte.
-func (kinds) Latency() Kind {
-	return Kind{
-		Name:    "latency",
-		Summary: "traffic arrives later",
-		Fields: traffic(
-			Field{"delay", "50ms", "how much later, one way: at least 1ms", true},
-			Field{"jitter", "10ms", "up to so much more, drawn for each chunk of bytes", false},
-		),
-		read: func(f fields) Fault {
-			f.need("delay")
-			l := &toxic.Latency{Delay: f.duration("delay", leastShift), Jitter: f.duration("jitter", 0)}
-			return onLinks(f.sides(), l, slower{l.Delay, l.Delay + l.Jitter/2})
-		},
-	}
-}
 
 // slower proves that the traffic of every ordered pair takes longer, by this much at least. It
 // compares the quick quarter of the passages with that of those before: a busy machine makes
@@ -61,3 +42,41 @@ func (s slower) passages(c *Change, now Reports, q float64, slow bool) (last int
 	})
 	return last, err
 }
+
+// shownBy is the share of the legs on which something random must have been seen.
+const shownBy = 0.9
+
+// bychance proves that a share of what is sent is late: on nine of ten legs something was.
+type bychance struct {
+	slower
+	after time.Duration // is late
+	share float64
+}
+
+func (b bychance) Begun(c *Change, now Reports) (first int64, err error) {
+	legs, shown := 0, 0
+	err = c.eachLeg(now, func(l leg, seen []passage) error {
+		legs++
+		usual, err := c.usual(l, max(0.75, 1-b.share/2), b.by) // a hiccup is none of the many that are late
+		if err != nil {
+			return err
+		}
+		late := slices.IndexFunc(seen, func(p passage) bool { return p.sent >= c.Applied && p.took >= usual+b.after })
+		if late >= 0 && c.late[l] == 0 { // kept, as a report has the last few only
+			c.late[l] = seen[late].sent
+		}
+		if at := c.late[l]; at != 0 {
+			if shown++; shown == 1 || at < first {
+				first = at
+			}
+		}
+		return nil
+	})
+	if err == nil && float64(shown) < shownBy*float64(legs) {
+		err = fmt.Errorf("no probe was stalled on %d of %d ways between hosts", legs-shown, legs)
+	}
+	return first, err
+}
+
+// Ended wants nothing to be late any more of the last passages.
+func (b bychance) Ended(c *Change, now Reports) (int64, error) { return b.passages(c, now, 1, false) }
