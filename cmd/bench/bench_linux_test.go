@@ -52,6 +52,7 @@ import (
 	"locklab/locks/redlock"
 	"locklab/locks/redlock/redistest"
 	"locklab/locks/zklock"
+	"locklab/nodes/diskfault"
 	"locklab/nodes/postgresnode"
 	nodeprocess "locklab/nodes/process"
 	"locklab/nodes/raftnode"
@@ -187,6 +188,9 @@ func rows() (all []row) {
 	add(2, "us", func(testing.TB) (subject, peer measurement) { return generatorLateness, bareLateness },
 		"generator: lateness p99 / that of a bare loop that sleeps until the same moments")
 	add(1, "s", startChecker, "checker: read and check a history of a million events")
+	add(1./3, "ops/s", func(b testing.TB) (subject, peer measurement) {
+		return rate(8, syncedSets(b, true)), rate(8, syncedSets(b, false))
+	}, "power-loss: SETs of a Redis that syncs each, watched / not watched, 8 connections")
 	for _, delay := range []time.Duration{time.Millisecond, 300 * time.Microsecond} {
 		add(100, "us", func(b testing.TB) (subject, peer measurement) {
 			plain, delayed := path(b, new(time.Duration)), path(b, &delay)
@@ -202,6 +206,10 @@ func rows() (all []row) {
 
 // TestMain makes this program the other process of a row where it was started as one.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "disk" {
+		fmt.Fprintln(os.Stderr, "bench disk:", diskfault.Exec(os.Args[2:]))
+		os.Exit(1)
+	}
 	if len(os.Args) != 4 || os.Args[1] != "peer" {
 		os.Exit(m.Run())
 	}
@@ -469,6 +477,39 @@ func (s *redisServers) bare(ctx context.Context, w int) (giveBack, error) {
 	key, c := fmt.Sprintf("bare-%d", w), s.clients[0]
 	return func(ctx context.Context) error { return bareRelease.Run(ctx, c, []string{key}, bareValue).Err() },
 		c.SetNX(ctx, key, bareValue, 3*time.Second).Err()
+}
+
+// syncedSets are a server's whose writes and syncs the agent sees, as its power may be cut; or not.
+func syncedSets(b testing.TB, watched bool) taker {
+	b.Helper()
+	server, err := exec.LookPath("redis-server")
+	must.Do(b, err)
+	dir, addr := b.TempDir(), locktest.FreeAddr(b)
+	_, port, err := net.SplitHostPort(addr)
+	must.Do(b, err)
+	args := []string{"--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", dir}
+	cmd := exec.Command(server, args...)
+	if watched {
+		given, kept, err := diskfault.Sockets()
+		must.Do(b, err)
+		disk, gone, served := diskfault.New(dir), make(chan struct{}), make(chan error, 1)
+		must.Do(b, disk.WatchPower(dir+".kept"))
+		cmd = exec.Command(os.Args[0], append([]string{"disk"}, diskfault.Command(3, diskfault.Power, server, args)...)...)
+		cmd.ExtraFiles = []*os.File{given}
+		go func() { served <- disk.Serve(kept, gone) }()
+		b.Cleanup(func() {
+			close(gone)
+			must.Do(b, <-served)
+			disk.Close()
+		})
+	}
+	start(b, cmd)
+	client := goredis.NewClient(&goredis.Options{Addr: addr})
+	b.Cleanup(func() { _ = client.Close() })
+	locktest.Eventually(b, "the server answers", func() bool { return client.Ping(b.Context()).Err() == nil })
+	return func(ctx context.Context, worker int) (giveBack, error) {
+		return nothing, client.Set(ctx, ownKey(worker), "held", 0).Err()
+	}
 }
 
 // start starts a process that is killed with the row, and returns its input and output. The end of its input tells our
