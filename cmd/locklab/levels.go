@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -56,7 +57,7 @@ there that was made with other flags is refused.
         documentation promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock
-  ?     undecided: no run was sound, or the control showed nothing`,
+  ?     undecided: no run was sound, or what must show it did not`,
 		Example: `  locklab levels                                  all rows, 3 tries a cell
   locklab levels redis-py kazoo --tries 20 --out reports/runs/mine
   locklab levels --publish reports/levels --table README.md`,
@@ -214,7 +215,7 @@ func (j job) result() result.File {
 }
 
 func decided(f result.File) bool {
-	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { return !r.Decided() })
+	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { return !levels.Tells(&r) })
 }
 
 // makeAll runs jobs, so many at once, each as a program of its own.
@@ -247,8 +248,8 @@ func makeAll(ctx context.Context, jobs []job, atOnce int, stderr io.Writer) erro
 			done, left = done+1, left-j.about
 			said := "decided"
 			for _, r := range j.result().Rows {
-				if !r.Decided() {
-					said = "undecided: " + string(r.Verdict.Sound.Code)
+				if !levels.Tells(&r) {
+					said = "undecided: " + string(cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code))
 				}
 			}
 			if err != nil {

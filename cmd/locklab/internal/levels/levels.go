@@ -264,6 +264,11 @@ func Cells(of Result, all []Result) (cells []Cell) {
 	return cells
 }
 
+// Tells says whether a run counts: not where it is unsound, nor where the lock must go wrong by its traits, and did not.
+func Tells(r *result.Row) bool {
+	return r.Decided() && !r.Partial && r.Verdict.As != result.Silent
+}
+
 func (a Anomaly) cell(of Result) Cell {
 	c := Cell{Letter: a.Letter}
 	var unfit, undecided []string
@@ -276,8 +281,8 @@ func (a Anomaly) cell(of Result) Cell {
 		}
 		for i := range file.Rows {
 			r := &file.Rows[i]
-			if !r.Decided() || r.Partial {
-				undecided = append(undecided, fmt.Sprintf("%s: %s", run, r.Verdict.Sound.Code))
+			if !Tells(r) {
+				undecided = append(undecided, fmt.Sprintf("%s: %s", run, cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code)))
 				continue
 			}
 			shown, lacks := a.shows(r, of.Lease)

@@ -25,6 +25,8 @@ func file(zombieMS float64, runs ...string) (f result.File) {
 		case "unsound": // what it says counts for nothing
 			r.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.Saturated}
 			r.Verdict.Safety.State = result.Failed
+		case "silent": // it must be unsafe
+			r.Verdict.As, r.Verdict.Why.Code = result.Silent, result.ControlSilent
 		case "thrice":
 			for _, kind := range []string{"partition", "kill", "partition", "kill", "partition", "kill"} {
 				r.Faults = append(r.Faults, result.Fault{Kind: kind, Proven: true})
@@ -45,7 +47,7 @@ func TestCells(t *testing.T) {
 	mine := levels.Result{
 		Lock: "mine",
 		Files: map[string]result.File{
-			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "alone": file(0, "safe"),
+			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "power": file(0, "silent"), "alone": file(0, "safe"),
 			"dies": {}, "lost": {},
 		},
 		Unfit: map[string]string{"failover": "it has no replica", "leader-dies": "it has no leader"},
@@ -62,6 +64,7 @@ func TestCells(t *testing.T) {
 		{mine, "A", "✓ 4"},
 		{mine, "B", "? the control multiphase was silent"},
 		{mine, "E", "? crash: saturated"},
+		{mine, "F", "? power: control-silent"},
 		{mine, "G", "· it has no replica"},
 		{kazoo, "J", "✗ 1.2 s 1.2 s"},
 		{mine, "J", "✓ 1"},
