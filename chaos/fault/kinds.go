@@ -194,7 +194,7 @@ func nodeKinds() []Kind {
 				},
 			},
 			read: func(f fields) Fault {
-				power := damage.Power{f.only("torn", "on"), f.only("names", "strict")}
+				power := damage.Power{Torn: f.only("torn", "on"), Strict: f.only("names", "strict")}
 				return prepared(onNodes(f.target(), func(sc scene, found []string) (Plan, error) {
 					return Plan{Kill: found, Cut: sc.onDisk(found), Power: power}, nil
 				}))
