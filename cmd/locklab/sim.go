@@ -46,7 +46,8 @@ the same output.
 Faults: partition (messages arrive after the heal), crash (the process loses its
 memory and starts again), pause, slow (a path takes longer), drift (clocks).
 
-Exit codes: 0 nothing was violated; 2 something was; 1 bad input; 130 interrupted.`,
+Exit codes: 0 nothing was violated; 2 something was; 1 bad input; 130
+interrupted.`,
 		Example: `  locklab sim multiphase --seeds 10000 --faults partition,crash,pause
   locklab sim multiphase:rule=literal            unsafe with nothing broken
   locklab sim multiphase --faults partition --seed 2 --trace | less
