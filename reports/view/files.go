@@ -19,15 +19,23 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	line("# locklab: %s\n", table.Escape(v.Head))
 	var facts []string
 	for _, row := range v.Facts().Rows[:min(len(v.Facts().Rows), 7)] { // the machine and the versions are on the page
-		facts = append(facts, table.Escape(row[0].Text+" "+row[1].Text))
+		if len(row[1].Text) < 200 { // and so are the loads of a suite
+			facts = append(facts, table.Escape(row[0].Text+" "+row[1].Text))
+		}
 	}
 	line("%s\n", strings.Join(facts, ", "))
+	show := func(t table.Table) {
+		if len(t.Rows) > 0 {
+			_ = table.Markdown(&out, t) // a builder takes everything
+			line("")
+		}
+	}
+	show(v.Claims())
 	for i, t := range v.Grids {
 		if len(v.Grids) > 1 {
 			t.Title = v.Workloads()[i]
 		}
-		_ = table.Markdown(&out, t) // a builder takes everything
-		line("")
+		show(t)
 	}
 	list := func(lines ...string) {
 		for _, text := range lines {
@@ -46,12 +54,7 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	}
 	list(v.Lab, v.Took)
 	line("")
-	for _, t := range []table.Table{v.Claims(), v.compared()} {
-		if len(t.Rows) > 0 {
-			_ = table.Markdown(&out, t)
-			line("")
-		}
-	}
+	show(v.compared())
 	line("%s", say.Text("More: [the page](index.html), [every figure](results.csv), [the result](result.json)."))
 	_, err := io.WriteString(w, out.String())
 	return err
