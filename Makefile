@@ -60,8 +60,8 @@ fuzz: ## 100,000 inputs for every fuzz target (FUZZ=parsers: of the parsers of u
 fuzz-long: ## a million inputs for every fuzz target: for the night
 	$(MAKE) fuzz FUZZTIME=1000000x
 
-# The grid and the first plots of a page.
-picture := chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,1433 --screenshot
+# A page until the end of its first plots.
+picture := chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,1648 --screenshot
 
 sample: deps build ## run the headline comparison again; reports/sample keeps its figures, summary, picture and one history (wants fonts-noto-cjk)
 	rm -rf reports/runs/sample
@@ -72,8 +72,8 @@ sample: deps build ## run the headline comparison again; reports/sample keeps it
 	sed -i 's/\.jsonl"/.jsonl.gz"/' reports/sample/result.json
 	rm -rf reports/sample/lab.log reports/sample/logs
 	bin/locklab report reports/sample
-	$(picture)=reports/sample/screenshot.png 'file://$(CURDIR)/reports/sample/index.html#grid'
-	$(picture)=reports/sample/screenshot.ko.png 'file://$(CURDIR)/reports/sample/index.ko.html#grid'
+	$(picture)=reports/sample/screenshot.png 'file://$(CURDIR)/reports/sample/index.html'
+	$(picture)=reports/sample/screenshot.ko.png 'file://$(CURDIR)/reports/sample/index.ko.html'
 	cd reports/sample && rm -f *.html *.csv && find histories -type f ! -path '*/multiphase/zone-partition*' -delete && find histories -type d -empty -delete
 
 # What a suite prints at its end is kept in reports/grids. A row that the machine left

@@ -115,6 +115,9 @@ func TestE2EInterrupted(t *testing.T) {
 	if r := row(t, file, "raft", "baseline"); r.Decided() || !r.Partial {
 		t.Errorf("the interrupted run is %+v", r.Verdict)
 	}
+	if logs, _ := filepath.Glob(filepath.Join(dir, "logs", "raft", "*", "raft-*.log")); len(logs) == 0 {
+		t.Error("the logs of the servers are lost")
+	}
 	nothingLeft(t)
 }
 
