@@ -35,8 +35,8 @@ func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, connected: like.connected, round: round}
 }
 
-// Phase is how far this peer is with the resource.
-func (s *State) Phase() Phase { return s.phase }
+// String is how far this peer is with the resource.
+func (s *State) String() string { return s.phase.String() }
 
 // Waits says that the lock is wanted and not held.
 func (s *State) Waits() bool { return s.phase == Waiting || s.phase == Preparing }

@@ -15,6 +15,6 @@ func TestTranscripts(t *testing.T) {
 		Begin: func(options []string) (peercore.Algorithm[State, Message], explore.Scope) {
 			return Options{Greedy: slices.Contains(options, "greedy")}.Algorithm(), explore.Scope{}
 		},
-		Show: func(s *State) string { return s.Phase().String() },
+		Show: (*State).String,
 	}.Run(t)
 }

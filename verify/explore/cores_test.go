@@ -13,7 +13,6 @@ import (
 	"locklab/locks/lamport"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
-	"locklab/locks/multiphase/core"
 	"locklab/locks/multiphase/quorum"
 	"locklab/locks/peerlock/peercore"
 	"locklab/locks/twophase"
@@ -24,8 +23,6 @@ func multiphaseOf(t *testing.T, text string) multiphase.Options {
 	t.Helper()
 	return locktest.Options(t, multiphase.ParseOptions, text)
 }
-
-func describe(s *core.State) string { return s.Phase().String() }
 
 // TestLoad: what Load makes of an encoding is the state that was encoded: its encoding
 // is the same, and so is all that it does from then on.
@@ -103,7 +100,7 @@ func TestSizes(t *testing.T) {
 		{"multiphase", explore.Scope{Peers: 3, Requests: []int{1}}, 1904},
 		{"multiphase", explore.Scope{Peers: 3, Requests: []int{1}, GiveUps: explore.Any}, 105350},
 	} {
-		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm, describe).Explore(t.Context(), tt.sc)
+		r := explore.Of(multiphaseOf(t, tt.spec).Protocol().Algorithm).Explore(t.Context(), tt.sc)
 		if r.Ended != explore.Complete || r.States != tt.states || !r.StuckChecked {
 			t.Errorf("%s, %v: %v after %d states, want %d", tt.spec, tt.sc, r.Ended, r.States, tt.states)
 		}
@@ -119,7 +116,7 @@ func TestDiagrams(t *testing.T) {
 		{"split", explore.Scope{Peers: 3, Requests: []int{1}, Cuts: 2}},
 		{"flap", explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Cuts: 2, Mends: 1}},
 	} {
-		r := explore.Of(multiphaseOf(t, "multiphase").Protocol().Algorithm, describe).Explore(t.Context(), tt.sc)
+		r := explore.Of(multiphaseOf(t, "multiphase").Protocol().Algorithm).Explore(t.Context(), tt.sc)
 		testfile.Golden(t, filepath.Join("testdata", tt.file+".txt"), strings.Join(r.Trace, "\n")+"\n")
 	}
 }

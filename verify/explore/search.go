@@ -18,9 +18,8 @@ type Subject struct {
 	Explore func(ctx context.Context, sc Scope) *Result
 }
 
-// Of makes an algorithm a subject. describe names a peer's state in traces; without it they say whether
-// the peer waits or holds.
-func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe func(P) string) Subject {
+// Of makes an algorithm a subject.
+func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M]) Subject {
 	return Subject{alg.Renumber != nil, func(ctx context.Context, sc Scope) *Result {
 		s := newSearch(newWorld[S, M, P](alg, sc))
 		s.run(ctx)
@@ -31,7 +30,7 @@ func Of[S, M any, P peercore.Core[S, M]](alg peercore.Algorithm[S, M], describe 
 		r.Spec, r.Scope, r.States = alg.Spec, sc, int64(len(s.seen))
 		r.Durable, r.Timed = s.durable, s.timed
 		if r.Ended == Violated {
-			r.Trace = s.trace(describe)
+			r.Trace = s.trace()
 			r.Moves = len(r.Trace) - 2 // a head, and the beginning
 		}
 		return &r

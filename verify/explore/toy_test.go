@@ -16,6 +16,7 @@ type toy struct {
 
 type ping struct{}
 
+func (*toy) String() string              { return "toy" }
 func (*toy) Holds() bool                 { return false }
 func (s *toy) Waits() bool               { return s.waits }
 func (*toy) Bootstrapped() bool          { return true }
@@ -86,7 +87,7 @@ func TestCounts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.sc.Stuck, tt.sc.GiveUps = StuckUnchecked, Any
-			r := Of[toy, ping, *toy](toys(tt.pings), nil).Explore(t.Context(), tt.sc)
+			r := Of[toy, ping, *toy](toys(tt.pings)).Explore(t.Context(), tt.sc)
 			if r.Ended != Complete || r.Violation != "" || r.States != tt.states || r.Depth != tt.depth {
 				t.Errorf("%d states, depth %d, want %d and %d: %+v", r.States, r.Depth, tt.states, tt.depth, r)
 			}

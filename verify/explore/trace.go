@@ -18,13 +18,13 @@ type step struct {
 // trace draws the way to the violation as a message-sequence diagram: time goes down, each peer has a
 // column, and every line is one step with the state of each peer after it. A message is drawn when it
 // arrives; @N says that it was sent in step N. Rounds and timestamps are those that the peers would really use.
-func (s *search[S, M, P]) trace(describe func(P) string) []string {
+func (s *search[S, M, P]) trace() []string {
 	var way []Move
 	for at := s.at; at != 0; at = s.seen[at].from {
 		way = append(way, s.seen[at].move)
 	}
 	w := NewWalk[S, M, P](s.all.Alg, s.scope, nil).w
-	steps := []step{{peers: w.describe(describe)}}
+	steps := []step{{peers: w.describe()}}
 	for _, m := range slices.Backward(way) {
 		w.step++
 		text := w.textOf(m)
@@ -34,24 +34,15 @@ func (s *search[S, M, P]) trace(describe func(P) string) []string {
 			}
 		}
 		w.apply(m)
-		steps = append(steps, step{m.Kind, int(m.Peer), int(m.From), text, w.describe(describe)})
+		steps = append(steps, step{m.Kind, int(m.Peer), int(m.From), text, w.describe()})
 	}
 	return draw(steps, w.n)
 }
 
 // describe is the states of all peers in words.
-func (w *world[S, M, P]) describe(describe func(P) string) (words []string) {
+func (w *world[S, M, P]) describe() (words []string) {
 	for i := range w.peers {
-		word := "NONE"
-		switch p := &w.peers[i]; {
-		case describe != nil:
-			word = describe(P(&p.State))
-		case p.Holds():
-			word = "HOLDS"
-		case p.Waits():
-			word = "WAITS"
-		}
-		words = append(words, word)
+		words = append(words, P(&w.peers[i].State).String())
 	}
 	return words
 }

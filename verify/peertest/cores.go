@@ -21,7 +21,7 @@ func Explore[S, M any, P peercore.Core[S, M]](
 	t *testing.T, want string, alg peercore.Algorithm[S, M], sc explore.Scope,
 ) *explore.Result {
 	t.Helper()
-	r := explore.Of[S, M, P](alg, nil).Explore(t.Context(), sc)
+	r := explore.Of[S, M, P](alg).Explore(t.Context(), sc)
 	trace := strings.Join(r.Trace, "\n")
 	ended := r.Ended == explore.Complete || r.Ended == explore.StatesBound && sc.StatesMax > 0
 	if r.Violation != want || (want == "" && !ended) {

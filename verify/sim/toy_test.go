@@ -82,6 +82,7 @@ func (t *toy) complain(what string, ev peercore.Event[int]) {
 func (t *toy) Reset(like *toy, _ uint64) { *t = *like }
 func (t *toy) Code(*peercore.Coder)      {}
 func (t *toy) Round() uint64             { return 0 }
+func (t *toy) String() string            { return "toy" }
 func (t *toy) Idle() bool                { return false }
 func (t *toy) Bootstrapped() bool        { return true }
 

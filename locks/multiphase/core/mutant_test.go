@@ -66,7 +66,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 	forming := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Forming: true, Mends: explore.Any, Stuck: explore.StuckAnywhere}
 	crash := explore.Scope{Peers: 3, Requests: []int{1, 1, 0}, Crashes: 1, Mends: explore.Any, Stuck: explore.StuckAnywhere}
 	phaseIs := func(p Phase) func(s *State, ev Event) bool {
-		return func(s *State, _ Event) bool { return s.Phase() == p }
+		return func(s *State, _ Event) bool { return s.phase == p }
 	}
 	tests := []struct {
 		rule   string // the one that is broken
@@ -86,7 +86,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"grantable: not while ACQUIRED", explore.TwoHold, mended, consentAnyway(phaseIs(Acquired))},
 		{"grantable: while SOLICITING only to who ranks higher", explore.TwoHold, two, consentAnyway(phaseIs(Soliciting))},
 		{"grantable: while SOLICITING to who ranks higher", explore.Stuck, two, unsent(YourLock, func(s *State, ev Event) bool {
-			return isReceived(ev, MyLock) && s.Phase() == Soliciting
+			return isReceived(ev, MyLock) && s.phase == Soliciting
 		})},
 		{"request: LURKING while others are outstanding", explore.TwoHold, plain, func(s *State, ev Event) []Effect {
 			if ev.Kind == peercore.Request {
@@ -120,7 +120,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			return out
 		}},
 		{"MyLock: a request that can't be granted is remembered", explore.Stuck, two, ignores(func(s *State, ev Event) bool {
-			return isReceived(ev, MyLock) && s.Phase() == Soliciting && ev.Peer == 1
+			return isReceived(ev, MyLock) && s.phase == Soliciting && ev.Peer == 1
 		})},
 		{"MyLock: remembered while ACQUIRED too", explore.Stuck, mended, ignores(func(s *State, ev Event) bool {
 			return isReceived(ev, MyLock) && s.Holds()
@@ -141,7 +141,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			return s.Step(ev, nil)
 		}},
 		{"LockReset: a lurker solicits when none is outstanding any more", explore.Stuck, plain, func(s *State, ev Event) []Effect {
-			if isReceived(ev, LockReset) && s.Phase() == Lurking {
+			if isReceived(ev, LockReset) && s.phase == Lurking {
 				s.ForgetAsked()
 				return nil
 			}
@@ -153,17 +153,17 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"debt: a lurker that gives up tells those who may wait for its turn", explore.Stuck, explore.Scope{
 			Peers: 3, Requests: []int{1, 1, 2}, GiveUps: 1,
 		}, unsent(LockReset, func(s *State, ev Event) bool {
-			return ev.Kind == peercore.Leave && s.Phase() == Lurking
+			return ev.Kind == peercore.Leave && s.phase == Lurking
 		})},
 		{"disconnect: what the peer asked is forgotten", explore.Stuck, crash, func(s *State, ev Event) []Effect {
-			if ev.Kind == peercore.Disconnect && s.Phase() == Lurking {
+			if ev.Kind == peercore.Disconnect && s.phase == Lurking {
 				s.Connect(s.connected.Without(ev.Peer))
 				return nil
 			}
 			return s.Step(ev, nil)
 		}},
 		{"disconnect while SOLICITING: leave and ask again", explore.TwoHold, mended, func(s *State, ev Event) []Effect {
-			if ev.Kind != peercore.Disconnect || s.Phase() != Soliciting {
+			if ev.Kind != peercore.Disconnect || s.phase != Soliciting {
 				return s.Step(ev, nil)
 			}
 			if s.Drop(ev.Peer) {
@@ -175,7 +175,7 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"disconnect while SOLICITING: the consents do not last", explore.TwoHold, explore.Scope{
 			Peers: 3, Requests: []int{1, 1, 0}, Cuts: 1, Mends: 1,
 		}, func(s *State, ev Event) []Effect {
-			if ev.Kind == peercore.Disconnect && s.Phase() == Soliciting {
+			if ev.Kind == peercore.Disconnect && s.phase == Soliciting {
 				s.Connect(s.connected.Without(ev.Peer))
 				return nil
 			}
@@ -186,13 +186,13 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		}, func(s *State, ev Event) []Effect {
 			before := s.Clone()
 			out := s.Step(ev, nil)
-			if ev.Kind == peercore.Disconnect && before.Phase() == None {
+			if ev.Kind == peercore.Disconnect && before.phase == None {
 				s.owed = before.owed
 			}
 			return out
 		}},
 		{"connect while LURKING: solicit if nobody is outstanding", explore.Stuck, forming, func(s *State, ev Event) []Effect {
-			if ev.Kind != peercore.Connect || s.Phase() != Lurking {
+			if ev.Kind != peercore.Connect || s.phase != Lurking {
 				return s.Step(ev, nil)
 			}
 			before := s.Clone()
@@ -203,10 +203,10 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 			return nil
 		}},
 		{"connect while SOLICITING: MyLock with the wider view", explore.Stuck, mended, unsent(MyLock, func(s *State, ev Event) bool {
-			return ev.Kind == peercore.Connect && s.Phase() == Soliciting
+			return ev.Kind == peercore.Connect && s.phase == Soliciting
 		})},
 		{"connect while SOLICITING: MyLock to all, not only to the new one", explore.Stuck, mended, func(s *State, ev Event) []Effect {
-			soliciting := s.Phase() == Soliciting
+			soliciting := s.phase == Soliciting
 			out := s.Step(ev, nil)
 			if ev.Kind == peercore.Connect && soliciting {
 				for i := range out {

@@ -40,8 +40,8 @@ func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, round: round, connected: like.connected, asks: asks}
 }
 
-// Phase is how far this peer is with the resource.
-func (s *State) Phase() Phase { return s.phase }
+// String is how far this peer is with the resource.
+func (s *State) String() string { return s.phase.String() }
 
 // Round is the round that this peer used last. A State that replaces this one for
 // the same resource must start with it: see [State.Reset].

@@ -26,6 +26,6 @@ func TestTranscripts(t *testing.T) {
 			}
 			return rules.Algorithm(), sc
 		},
-		Show: func(s *State) string { return fmt.Sprintf("%v, connected to %v", s.Phase(), s.connected) },
+		Show: func(s *State) string { return fmt.Sprintf("%v, connected to %v", s.phase, s.connected) },
 	}.Run(t)
 }

@@ -40,8 +40,8 @@ func (s *State) Reset(like *State, round uint64) {
 	s.disk = stored{floor: s.floor, seen: s.seen}
 }
 
-// Phase is how far this peer is with the resource.
-func (s *State) Phase() Phase { return s.phase }
+// String is how far this peer is with the resource.
+func (s *State) String() string { return s.phase.String() }
 
 // Round is the highest token that was heard of. No higher one was used here.
 func (s *State) Round() uint64 { return s.seen }

@@ -1,5 +1,7 @@
 package peercore
 
+import "fmt"
+
 // Machine is a pure core as the shell needs it: P, which implements it, is a pointer to
 // the state S that one peer has of one resource, and M is its message.
 type Machine[S, M any] interface {
@@ -24,6 +26,7 @@ type Machine[S, M any] interface {
 // Core is a pure core as explorations and simulations need it.
 type Core[S, M any] interface {
 	Machine[S, M]
+	fmt.Stringer // how far the peer is with the resource, such as HOLDING
 	// Waits says that the lock is wanted and not held, Holds that it is held.
 	Waits() bool
 	Holds() bool

@@ -138,11 +138,9 @@ type Core struct {
 	Cohort bool
 }
 
-// core hides the types of an algorithm. phase is how far a peer is, in the words of its core.
-func core[S, M any, P peercore.Core[S, M], F fmt.Stringer](lock peerlock.Protocol[S, M], phase func(P) F) *Core {
+// core hides the types of an algorithm.
+func core[S, M any, P peercore.Core[S, M]](lock peerlock.Protocol[S, M]) *Core {
 	return &Core{
-		Simulator: sim.New[S, M, P](lock),
-		Subject:   explore.Of(lock.Algorithm, func(p P) string { return phase(p).String() }),
-		Cohort:    lock.Cohort.Size > 0,
+		Simulator: sim.New[S, M, P](lock), Subject: explore.Of[S, M, P](lock.Algorithm), Cohort: lock.Cohort.Size > 0,
 	}
 }

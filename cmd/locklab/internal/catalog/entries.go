@@ -10,8 +10,6 @@ import (
 	"locklab/locks/lamport"
 	"locklab/locks/local"
 	"locklab/locks/multiphase"
-	multiphasecore "locklab/locks/multiphase/core"
-	"locklab/locks/multiphase/quorum"
 	"locklab/locks/none"
 	"locklab/locks/pglock"
 	"locklab/locks/raftlock"
@@ -60,7 +58,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			l := Lock{client: peer(multiphase.New, o)}
 			if o.Quorum == nil {
 				l.Traits = locks.Traits{Agree: locks.AgreeConnected}
-				l.Core = core(o.Protocol(), (*multiphasecore.State).Phase)
+				l.Core = core(o.Protocol())
 				return l
 			}
 			l.Lease = o.Quorum.TTL
@@ -68,7 +66,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			l.Traits = locks.Traits{
 				Agree: locks.AgreePeers, Lease: locks.LeaseOwn, Keeps: locks.KeepsEverything, Tokens: true,
 			}
-			l.Core = core(o.QuorumProtocol(), (*quorum.State).Phase)
+			l.Core = core(o.QuorumProtocol())
 			return l
 		}),
 		entry(Entry{
@@ -90,7 +88,7 @@ var entries = sync.OnceValue(func() []Entry { //nolint:gochecknoglobals // it ne
 			return Lock{
 				Traits: locks.Traits{Agree: locks.AgreeAll},
 				client: peer(twophase.New, o),
-				Core:   core(o.Protocol(), (*twophase.State).Phase),
+				Core:   core(o.Protocol()),
 			}
 		}),
 		entry(Entry{
@@ -253,7 +251,7 @@ func ofLamport(o lamport.Options) Lock {
 	l := Lock{
 		Traits: locks.Traits{Agree: locks.AgreeAll},
 		client: peer(lamport.New, o),
-		Core:   core(o.Protocol(), (*lamport.State).Phase),
+		Core:   core(o.Protocol()),
 	}
 	if o.Detect {
 		l.Traits.Agree = locks.AgreeConnected
