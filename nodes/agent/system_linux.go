@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,8 @@ const (
 func awaitExit(cmd *exec.Cmd, stopped func()) {
 	for waitid(cmd.Process.Pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
 		stopped()
-		_ = clock.Sleep(context.Background(), 10*time.Millisecond)
+		over, _ := clock.After(clock.System(), 10*time.Millisecond)
+		<-over
 	}
 }
 
@@ -47,7 +47,8 @@ func awaitStopped(pid int) error {
 		case clock.Mono() >= deadline:
 			return errStillRuns
 		}
-		_ = clock.Sleep(context.Background(), time.Millisecond)
+		over, _ := clock.After(clock.System(), time.Millisecond)
+		<-over
 	}
 }
 
