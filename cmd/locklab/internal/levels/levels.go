@@ -264,7 +264,7 @@ func Cells(of Result, all []Result) (cells []Cell) {
 	return cells
 }
 
-// Tells says whether a run counts: not where it is unsound, nor where the lock must go wrong by its traits, and did not.
+// Tells says whether a run counts: not where it is unsound, nor where the lock must go wrong by its traits and did not.
 func Tells(r *result.Row) bool {
 	return r.Decided() && !r.Partial && r.Verdict.As != result.Silent
 }

@@ -115,10 +115,11 @@ func run(ctx context.Context, node *process.Node) (err error) {
 	for _, w := range settings.Workers {
 		stores = append(stores, fencedwrite.Address{Name: w.Name, URL: "http://" + w.Addr})
 	}
-	holders := fencedwrite.Handler(fencedwrite.Config{Stores: stores, StoreToken: settings.WorkerToken, Config: mutex.Config{
+	clients := mutex.Config{
 		Node: node.Name, Token: all.Token, Locker: tracker, Recorder: node.Recorder,
 		Granted: func(resource string) { node.Points.Pass(history.PointGranted, resource) },
-	}})
+	}
+	holders := fencedwrite.Handler(fencedwrite.Config{Stores: stores, StoreToken: settings.WorkerToken, Config: clients})
 	defer holders.Close()
 	mounts := map[string]http.Handler{
 		mutex.Path: holders, capacity.Path: capacity.Handler(node.Name, all.Token, tracker),

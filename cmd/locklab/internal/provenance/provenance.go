@@ -78,7 +78,8 @@ func Commit(ctx context.Context) string {
 	if text, err := os.ReadFile("go.mod"); err != nil || !strings.HasPrefix(string(text), "module locklab\n") {
 		return unknownCommit
 	}
-	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty").Output()
+	git := exec.CommandContext(ctx, "git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty")
+	out, err := git.Output()
 	if err != nil {
 		return unknownCommit
 	}
