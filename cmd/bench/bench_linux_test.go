@@ -536,6 +536,7 @@ func startPeer(b testing.TB, kind string, config any) io.ReadWriter {
 	must.Do(b, err)
 	cmd := exec.Command(os.Args[0], "peer", kind, string(text))
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.Stderr = os.Stderr
 	return start(b, cmd)
 }
 
@@ -653,6 +654,7 @@ func serveRaft(ctx context.Context, config []byte) error {
 	if err := json.Unmarshal(config, &c); err != nil {
 		return err
 	}
+	c.Clock, c.Log = clock.System(), slog.New(slog.DiscardHandler)
 	server, err := raftnode.Start(ctx, c)
 	if err != nil {
 		return err
