@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,14 +98,19 @@ func TestByHand(t *testing.T) {
 	})
 }
 
-// TestNothingBeginsOnceTheHandIsClosed, also where both are asked for at once.
+// TestNothingBeginsOnceTheHandIsClosed, also where both are asked for at once: to plan takes a while among many nodes.
 func TestNothingBeginsOnceTheHandIsClosed(t *testing.T) {
-	for range 100 {
-		h, begun := chaos.NewHand(t.Context(), newStage().config), make(chan struct{})
+	config := newStage().config
+	config.Inventory.Nodes = slices.Repeat(config.Inventory.Nodes, 20_000)
+	pause := byHand(t, "{fault: pause, target: node:master-a}")
+	for range 20 {
+		h, begins, begun := chaos.NewHand(t.Context(), config), make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(begun)
-			_, _ = h.Begin(byHand(t, "{fault: pause, target: node:master-a}")) // or is refused
+			close(begins)
+			_, _ = h.Begin(pause) // or is refused
 		}()
+		<-begins
 		_ = h.Close()
 		if <-begun; len(h.Open()) > 0 {
 			t.Fatalf("goes on after the end: %v", h.Open())
