@@ -1125,7 +1125,7 @@ func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
 func bareLateness(ctx context.Context, d time.Duration) (float64, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	must := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	refused := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }() // as it was
 	var late []time.Duration
 	began := clock.Mono()
@@ -1139,7 +1139,7 @@ func bareLateness(ctx context.Context, d time.Duration) (float64, error) {
 		}
 		late = append(late, since(began)-at)
 	}
-	return p99(late), errors.Join(must, ctx.Err())
+	return p99(late), errors.Join(refused, ctx.Err())
 }
 
 // p99 is in microseconds.
