@@ -83,8 +83,8 @@ func (e *episode) run(ctx context.Context) error {
 		return nil
 	}
 	err := e.prepare(ctx)
-	if ctx.Err() != nil { // the run ended before the fault began
-		return nil
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the run ended before the fault began
 	}
 	e.asked = clock.Mono()
 	e.record(stateAsked, e.asked, "")

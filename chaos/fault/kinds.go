@@ -169,8 +169,9 @@ func nodeKinds() []Kind {
 			Fields: []Field{hits("one:server"), lost()}, Instant: true, read: readKill,
 		},
 		{
-			Name:    "pause",
-			Summary: "processes get SIGSTOP, as in a long garbage collection or a VM's migration, and run on when the fault ends",
+			Name: "pause",
+			Summary: "processes get SIGSTOP, as in a long garbage collection or a VM's migration, and run on when the fault " +
+				"ends",
 			Fields: []Field{hits("holder"), {
 				"point", "granted", "stop masters, each where its client next comes to it: acquiring (nothing sent yet), granted " +
 					"(nothing done yet that others see), " +

@@ -30,13 +30,11 @@ func (s Scenario) CheckTimes(measured time.Duration) error {
 func (s Scenario) CheckLease(measured, lease time.Duration, lock string) error {
 	for _, step := range s.Timeline {
 		w := step.Window(measured)
-		lasts := w.Until - w.From
-		if !s.OutlastsLease || lasts > lease {
-			continue
+		if lasts := w.Until - w.From; s.OutlastsLease && lasts <= lease {
+			return fmt.Errorf("%s:%d: fault %s lasts for %v of a run of %v, and a lease of %s for %v: "+
+				"want it to last for longer, a longer run or a shorter lease: %w",
+				s.File, step.Line, step.ID, lasts, measured, lock, lease, ErrInvalid)
 		}
-		return fmt.Errorf("%s:%d: fault %s lasts for %v of a run of %v, and a lease of %s for %v: "+
-			"want it to last for longer, a longer run or a shorter lease: %w",
-			s.File, step.Line, step.ID, lasts, measured, lock, lease, ErrInvalid)
 	}
 	return nil
 }

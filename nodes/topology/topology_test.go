@@ -183,17 +183,6 @@ func TestErrorsNameFileLineFieldAndWhatIsRight(t *testing.T) {
 	}
 }
 
-func TestLoadUnknownSaysWhatThereIs(t *testing.T) {
-	_, err := topology.Load("seoul-9az")
-	if !errors.Is(err, topology.ErrInvalid) || !strings.Contains(err.Error(), "want one of aws-regions, one-host, seoul-2az, seoul-3az, or the path") {
-		t.Error(err)
-	}
-	_, err = topology.Load(t.TempDir())
-	if !errors.Is(err, topology.ErrInvalid) {
-		t.Error(err)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(valid))
 	f.Add([]byte("a: &a [*a]"))

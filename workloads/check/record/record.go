@@ -1,6 +1,6 @@
 // Package record holds the history of one run in memory, in the form in which it is judged:
-// one slice for each kind of thing that happened, times as nanoseconds on the clock of the run. Nothing here judges: records that are missing or contradict each
-// other are counted for package sound.
+// one slice for each kind of thing that happened, times as nanoseconds on the clock of the run.
+// Nothing here judges: records that are missing or contradict each other are counted for package sound.
 package record
 
 import (
