@@ -267,7 +267,12 @@ func makeAll(ctx context.Context, jobs []job, atOnce int, stderr io.Writer) erro
 // make runs the job, or what is left of it; an error says why there is no result.
 func (j job) make(ctx context.Context, own string) error {
 	flags := append(slices.Clone(j.flags), "--out", j.dir)
-	if hasResult(j.dir) {
+	switch f := j.result(); {
+	case slices.ContainsFunc(f.Rows, func(r result.Row) bool { return r.Verdict.As == result.Silent }):
+		if err := os.RemoveAll(j.dir); err != nil { // --redo lets such a run stand
+			return err
+		}
+	case hasResult(j.dir):
 		flags = []string{"--resume", j.dir, "--redo", "inconclusive"}
 	}
 	cmd := exec.CommandContext(ctx, own, slices.Concat([]string{"run", "--ui", "off"}, flags)...)

@@ -60,9 +60,9 @@ func New(cfg Config) (*Locker, error) {
 	pool.MaxConns = int32(cfg.Options.Conns) //nolint:gosec // at most 1000
 	limit(pool.ConnConfig, cfg.Options.Timeout)
 	// Whatever is set for the server, the database or the user: names of resources are the same bytes to all
-	// clients, and what grants is on the server's disk when it is answered.
+	// clients, and what grants is on the server's disk when it is answered, unless the option says off.
 	settings := pool.ConnConfig.RuntimeParams
-	settings["client_encoding"], settings["synchronous_commit"] = "UTF8", "on"
+	settings["client_encoding"], settings["synchronous_commit"] = "UTF8", cfg.Options.Commit
 	if cfg.Options.Variant != Lease {
 		settings["lock_timeout"] = fmt.Sprint(cfg.Options.LockTimeout.Milliseconds())
 		pool.AfterConnect = skipTokens

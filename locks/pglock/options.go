@@ -25,7 +25,7 @@ type Options struct {
 	LockTimeout time.Duration // the server's lock_timeout: a wait that takes longer is begun anew; not of lease
 	TTL         time.Duration // of a lease after its last renewal
 	Delay       time.Duration // of waiters for a lease, on average
-	// Commit is PostgreSQL's synchronous_commit, with which the server is started.
+	// Commit is PostgreSQL's synchronous_commit of all sessions.
 	Commit string
 }
 
