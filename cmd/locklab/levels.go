@@ -50,8 +50,8 @@ func newLevels() *cobra.Command {
 		Short: "Show which named anomalies each lock and library has",
 		Long: `levels runs locks and libraries, all of them unless some are named, through
 what provokes each named anomaly, and prints a row for each and a column for
-each anomaly. Runs that are in the directory already are not made again; a run
-there that was made with other flags is refused.
+each anomaly. Runs in the directory that decided are not made again; a run there
+that was made with other flags is refused.
 
   ✗     shown: the command below the table tries it again; with ! its
         documentation promises the contrary
@@ -269,7 +269,7 @@ func (j job) make(ctx context.Context, own string) error {
 	flags := append(slices.Clone(j.flags), "--out", j.dir)
 	switch f := j.result(); {
 	case slices.ContainsFunc(f.Rows, func(r result.Row) bool { return r.Verdict.As == result.Silent }):
-		if err := os.RemoveAll(j.dir); err != nil { // --redo lets such a run stand
+		if err := os.RemoveAll(j.dir); err != nil { // --redo would let a silent run stand
 			return err
 		}
 	case hasResult(j.dir):

@@ -119,18 +119,18 @@ func Anomalies() []Anomaly {
 		},
 		{"D", "late write taken", "and the store took it", "redis", []string{"stop"}, above(0, "stale_writes")},
 		{
-			"E", "forgets on crash", "two held at once after most servers were killed and came back", "redis",
+			"E", "two at once, crash", "two held at once after most servers were killed and came back", "redis",
 			[]string{"crash"},
 			unsafe,
 		},
 		{
-			"F", "forgets on power loss", "two held at once after most servers lost their power, with what was not synced",
+			"F", "two at once, power loss", "two held at once after most servers lost their power, with what was not synced",
 			"redis:persistence=everysec",
 			[]string{"power", "peers-power"},
 			unsafe,
 		},
 		{
-			"G", "forgets on failover", "two held at once after another server took over", "redis:replica",
+			"G", "two at once, failover", "two held at once after another server took over", "redis:replica",
 			[]string{"failover", "leader-dies"},
 			unsafe,
 		},
