@@ -61,7 +61,14 @@ func (r *runner) run(ctx context.Context) {
 	clients := r.clients()
 	if r.plan.Rate == 0 {
 		r.over = clock.Mono() + int64(rest+r.lastAnswers())
+		apart := r.plan.Hold / time.Duration(len(clients)) // or they would all hold, and let go, at the same time
 		loadgen.Closed(ctx, rest, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
+			if c := clients[n]; !c.begun {
+				c.begun = true
+				_ = clock.Sleep(ctx, apart*time.Duration(n)) // a cycle that begins late is called off
+				op.IntendedNS = clock.Mono()
+				op.SentNS = op.IntendedNS
+			}
 			r.cycle(ctx, clients[n], op)
 		})
 		return
@@ -111,6 +118,7 @@ func (r *runner) seed() seed.Seed { return r.plan.Seed.Child("mutex").Child(r.No
 type client struct {
 	name   string
 	random *rand.Rand
+	begun  bool
 }
 
 func (r *runner) clients() []*client {
