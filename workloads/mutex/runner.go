@@ -61,7 +61,8 @@ func (r *runner) run(ctx context.Context) {
 	clients := r.clients()
 	if r.plan.Rate == 0 {
 		r.over = clock.Mono() + int64(rest+r.lastAnswers())
-		apart := r.plan.Hold / time.Duration(len(clients)) // or they would all hold, and let go, at the same time
+		// Clients that begin together would all hold, and let go, at the same time.
+		apart := min(r.plan.Hold, rest/4) / time.Duration(len(clients))
 		loadgen.Closed(ctx, rest, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
 			if c := clients[n]; !c.begun {
 				c.begun = true
