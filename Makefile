@@ -87,12 +87,14 @@ claims: deps build ## run the suite of claims again and write what it shows into
 	bin/locklab run $(if $(GOON),--resume reports/seeds,--suite seeds --seed 1 --out reports/seeds) $(call grid,seeds)
 	find reports/seeds -mindepth 1 ! -name result.json ! -name '*.md' -delete
 
-# LEVELS=20 for as many tries a cell. What was interrupted goes on.
+# LEVELS=20 for as many tries a cell more; ADD= begins a new table. What was interrupted goes on.
 LEVELS ?= 3
-levels: deps build ## the table of named anomalies again, into reports/levels and the READMEs
+ADD ?= --add
+levels: deps build ## more tries for the table of named anomalies, into reports/levels and the READMEs
 	go -C locks/adapters/go install ./...
 	PATH="$$(go env GOPATH)/bin:$$PATH" bin/locklab levels --tries $(LEVELS) --out reports/runs/levels-$(LEVELS) \
-		--publish reports/levels --table README.md --table README.ko.md
+		--publish reports/levels $(ADD) --table README.md --table README.ko.md
+	mv reports/runs/levels-$(LEVELS) reports/runs/levels-$(LEVELS)-$(STAMP)
 
 # The name is made once for all lines of a target.
 STAMP := $(shell date +%s)
@@ -112,7 +114,7 @@ corpus: deps build ## hundreds of histories of real runs in CORPUS=DIR, about tw
 
 goldens: ## write the golden files of reports, explorations and transcripts anew: look at the difference before it is committed
 	go test ./reports/view ./reports/page ./reports/why -update
-	go test ./workloads/check/judge -rewrite
+	go test ./workloads/check -rewrite
 	REWRITE=1 go test ./locks/multiphase/core ./locks/multiphase/quorum ./locks/twophase ./verify/explore -run 'Transcripts|Diagrams'
 	REWRITE=1 go test ./cmd/locklab -run ExploreGolden
 

@@ -57,7 +57,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	}
 	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
 	b := &byHand{healed: make(chan struct{})}
-	b.last = history.Event{ID: id, Fault: f.Kind, Target: f.Target, Aim: &f.Aim, State: stateAsked}
+	b.last = history.Event{ID: id, Fault: f.Kind, Target: f.Target, Aim: &f.Aim, State: history.FaultAsked}
 	b.breaks = []string{"the " + f.Target} // one that moves may well be found again
 	if !f.Moves() {
 		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)
@@ -80,7 +80,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	h.open = append(h.open, b)
 	now := clock.Mono()
 	e := &episode{
-		config: h.config, fault: f, id: id, target: f.Target,
+		hit: hit{config: h.config}, fault: f, id: id, target: f.Target,
 		from: now, until: now, end: now + int64(longest), healed: b.healed,
 	}
 	if !f.Instant {
@@ -117,7 +117,7 @@ type watched struct {
 func (w watched) Record(e history.Event) {
 	w.hand.mu.Lock()
 	w.fault.breaks = append(w.fault.breaks, named(e.Nodes)...)
-	if w.fault.last.State != stateHealAsked {
+	if w.fault.last.State != history.FaultHealAsked {
 		w.fault.last = e
 	}
 	w.hand.mu.Unlock()
@@ -134,8 +134,8 @@ func (h *Hand) Heal(id string) error {
 			continue
 		}
 		found = true
-		if b.last.State != stateHealAsked {
-			b.last.State = stateHealAsked
+		if b.last.State != history.FaultHealAsked {
+			b.last.State = history.FaultHealAsked
 			close(b.healed)
 		}
 	}

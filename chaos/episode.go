@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,10 +12,29 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
+	"locklab/chaos/scenario"
 	"locklab/internal/damage"
+	"locklab/internal/sentence"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
+
+// Run executes the timeline of a scenario whose measured part began (or will
+// begin) at start, on clock.Mono, and lasts measured. It returns when the last
+// fault is healed, which is asked for when the measured part ends at the latest, or
+// as soon as ctx ends; then too everything is healed. Processes that were killed for the
+// rest of the run stay dead. The error says what could not be healed; a fault that
+// could not be begun, or not be seen, is recorded as not proven.
+func Run(ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64) error {
+	return each(s.Schedule(measured), func(p scenario.Scheduled) error {
+		e := &episode{
+			hit: hit{config: config}, fault: p.Step.Fault, id: p.ID, target: p.Step.Fault.Target,
+			from: start + int64(p.Window.From), until: start + int64(p.Window.Until),
+			end: start + int64(max(measured, config.Lasts)),
+		}
+		return e.run(ctx)
+	})
+}
 
 const (
 	// pollInterval is how often probes and processes are looked at while something
@@ -33,21 +51,9 @@ const (
 	leaseMargin = 250 * time.Millisecond
 )
 
-// The states of a fault in the history.
-const (
-	stateAsked     = "asked"
-	stateBegan     = "began"
-	stateUnproven  = "unproven"
-	stateHealAsked = "heal-asked"
-	stateEnded     = "ended"
-	stateAway      = "away"      // what it killed is, to the end of the run
-	stateKept      = "kept-away" // servers without their data are, for DelayNS
-	stateLost      = "lost"      // what the power cut took
-)
-
 // episode is one fault from its beginning to its end.
 type episode struct {
-	config           Config
+	hit
 	fault            fault.Fault
 	id               string // in the history
 	target           string // with the node that is hit, once it is found
@@ -59,18 +65,14 @@ type episode struct {
 	// When it was asked for, was seen to begin, was to end, and was seen to have ended; 0 is never.
 	asked, began, healAsked, ended int64
 
-	why      string // it is not proven
-	plan     fault.Plan
+	why      string        // it is not proven
 	planned  bool          // the plan is made, and what it hits does not move
 	before   fault.Reports // what the probes saw before the fault
 	meant    time.Duration // to last, in the measured part
 	killedAt int64
 	back     []string // killed nodes that were started again
 	gone     []string // those that could be back only after the run
-	// When clocks were set wrong, and how exactly they were last seen to be so.
-	clocksSet   int64
-	clockMargin time.Duration
-	external    bool // the external program was started, so it has to be stopped
+	external bool     // the external program was started, so it has to be stopped
 }
 
 // run says what could not be healed.
@@ -87,7 +89,7 @@ func (e *episode) run(ctx context.Context) error {
 		return nil //nolint:nilerr // the run ended before the fault began
 	}
 	e.asked = clock.Mono()
-	e.record(stateAsked, e.asked, "")
+	e.record(history.FaultAsked, e.asked, "")
 	if err != nil {
 		e.unproven(err)
 		return nil
@@ -197,23 +199,11 @@ func (e *episode) begin(ctx context.Context) error {
 func (e *episode) cutPower(ctx context.Context, node string) error {
 	lost, err := e.config.Nodes[node].CutPower(ctx, node, e.plan.Power)
 	if err == nil {
-		event := e.event(stateLost, clock.Mono())
+		event := e.event(history.FaultLost, clock.Mono())
 		event.Lost = &lost
 		e.config.Recorder.Record(event)
 	}
 	return err
-}
-
-// onNodes calls f for all nodes at once; errors say what it was to do.
-func (e *episode) onNodes(verb string, nodes []string, f func(nodes NodeControl, node string) error) error {
-	return each(nodes, func(node string) error { return wrap(verb, node, f(e.config.Nodes[node], node)) })
-}
-
-func wrap(verb, node string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s node %s: %w", verb, node, err)
-	}
-	return nil
 }
 
 func (e *episode) startExternal(ctx context.Context) error {
@@ -228,13 +218,13 @@ func (e *episode) startExternal(ctx context.Context) error {
 // healed; otherwise the return of everything is waited for.
 func (e *episode) over(ctx context.Context) error {
 	e.healAsked = clock.Mono()
-	e.record(stateHealAsked, e.healAsked, "")
+	e.record(history.FaultHealAsked, e.healAsked, "")
 	last := ctx.Err() != nil || e.healAsked >= e.end
 	var stood error // who was paused or killed has to be, up to the heal
 	if ctx.Err() == nil && e.began != 0 {
-		stood = errors.Join(e.inState(ctx, NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx, true))
+		stood = errors.Join(e.inState(ctx, history.NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx, true))
 		if !e.fault.Instant {
-			stood = errors.Join(stood, e.inState(ctx, NodeEnded, e.plan.Kill))
+			stood = errors.Join(stood, e.inState(ctx, history.NodeEnded, e.plan.Kill))
 		}
 	}
 	healCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
@@ -253,7 +243,7 @@ func (e *episode) over(ctx context.Context) error {
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
 		if e.ended != 0 && len(e.gone) > 0 { // as much of it goes on
-			e.record(stateAway, e.ended, strings.Join(e.gone, ", "))
+			e.record(history.FaultAway, e.ended, strings.Join(e.gone, ", "))
 			e.ended = 0
 		}
 	}
@@ -261,7 +251,7 @@ func (e *episode) over(ctx context.Context) error {
 		e.proveLength()
 	}
 	if e.ended != 0 {
-		e.record(stateEnded, e.ended, "")
+		e.record(history.FaultEnded, e.ended, "")
 	}
 	return err
 }
@@ -324,11 +314,6 @@ func (e *episode) stopExternal(ctx context.Context) error {
 // late enough. One that could be back only after the run stays away.
 func (e *episode) comeBack(ctx context.Context) {
 	left := max(time.Duration(e.killedAt-clock.Mono())+e.config.Away+leaseMargin, 0)
-	if left > 0 && len(e.plan.Wipe) > 0 {
-		kept := e.event(stateKept, clock.Mono())
-		kept.DelayNS = int64(left)
-		e.config.Recorder.Record(kept)
-	}
 	wiped, back := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }, clock.Mono()+int64(left)
 	for _, node := range e.plan.Restarted() {
 		if wiped(node) && back >= e.end {
@@ -349,6 +334,105 @@ func (e *episode) comeBack(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		e.unproven(err)
 	}
+}
+
+// patience is when a proof is given up: what others break takes its time, so it has
+// until the fault is to end, or the run.
+func (e *episode) patience(since, end int64) int64 {
+	deadline := since + int64(e.config.ProofTime)
+	if len(e.plan.External) > 0 {
+		return max(deadline, end)
+	}
+	return deadline
+}
+
+// proveBegin waits until all that the fault should hit is seen to be hit.
+func (e *episode) proveBegin(ctx context.Context) {
+	applied := clock.Mono()
+	deadline := min(e.patience(applied, e.until), max(e.until, applied+int64(e.config.ProofTime/2)))
+	shown := e.links(e.asked, applied, fault.Proof.Begun)
+	err := e.poll(ctx, deadline, func() (bool, error) {
+		at, links := shown(ctx)
+		nodes := errors.Join(e.inState(ctx, history.NodeEnded, e.plan.Kill), e.inState(ctx, history.NodePaused, e.plan.Pause),
+			e.clocksAreWrong(ctx), e.disksAreHit(ctx, false))
+		if len(e.plan.Kill)+len(e.plan.Pause)+len(e.plan.Clocks)+len(e.plan.Disks) > 0 {
+			at = clock.Mono()
+		}
+		e.began = at
+		err := errors.Join(links, nodes)
+		return err == nil, err
+	})
+	if err != nil {
+		e.began = 0
+		e.unproven(err)
+		return
+	}
+	e.record(history.FaultBegan, e.began, "")
+}
+
+// links looks whether the probes show a change, and since when. A fault that hits no link
+// has none to show: it is there when it was applied.
+func (e *episode) links(asked, applied int64,
+	shows func(fault.Proof, *fault.Change, fault.Reports) (int64, error),
+) func(context.Context) (int64, error) {
+	c := fault.NewChange(e.plan, e.before, asked, applied)
+	return func(ctx context.Context) (int64, error) {
+		if e.plan.Proof == nil {
+			return applied, nil
+		}
+		return shows(e.plan.Proof, c, e.look(ctx))
+	}
+}
+
+// proveEnd waits until the traffic is seen to be back, and the processes are ready. A
+// fault whose end was not seen has none.
+func (e *episode) proveEnd(ctx context.Context) {
+	healed := clock.Mono()
+	shown := e.links(e.healAsked, healed, fault.Proof.Ended)
+	nodes := slices.Concat(e.plan.Pause, e.plan.Disks, e.back)
+	err := e.poll(ctx, e.patience(healed, e.end), func() (bool, error) {
+		at, links := shown(ctx)
+		err := errors.Join(links, e.inState(ctx, history.NodeReady, nodes), e.clocksAreRight(ctx))
+		if len(nodes)+len(e.plan.Clocks) > 0 {
+			at = clock.Mono()
+		}
+		if err == nil {
+			e.ended = at
+		}
+		return err == nil, err
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		e.ended = clock.Mono() // the run is over: as far as anybody will see
+	default:
+		e.unproven(err)
+	}
+}
+
+// proveLength wants the fault to have been in force, in the measured part, for about as
+// long as it was meant to. What others break takes its own time to begin.
+func (e *episode) proveLength() {
+	if e.why != "" || e.healed != nil {
+		return
+	}
+	lasted := time.Duration(min(e.healAsked, e.end) - e.began)
+	missing := e.meant - lasted
+	if len(e.plan.External) > 0 || e.meant == 0 {
+		missing = 0
+	}
+	if e.began >= e.end || missing > max(e.meant/4, min(lengthMargin, e.meant/2)) {
+		e.unproven(fmt.Errorf("it was in force for %v of the measured part, and meant to be for %v",
+			sentence.Lasting(max(lasted, 0)), sentence.Lasting(e.meant)))
+	}
+}
+
+func (e *episode) unproven(why error) {
+	if e.why == "" {
+		e.why = strings.ReplaceAll(why.Error(), "\n", "; ") // of joined errors
+	}
+	e.config.Log.Warn("fault is not proven", "fault", e.id, "target", e.target, "error", why)
+	e.record(history.FaultUnproven, clock.Mono(), e.why)
 }
 
 // poll calls f until it is done or the deadline has passed; then its last error
@@ -390,31 +474,4 @@ func (e *episode) event(state string, at int64) history.Event {
 		Kind: history.KindFault, AtNS: at, ID: e.id, Fault: e.fault.Kind, Target: e.target, State: state,
 		Aim: aim, From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
 	}
-}
-
-// atOnce runs functions at once and joins their errors.
-func atOnce(all ...func() error) error {
-	return each(all, func(f func() error) error { return f() })
-}
-
-// each calls f for all items at once and joins the errors, in the order of the items.
-func each[T any](all []T, f func(T) error) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for n, item := range all {
-		wg.Go(func() { errs[n] = f(item) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// eachImpairment calls f for all impairments of the plan at once.
-func (e *episode) eachImpairment(verb string, f func(LinkControl, link.Impairment) error) error {
-	return each(slices.Collect(maps.Keys(e.plan.Links)), func(host string) error {
-		err := each(e.plan.Links[host], func(i link.Impairment) error { return f(e.config.Links[host], i) })
-		if err != nil {
-			err = fmt.Errorf("%s links of host %s: %w", verb, host, err)
-		}
-		return err
-	})
 }

@@ -31,7 +31,7 @@ func lab(t *testing.T) *stage {
 	}
 	// Masters dial each other, and master-c dials redis-a; redis dials nobody.
 	for _, pair := range [][2]string{{"a1", "c1"}, {"c1", "a1"}, {"a1", "a2"}, {"c1", "a2"}} {
-		delay := link.Delay{Base: 300 * time.Microsecond}
+		delay := link.Latency{Delay: 300 * time.Microsecond}
 		spec := link.Spec{Name: "probe " + pair[1], ToHost: pair[1], Upstream: echo[pair[1]], Up: delay, Down: delay}
 		if _, err := clients[pair[0]].Open(t.Context(), spec); err != nil {
 			t.Fatal(err)
@@ -68,11 +68,7 @@ func TestFaultsOfLinksAreProven(t *testing.T) {
 			if start >= e.asked || e.asked > e.began || e.began >= e.healAsked || e.healAsked > e.ended {
 				t.Fatalf("out of order: %+v", e)
 			}
-			want := "asked began heal-asked ended"
-			if name == "zone" { // whose servers come back without their data
-				want = "asked began heal-asked kept-away ended"
-			}
-			if got := s.states("f"); got != want {
+			if got, want := s.states("f"), "asked began heal-asked ended"; got != want {
 				t.Fatalf("recorded %v, want %s", got, want)
 			}
 		})

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"locklab/chaos"
 	"locklab/chaos/fault"
 	"locklab/internal/damage"
 	"locklab/locks/clock"
+	"locklab/workloads/history"
 )
 
 // TestFaults plays one step each in virtual time: what is done, what is recorded, and
@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 		"a restart that did nothing":   {ignored("restart"), "fault: kill, target: node:master-a", 0, "node master-a is ended, not ready", stays, "*", ""},
 		"a kill that is refused":       {func(s *stage) { s.refuses = errors.New("the agent said no") }, "fault: kill, target: node:master-a", 0, "the agent said no", "", "*", ""},
 		"a pause that somebody else ends": {func(s *stage) {
-			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.order(context.Background(), "continue", "", "master-a", chaos.NodeReady) })
+			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.order(context.Background(), "continue", "", "master-a", history.NodeReady) })
 		}, "fault: pause, target: node:master-a", 0, "node master-a is ready, not paused", "", "*", ""},
 		// 3 s lease and a margin, less 1 s
 		"a clock":                  {nil, "fault: clock-step, target: node:redis-a, by: -1m", 0, "", whole, "clock redis-a -1m0s, clock redis-a 0s", ""},
@@ -121,19 +121,19 @@ func TestFaults(t *testing.T) {
 		"a clock that somebody sets right": {func(s *stage) {
 			clock.System().AfterFunc(1500*time.Millisecond, func() { _ = s.SetClock(context.Background(), "redis-a", 0, 1) })
 		}, "fault: clock-step, target: node:redis-a, by: 1m", 0, "is off by 20ms, not by 1m0s", "", "*", ""},
-		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", "asked began heal-asked kept-away ended", "kill master-a, kill redis-a, restart master-a, restart wiped at 4.25s redis-a", ""},
+		"a zone that forgets": {nil, `fault: zone-failure, target: "zone:a", lose_data: [redis]`, 20 * time.Second, "", "asked began heal-asked ended", "kill master-a, kill redis-a, restart master-a, restart wiped at 4.25s redis-a", ""},
 		// A master that lived on behind cut links would act as in a partition.
 		"a zone whose links live longer": {func(s *stage) {
 			s.takes["kill"] = 5 * time.Millisecond
 			s.onApply = func() {
 				for _, node := range []string{"master-a", "redis-a"} {
-					if state, _ := s.State(context.Background(), node); state != chaos.NodeEnded {
+					if state, _ := s.State(context.Background(), node); state != history.NodeEnded {
 						s.refuses = fmt.Errorf("%s is %s when the links are cut", node, state)
 					}
 				}
 			}
 		}, `fault: zone-failure, target: "zone:a"`, 20 * time.Second, "", whole, "*", ""},
-		"back only after the run":      {nil, `fault: kill, target: "role:redis", lose_data: [redis]`, 4 * time.Second, "", "asked began heal-asked kept-away away", "kill redis-a", ""},
+		"back only after the run":      {nil, `fault: kill, target: "role:redis", lose_data: [redis]`, 4 * time.Second, "", "asked began heal-asked away", "kill redis-a", ""},
 		"a holder that is waited for":  {func(s *stage) { clock.System().AfterFunc(1300*time.Millisecond, func() { s.hold("master-c") }) }, "for: 2s, fault: pause, target: holder", 0, "", whole, "pause master-c, resume master-c", ""},
 		"no leader":                    {nil, "fault: kill, target: leader", 0, "no leader", "", "", ""},
 		"no holder":                    {nil, "fault: kill, target: holder", 0, "no holder", "", "", ""},

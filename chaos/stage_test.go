@@ -17,7 +17,6 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
 	"locklab/chaos/scenario"
-	"locklab/chaos/toxic"
 	"locklab/internal/damage"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
@@ -92,7 +91,7 @@ func newStage() *stage {
 	}
 	s.config.Nodes = map[string]chaos.NodeControl{}
 	for _, n := range s.config.Inventory.Nodes {
-		s.state[n.Name], s.config.Nodes[n.Name] = chaos.NodeReady, s
+		s.state[n.Name], s.config.Nodes[n.Name] = history.NodeReady, s
 	}
 	s.config.Resolver, s.config.External, s.config.Recorder, s.config.Away = s, s, s, 3*time.Second
 	return s
@@ -131,7 +130,7 @@ func (s *stage) CutPower(ctx context.Context, node string, power damage.Power) (
 	if power.Torn {
 		how = " torn"
 	}
-	return history.Lost{Node: node, Bytes: 7}, s.order(ctx, "cut power", how, node, chaos.NodeEnded)
+	return history.Lost{Node: node, Bytes: 7}, s.order(ctx, "cut power", how, node, history.NodeEnded)
 }
 
 func (s *stage) SetDisk(_ context.Context, node string, disk damage.Disk) error {
@@ -146,7 +145,7 @@ func (s *stage) SetDisk(_ context.Context, node string, disk damage.Disk) error 
 		s.disks, s.diskAt = map[string]damage.Disk{node: disk}, map[string]int64{node: clock.Mono()}
 	}
 	if disk.Full && s.dies {
-		s.state[node] = chaos.NodeEnded
+		s.state[node] = history.NodeEnded
 	}
 	return nil
 }
@@ -215,13 +214,13 @@ func (s *stage) order(ctx context.Context, verb, how, node string, state string)
 }
 
 func (s *stage) Kill(ctx context.Context, node string) error {
-	return s.order(ctx, "kill", "", node, chaos.NodeEnded)
+	return s.order(ctx, "kill", "", node, history.NodeEnded)
 }
 
 // Pause finds every node at a point 200 ms after it is asked for.
 func (s *stage) Pause(ctx context.Context, node, point string, within time.Duration) error {
 	if point == "" {
-		return s.order(ctx, "pause", "", node, chaos.NodePaused)
+		return s.order(ctx, "pause", "", node, history.NodePaused)
 	}
 	if err := clock.Sleep(ctx, min(200*time.Millisecond, within)); err != nil {
 		return err
@@ -229,11 +228,11 @@ func (s *stage) Pause(ctx context.Context, node, point string, within time.Durat
 	if s.ignored == "point" {
 		return fmt.Errorf("%s did not come to %s within %v", node, point, within)
 	}
-	return s.order(ctx, "pause", " at "+point, node, chaos.NodePaused)
+	return s.order(ctx, "pause", " at "+point, node, history.NodePaused)
 }
 
 func (s *stage) Resume(ctx context.Context, node string) error {
-	return s.order(ctx, "resume", "", node, chaos.NodeReady)
+	return s.order(ctx, "resume", "", node, history.NodeReady)
 }
 
 func (s *stage) Restart(ctx context.Context, node string, wipe bool) error {
@@ -241,7 +240,7 @@ func (s *stage) Restart(ctx context.Context, node string, wipe bool) error {
 	if wipe {
 		how = fmt.Sprintf(" wiped at %v", time.Duration(clock.Mono()-s.start).Round(10*time.Millisecond))
 	}
-	return s.order(ctx, "restart", how, node, chaos.NodeReady)
+	return s.order(ctx, "restart", how, node, history.NodeReady)
 }
 
 func (s *stage) State(_ context.Context, node string) (string, error) {
@@ -292,7 +291,7 @@ func cutZoneA(links map[string]chaos.LinkControl) (begin, end func(context.Conte
 	}
 	begin = func(ctx context.Context) error {
 		return each(func(host string, to []string) error {
-			return links[host].Apply(ctx, link.Impairment{ID: "real trouble", Effect: new(toxic.Drop), Direction: link.Both, ToHosts: to})
+			return links[host].Apply(ctx, link.Impairment{ID: "real trouble", Effect: new(link.Drop), Direction: link.Both, ToHosts: to})
 		})
 	}
 	end = func(ctx context.Context) error {
@@ -353,7 +352,7 @@ func (s *stage) note() {
 // cut says whether requests from x to y are lost.
 func (s *stage) cut(x, y string) bool {
 	for _, i := range s.active[x] {
-		if slices.Contains(i.ToHosts, y) && i.Direction != link.Down && toxic.Cuts(i.Effect) {
+		if slices.Contains(i.ToHosts, y) && i.Direction != link.Down && link.Cuts(i.Effect) {
 			return true
 		}
 	}
@@ -403,7 +402,7 @@ func (c control) trips(to string) (all []link.RTT) {
 			took += c.varies(time.Duration(at-c.start), n)
 		}
 		for id, i := range c.active[c.host] {
-			if delay := toxic.Least(i.Effect, 0); !toxic.Cuts(i.Effect) && slices.Contains(i.ToHosts, to) && at >= c.since[c.host+id] {
+			if delay := link.Least(i.Effect, 0); !link.Cuts(i.Effect) && slices.Contains(i.ToHosts, to) && at >= c.since[c.host+id] {
 				for _, way := range []link.Direction{link.Up, link.Down} {
 					if i.Direction == way || i.Direction == link.Both {
 						took += delay

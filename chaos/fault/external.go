@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"locklab/workloads/history"
 )
 
 // The effects that an external fault can have.
@@ -25,6 +27,7 @@ const longSilence = time.Second
 func externalKind() Kind {
 	return Kind{
 		Name: "external", Summary: "a pair of programs breaks what the lab cannot; probes prove its effect",
+		Exits: history.ExitsSignal,
 		Fields: []Field{
 			{
 				"run", "[fis, c, stop]", "the name of a pair of programs that run --external allows, and up to 7 words for them",

@@ -19,7 +19,7 @@ type Fault struct {
 	Instant  bool        // it is over as soon as it began
 	Run      []string    // of an external fault: name of the programs, arguments
 	LoseData []string    // roles whose nodes come back without their data
-	Cut      string      // how it cuts links: held, dropped, reset, one-way or flapping; "" if all arrives in time
+	Cut      string      // how it cuts links, one of [Cuts]; "" if all arrives in time
 	Prepared bool        // it hits only what was started for it: with a clock that can be set, a disk that can fail
 
 	plan    planner
@@ -31,16 +31,20 @@ type Kind struct {
 	Name    string
 	Summary string
 	Instant bool    // it is over as soon as it began
+	Exits   string  // how the nodes that it hits may exit: see [history.Aim]
 	Fields  []Field // of a scenario's step, beside those of every step
 
 	read func(fields) Fault
 }
 
+// Cuts are the ways to cut links, the worst first.
+func Cuts() []string { return []string{"reset", "held", "dropped", "flapping", "one-way"} }
+
 // Field is a field of a scenario's step.
 type Field struct {
 	Name    string
 	Example string // a value, as one writes it
-	Does    string // what it says, for who reads a list of fields
+	Does    string // for lists of fields
 	Needed  bool   // there is no step without it, or what stands for it
 }
 
@@ -68,7 +72,7 @@ func Read(n strictyaml.Node, firstZone string, beside ...string) (Fault, stricty
 		}
 		f := fields{n.Fields(slices.Concat(beside, Names(k.Fields))...), k, firstZone}
 		fault := k.read(f)
-		fault.Kind, fault.Instant = k.Name, k.Instant
+		fault.Kind, fault.Instant, fault.Aim.Exits = k.Name, k.Instant, k.Exits
 		return fault, f.Node
 	}
 	is.Need("one of " + strings.Join(names, ", ")).OneOf(names...)

@@ -14,7 +14,6 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/internal/strictyaml"
 	"locklab/workloads/history"
 )
@@ -64,7 +63,7 @@ func plan(t testing.TB, text string) fault.Plan {
 
 func TestPartitionHitsBothEndsOfTheTraffic(t *testing.T) {
 	hold := func(way link.Direction, to ...string) []link.Impairment {
-		return []link.Impairment{{ID: "f/" + string(way), Effect: new(toxic.Hold), Direction: way, ToHosts: to}}
+		return []link.Impairment{{ID: "f/" + string(way), Effect: new(link.Hold), Direction: way, ToHosts: to}}
 	}
 	for name, c := range map[string]struct {
 		fault string
@@ -101,7 +100,7 @@ func TestPartitionHitsBothEndsOfTheTraffic(t *testing.T) {
 			},
 		},
 	} {
-		if diff := cmp.Diff(c.want, plan(t, c.fault).Links, cmpopts.IgnoreUnexported(toxic.Hold{})); diff != "" {
+		if diff := cmp.Diff(c.want, plan(t, c.fault).Links, cmpopts.IgnoreUnexported(link.Hold{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -185,6 +184,21 @@ func TestAim(t *testing.T) {
 		if err != nil || p.Aim != want {
 			t.Errorf("%s: %+v, %v; want %+v", text, p.Aim, err, want)
 		}
+	}
+}
+
+// TestCuts: what the words of a scenario cut is in the list from which rules and their facts are made.
+func TestCuts(t *testing.T) {
+	var got []string
+	for _, text := range []string{
+		"partition, mode: reset, between: [zones]", "partition, mode: hold, between: [zones]",
+		"external, run: [fis], effect: partition, target: zone:a", "flap, mode: hold, between: [zones], down: 300ms, up: 700ms",
+		"partition, mode: drop, from: zone:a, to: others",
+	} {
+		got = append(got, read(t, text).Cut)
+	}
+	if diff := cmp.Diff(fault.Cuts(), got); diff != "" {
+		t.Error(diff)
 	}
 }
 

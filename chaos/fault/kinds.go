@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/internal/damage"
 	"locklab/internal/strictyaml"
 	"locklab/workloads/history"
@@ -83,7 +82,7 @@ func linkKinds() []Kind {
 				Field{"jitter", "10ms", "up to so much more, drawn for each chunk of bytes", false},
 			),
 			read: func(f fields) Fault {
-				l := &toxic.Latency{Delay: f.duration("delay", leastShift), Jitter: f.duration("jitter", 0)}
+				l := &link.Latency{Delay: f.duration("delay", leastShift), Jitter: f.duration("jitter", 0)}
 				return onLinks(f.sides(), l, slower{l.Delay, l.Delay + l.Jitter/2})
 			},
 		},
@@ -93,7 +92,7 @@ func linkKinds() []Kind {
 				"jitter", "20ms", "up to so much later, one way, drawn for each chunk of bytes: at least 2ms", true,
 			}),
 			read: func(f fields) Fault {
-				l := &toxic.Latency{Jitter: f.duration("jitter", 2*leastShift)}
+				l := &link.Latency{Jitter: f.duration("jitter", 2*leastShift)}
 				half := l.Jitter / 2 // by which half of the chunks are late
 				return onLinks(f.sides(), l, bychance{slower{half, half}, half, 0.5})
 			},
@@ -109,7 +108,7 @@ func linkKinds() []Kind {
 				if err != nil || rate < 1 || rate > mostBytes {
 					f.Get("bytes_per_s").Fail("%q: want a whole number from 1 to %d: probes see no more", text, mostBytes)
 				}
-				return onLinks(f.sides(), &toxic.Bandwidth{BytesPerS: rate}, slower{link.ProbeTime(rate), link.ProbeTime(rate)})
+				return onLinks(f.sides(), &link.Bandwidth{BytesPerS: rate}, slower{link.ProbeTime(rate), link.ProbeTime(rate)})
 			},
 		},
 		{
@@ -124,7 +123,7 @@ func linkKinds() []Kind {
 					f.Get("loss").Fail("want a share above 0, up to 1, such as 0.05")
 				}
 				stall := f.duration("stall", leastStall)
-				return onLinks(f.sides(), &toxic.Flaky{Loss: loss, Stall: stall}, bychance{slower{stall, stall}, stall / 2, loss})
+				return onLinks(f.sides(), &link.Flaky{Loss: loss, Stall: stall}, bychance{slower{stall, stall}, stall / 2, loss})
 			},
 		},
 	}
@@ -136,7 +135,7 @@ func readCut(f fields) Fault {
 	if mode == "reset" && !s.both {
 		f.Get("mode").Fail("a reset hits both ways: want between: instead of from: and to:")
 	}
-	how := map[string]toxic.Effect{"hold": new(toxic.Hold), "drop": new(toxic.Drop), "reset": new(toxic.Reset)}
+	how := map[string]link.Effect{"hold": new(link.Hold), "drop": new(link.Drop), "reset": new(link.Reset)}
 	fault := onLinks(s, how[mode], silent{silence})
 	if fault.Cut = map[string]string{"hold": "held", "drop": "dropped", "reset": "reset"}[mode]; !s.both {
 		fault.Cut = "one-way"
@@ -252,6 +251,7 @@ func nodeKinds() []Kind {
 			Name: "full-disk",
 			Summary: "processes cannot write to their files (ENOSPC); they are killed and start again, with their data, when " +
 				"the fault ends",
+			Exits:  history.ExitsAlone,
 			Fields: []Field{hits("one:raft")},
 			read:   func(f fields) Fault { return onDisks(f.target(), damage.Disk{Full: true}) },
 		},
@@ -284,7 +284,7 @@ func readPause(f fields) Fault {
 // readZoneFailure takes a whole zone away, and what it kills may lose its data.
 func readZoneFailure(f fields) Fault {
 	zone, lost, power := f.target(FirstZone, "zone"), f.loseData(), f.only("power", "on")
-	fault := onLinks(sides{zone, selector{kind: Others}, true}, new(toxic.Reset), silent{silence})
+	fault := onLinks(sides{zone, selector{kind: Others}, true}, new(link.Reset), silent{silence})
 	cut := fault.plan
 	fault.Target, fault.LoseData, fault.Prepared = zone.String(), lost, power
 	fault.plan = func(ctx context.Context, id string, sc scene) (Plan, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -190,3 +191,167 @@ func quantile(all []time.Duration, q float64) time.Duration {
 	slices.Sort(all)
 	return all[int(q*float64(len(all)-1))]
 }
+
+const (
+	// silence is how long nothing may have arrived, although probes were sent every
+	// few milliseconds, for the traffic to count as cut; and missedProbes how many
+	// of them.
+	silence      = 25 * time.Millisecond
+	missedProbes = 3
+	// alive is how old the last probe of a host that works may be.
+	alive = 250 * time.Millisecond
+)
+
+// silent proves that nothing of the traffic arrives any more, for so long.
+type silent struct{ least time.Duration }
+
+func (silent) Adds() time.Duration { return 0 }
+
+func (silent) Ready(*Change) bool { return true }
+
+func (s silent) Begun(c *Change, now Reports) (int64, error) { return c.every(now, s.since) }
+
+// since proves that nothing of the pair's traffic arrives: requests of From's probes do not
+// reach To, or, where only To probes, no answer does although the request did (unless the
+// request's way is cut too).
+func (s silent) since(c *Change, now Reports, pair Pair) (at int64, probed bool, err error) {
+	probe, sentAt, ok := now.peer(pair.From, pair.To)
+	if !ok {
+		return s.unanswered(c, now, Pair{pair.To, pair.From})
+	}
+	if _, reports := now[pair.To]; !reports {
+		return 0, true, fmt.Errorf("host %s does not report", pair.To)
+	}
+	heardAt, sequence := now.heard(pair.To, pair.From)
+	since := max(heardAt, c.Asked)
+	switch {
+	case probe.SentAge > alive:
+		return 0, true, fmt.Errorf("host %s sends no probes", pair.From)
+	case sentAt-since < int64(s.least) || probe.Sent < sequence+missedProbes:
+		return 0, true, fmt.Errorf("host %s still hears %s", pair.To, pair.From)
+	}
+	return since, true, otherWay(c, now, pair)
+}
+
+// unanswered proves that the origin of probes gets no answers of the peer.
+func (s silent) unanswered(c *Change, now Reports, probes Pair) (at int64, probed bool, err error) {
+	probe, sentAt, ok := now.peer(probes.From, probes.To)
+	if !ok {
+		return 0, false, nil
+	}
+	since := max(sentAt-int64(probe.AnsweredAge), c.Asked)
+	if sentAt-since < int64(s.least) || probe.Sent < probe.Answered+missedProbes {
+		return 0, true, fmt.Errorf("host %s still gets answers of %s", probes.From, probes.To)
+	}
+	return since, true, otherWay(c, now, Pair{probes.To, probes.From})
+}
+
+// otherWay wants a cut of one way to leave the other one alone.
+func otherWay(c *Change, now Reports, pair Pair) error {
+	if _, _, probed := now.peer(pair.To, pair.From); !probed || c.hits(Pair{pair.To, pair.From}) {
+		return nil
+	}
+	if heardAt, _ := now.heard(pair.From, pair.To); now[pair.From].At-heardAt > int64(alive) {
+		return fmt.Errorf("host %s does not hear %s, which the fault does not explain", pair.From, pair.To)
+	}
+	return nil
+}
+
+// Ended proves that something of every pair's traffic arrived after the heal. That it did is
+// kept: it may be a while until the last pair is back.
+func (silent) Ended(c *Change, now Reports) (int64, error) {
+	return c.every(now, func(c *Change, now Reports, pair Pair) (at int64, probed bool, err error) {
+		if first, seen := c.back[pair]; seen {
+			return first, true, nil
+		}
+		if _, _, ok := now.peer(pair.From, pair.To); ok {
+			if at, _ = now.heard(pair.To, pair.From); at <= c.Asked {
+				return 0, true, fmt.Errorf("host %s does not hear %s again", pair.To, pair.From)
+			}
+		} else {
+			probe, seenAt, ok := now.peer(pair.To, pair.From)
+			if !ok {
+				return 0, false, nil
+			}
+			if at = seenAt - int64(probe.AnsweredAge); at <= c.Asked {
+				return 0, true, fmt.Errorf("host %s gets no answers of %s again", pair.To, pair.From)
+			}
+		}
+		c.back[pair] = at
+		return at, true, nil
+	})
+}
+
+// slower proves that the traffic of every ordered pair takes longer, by this much at least. It
+// compares the quick quarter of the passages with that of those before: a busy machine makes
+// some of them long, never short.
+type slower struct{ by, adds time.Duration }
+
+func (s slower) Adds() time.Duration { return s.adds }
+
+func (s slower) Ready(c *Change) bool { return c.compares() }
+
+func (s slower) Begun(c *Change, now Reports) (int64, error) { return s.passages(c, now, quick, true) }
+
+func (s slower) Ended(c *Change, now Reports) (int64, error) { return s.passages(c, now, quick, false) }
+
+// passages wants a quantile of what every leg takes now to be on the right side of the middle
+// between what it was before and what the fault makes of it.
+func (s slower) passages(c *Change, now Reports, q float64, slow bool) (last int64, err error) {
+	last = math.MinInt64
+	err = c.eachLeg(now, func(l leg, seen []passage) error {
+		usual, err := c.usual(l, 0.75, s.by)
+		if err != nil {
+			return err
+		}
+		fresh := slices.DeleteFunc(seen, func(p passage) bool { return p.sent < c.Applied })
+		if len(fresh) < wantedRTTs {
+			return fmt.Errorf("there are %d %s since: want %d", len(fresh), l, wantedRTTs)
+		}
+		if more := quantile(tookOf(fresh), q) - usual; (more >= s.by/2) != slow {
+			return fmt.Errorf("%s take %v more than before: that is on the wrong side of %v", l,
+				more.Round(10*time.Microsecond), s.by/2)
+		}
+		last = max(last, fresh[0].sent)
+		return nil
+	})
+	return last, err
+}
+
+// shownBy is the share of the legs on which something random must have been seen.
+const shownBy = 0.9
+
+// bychance proves that a share of what is sent is late: on nine of ten legs something was.
+type bychance struct {
+	slower
+	after time.Duration // is late
+	share float64
+}
+
+func (b bychance) Begun(c *Change, now Reports) (first int64, err error) {
+	legs, shown := 0, 0
+	err = c.eachLeg(now, func(l leg, seen []passage) error {
+		legs++
+		usual, err := c.usual(l, max(0.75, 1-b.share/2), b.by) // a hiccup is none of the many that are late
+		if err != nil {
+			return err
+		}
+		late := slices.IndexFunc(seen, func(p passage) bool { return p.sent >= c.Applied && p.took >= usual+b.after })
+		if late >= 0 && c.late[l] == 0 { // kept, as a report has the last few only
+			c.late[l] = seen[late].sent
+		}
+		if at := c.late[l]; at != 0 {
+			if shown++; shown == 1 || at < first {
+				first = at
+			}
+		}
+		return nil
+	})
+	if err == nil && float64(shown) < shownBy*float64(legs) {
+		err = fmt.Errorf("no probe was stalled on %d of %d ways between hosts", legs-shown, legs)
+	}
+	return first, err
+}
+
+// Ended wants nothing to be late any more of the last passages.
+func (b bychance) Ended(c *Change, now Reports) (int64, error) { return b.passages(c, now, 1, false) }

@@ -36,6 +36,19 @@
 //   - A new connection costs one round trip of the delays in force, as a TCP
 //     handshake does. Where the node refuses, the program's connection is reset.
 //
+// # Toxics
+//
+// toxiproxy's own toxics do not do what a network does: its timeout throws bytes away, its latency
+// waits for one chunk after the other (so a delay also limits the throughput) in steps of a
+// millisecond, and a removed toxic may lose what it could not pass on in five seconds. Ours:
+//
+//	locklab-latency    every byte arrives Delay (plus jitter) after it was sent
+//	locklab-bandwidth  bytes leave at a fixed rate
+//	locklab-flaky      some chunks are "lost": they and all behind them come late
+//	locklab-hold       nothing passes; everything arrives, in order, on removal
+//	locklab-drop       bytes vanish while the connection stays open
+//	locklab-reset      connections are reset; the link does it
+//
 // # Proof
 //
 // Each host runs an echo service and probes its peers through links that take the

@@ -20,3 +20,9 @@ func (h *Host) Pretend(i Impairment) (contradicted func() string) {
 		return text
 	}
 }
+
+// KindOf and NewEffect are as the package has them.
+var (
+	KindOf    = kindOf
+	NewEffect = newEffect
+)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/locks/clock"
 )
 
@@ -47,7 +46,7 @@ func TestAGateTellsLinksApart(t *testing.T) {
 			t.Fatalf("the link is at %s, want %s", got, addr)
 		}
 	}
-	cut := link.Impairment{ID: "cut", ToHosts: []string{"b"}, Direction: link.Both, Effect: new(toxic.Hold)}
+	cut := link.Impairment{ID: "cut", ToHosts: []string{"b"}, Direction: link.Both, Effect: new(link.Hold)}
 	if err := hosts["one"].Apply(cut); err != nil {
 		t.Fatal(err)
 	}

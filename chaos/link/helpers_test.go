@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/locks/clock"
 )
 
@@ -140,7 +139,7 @@ func apply(t testing.TB, h *link.Host, i link.Impairment) {
 		i.Direction = link.Both
 	}
 	if i.ID == "" {
-		i.ID = toxic.Kind(i.Effect)
+		i.ID = link.KindOf(i.Effect)
 	}
 	if err := h.Apply(i); err != nil {
 		t.Fatal(err)

@@ -2,13 +2,17 @@ package link
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
-	"locklab/chaos/toxic"
+	"locklab/internal/httpapi"
 	"locklab/internal/seed"
 	"locklab/locks/clock"
 )
@@ -39,7 +43,7 @@ func DefaultConfig() Config {
 // Host has all outbound links of one host. It is safe for concurrent use.
 type Host struct {
 	config Config
-	timer  *toxic.Timer
+	timer  *timer
 	echo   *echo
 
 	mu     sync.Mutex // of the fields below, and of every change to them
@@ -53,13 +57,13 @@ func NewHost(config Config) (*Host, error) {
 	if config.Gates == nil {
 		config.Gates = NewGates()
 	}
-	timer, err := toxic.NewTimer()
+	timer, err := newTimer()
 	if err != nil {
 		return nil, err
 	}
 	e, err := newEcho(config)
 	if err != nil {
-		timer.Close()
+		timer.close()
 		return nil, err
 	}
 	h := &Host{config: config, timer: timer, echo: e}
@@ -92,7 +96,7 @@ func (h *Host) Open(spec Spec) (addr string, err error) {
 			h.probes[spec.Name] = p
 		}
 	case l.spec != spec:
-		return "", fmt.Errorf("link %q is open with other settings: close it first: %w", spec.Name, ErrInvalid)
+		return "", fmt.Errorf("link %q is open with other settings: want the same: %w", spec.Name, ErrInvalid)
 	}
 	return l.gate.addr, nil
 }
@@ -154,7 +158,7 @@ func (h *Host) Apply(i Impairment) error {
 	case e.over():
 	case reflect.DeepEqual(i, e.Impairment):
 		return nil
-	case i.byHand() && e.Impairment.byHand() && toxic.TypeOf(i.Effect) == toxic.TypeOf(e.Impairment.Effect):
+	case i.byHand() && e.Impairment.byHand() && typeOf(i.Effect) == typeOf(e.Impairment.Effect):
 		e.EndedNS = clock.Mono()
 	default:
 		return fmt.Errorf("impairment %q is in force with other settings: heal it first: %w", i.ID, ErrInvalid)
@@ -164,7 +168,7 @@ func (h *Host) Apply(i Impairment) error {
 		e.ToHost = l.spec.ToHost
 	}
 	h.log = append(h.log, e)
-	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", toxic.TypeOf(i.Effect), "to", i.ToHosts)
+	h.config.Log.Debug("impair links", "host", h.config.Host, "id", i.ID, "kind", typeOf(i.Effect), "to", i.ToHosts)
 	h.change(i, func(l *link) { l.apply(i) })
 	h.rush(i)
 	return nil
@@ -208,5 +212,142 @@ func (h *Host) change(i Impairment, f func(*link)) {
 func (h *Host) Close() {
 	h.Clear()
 	h.echo.close()
-	h.timer.Close()
+	h.timer.close()
+}
+
+// Opened is a link as it is now.
+type Opened struct {
+	Spec
+	Addr   string       `json:"addr"` // that the host's programs dial
+	Active []Impairment `json:"active"`
+}
+
+// Done is an impairment that is in force, or was, in times of the host's clock.Mono.
+type Done struct {
+	Impairment Impairment `json:"impairment"`
+	ToHost     string     `json:"to_host"` // of its link, if it is of one
+	BeganNS    int64      `json:"began_ns"`
+	EndedNS    int64      `json:"ended_ns,omitzero"` // 0 while it is in force
+
+	contradicted string // kept, as healing may be asked for again
+}
+
+func (d *Done) over() bool { return d.EndedNS != 0 }
+
+// What says in a few words what was done: which toxic was put on which way, or that the link
+// was taken down.
+func (d Done) What() string {
+	if i := d.Impairment; i.ID != downID(i.Link) {
+		return fmt.Sprintf("%s, %s", typeOf(i.Effect), i.Direction)
+	}
+	return "taken down"
+}
+
+// Opened lists the links, by name. Those of probes are not the user's.
+func (h *Host) Opened() (all []Opened) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.data() {
+		all = append(all, Opened{l.spec, l.gate.addr, h.on(l.spec)})
+	}
+	return all
+}
+
+// data are the links of the workload, by name. The caller holds mu.
+func (h *Host) data() []*link {
+	all := slices.DeleteFunc(slices.Collect(maps.Values(h.links)), func(l *link) bool { return l.spec.isProbe() })
+	slices.SortFunc(all, func(a, b *link) int { return cmp.Compare(a.spec.Name, b.spec.Name) })
+	return all
+}
+
+// Hand lists what was put on the links by hand since the host was made or cleared, also
+// what was taken off again.
+func (h *Host) Hand() (all []Done) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.log {
+		if e.Impairment.byHand() {
+			all = append(all, *e)
+		}
+	}
+	return all
+}
+
+// Prefix is where the agent mounts [Host.Handler]: mux.Handle(link.Prefix, host.Handler()).
+const Prefix = "/v1/links/"
+
+func kinds() []httpapi.Kind {
+	return []httpapi.Kind{{Is: ErrInvalid, Name: "invalid", Status: http.StatusBadRequest}}
+}
+
+// Handler is the control API: JSON over HTTP, paths below [Prefix]. The agent that mounts it
+// checks the token.
+//
+//	GET  probes   Report
+//	GET  open     []Opened: the links and the impairments in force on them
+//	GET  hand     []Done
+//	POST open     Spec -> the address, such as "127.0.0.1:40001"
+//	POST apply    Impairment
+//	POST heal     impairment's id -> what contradicts it
+func (h *Host) Handler() http.Handler {
+	a := httpapi.New(httpapi.Config{Name: "links of " + h.config.Host, Kinds: kinds(), Log: h.config.Log})
+	a.Get("GET "+Prefix+"probes", func(*http.Request) (any, error) { return h.Probes(), nil })
+	a.Get("GET "+Prefix+"open", func(*http.Request) (any, error) { return h.Opened(), nil })
+	a.Get("GET "+Prefix+"hand", func(*http.Request) (any, error) { return h.Hand(), nil })
+	httpapi.Post(a, "POST "+Prefix+"open", func(_ *http.Request, s Spec) (any, error) { return h.Open(s) })
+	httpapi.Post(a, "POST "+Prefix+"apply", func(_ *http.Request, i Impairment) (any, error) { return nil, h.Apply(i) })
+	httpapi.Post(a, "POST "+Prefix+"heal", func(_ *http.Request, id string) (any, error) { return h.Heal(id), nil })
+	return a
+}
+
+// Client controls a [Host] over HTTP. It is safe for concurrent use.
+type Client struct{ http *httpapi.Client }
+
+// NewClient controls the host whose agent has the URL and the token.
+func NewClient(agentURL, token string) *Client {
+	config := httpapi.ClientConfig{
+		Name: "links of agent", Token: token, Kinds: kinds(), Repeatable: true, Timeout: 5 * time.Second,
+	}
+	return &Client{httpapi.NewClient(agentURL, config)}
+}
+
+// Disconnect frees the client's connections.
+func (c *Client) Disconnect() { c.http.Close() }
+
+// Open opens a link and returns the address to dial on that host.
+func (c *Client) Open(ctx context.Context, s Spec) (addr string, err error) {
+	return ask[string](ctx, c, "open", s)
+}
+
+// Apply puts an impairment on the host's links.
+func (c *Client) Apply(ctx context.Context, i Impairment) error {
+	return c.http.Call(ctx, http.MethodPost, Prefix+"apply", i, nil)
+}
+
+// Heal takes an impairment off and says what contradicted it, see [Host.Heal].
+func (c *Client) Heal(ctx context.Context, id string) (contradicted string, err error) {
+	return ask[string](ctx, c, "heal", id)
+}
+
+// Probes returns the report of the host's probes.
+func (c *Client) Probes(ctx context.Context) (Report, error) {
+	return ask[Report](ctx, c, "probes", nil)
+}
+
+// Opened lists the host's links.
+func (c *Client) Opened(ctx context.Context) ([]Opened, error) {
+	return ask[[]Opened](ctx, c, "open", nil)
+}
+
+// Hand lists the impairments made by hand on the host's links, see [Host.Hand].
+func (c *Client) Hand(ctx context.Context) ([]Done, error) { return ask[[]Done](ctx, c, "hand", nil) }
+
+// ask posts what is in, or gets if that is nil.
+func ask[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
+	method := http.MethodPost
+	if in == nil {
+		method = http.MethodGet
+	}
+	err = c.http.Call(ctx, method, Prefix+path, in, &out)
+	return out, err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"locklab/chaos/toxic"
 	"locklab/internal/strictjson"
 )
 
@@ -33,18 +32,12 @@ func ways() []Direction { return []Direction{Up, Down} }
 // ErrInvalid says that a request to a host of links is wrong.
 var ErrInvalid = errors.New("link: invalid")
 
-// Delay is a one-way delay: Base plus a part of Jitter, drawn evenly.
-type Delay struct {
-	Base   time.Duration `json:"base_ns,format:nano"`
-	Jitter time.Duration `json:"jitter_ns,omitzero,format:nano"`
-}
-
 // Impairment is one fault on the links of a host.
 type Impairment struct {
-	ID        string       `json:"id"`
-	ToHosts   []string     `json:"to_hosts"` // the links to these hosts; empty means all
-	Direction Direction    `json:"direction"`
-	Effect    toxic.Effect `json:"-"`
+	ID        string    `json:"id"`
+	ToHosts   []string  `json:"to_hosts"` // the links to these hosts; empty means all
+	Direction Direction `json:"direction"`
+	Effect    Effect    `json:"-"`
 
 	Link     string   `json:"link,omitzero"`     // that a user breaks by hand, by name; empty means all to the hosts
 	Toxicity *float32 `json:"toxicity,omitzero"` // the share of connections that it hits, as in toxiproxy; nil means all
@@ -65,7 +58,7 @@ func (i Impairment) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(written{plain(i), toxic.TypeOf(i.Effect), settings})
+	return json.Marshal(written{plain(i), typeOf(i.Effect), settings})
 }
 
 // UnmarshalJSON refuses unknown types and settings.
@@ -74,7 +67,7 @@ func (i *Impairment) UnmarshalJSON(text []byte) error {
 	if err := strictjson.Decode(text, &w); err != nil {
 		return err
 	}
-	effect, err := toxic.New(w.Type)
+	effect, err := newEffect(w.Type)
 	if err != nil {
 		return err
 	}
@@ -95,12 +88,12 @@ func (i Impairment) validate() error {
 	case i.Effect == nil:
 		return fmt.Errorf("impairment %q: no effect: %w", i.ID, ErrInvalid)
 	}
-	if toxic.Cuts(i.Effect) && i.share() != 1 {
+	if Cuts(i.Effect) && i.share() != 1 {
 		return fmt.Errorf("impairment %q: a %s hits all connections: want a toxicity of 1: %w",
-			i.ID, toxic.TypeOf(i.Effect), ErrInvalid)
+			i.ID, typeOf(i.Effect), ErrInvalid)
 	}
-	if err := toxic.Validate(i.Effect); err != nil {
-		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, toxic.TypeOf(i.Effect), err, ErrInvalid)
+	if err := checkEffect(i.Effect); err != nil {
+		return fmt.Errorf("impairment %q: %s: %w: %w", i.ID, typeOf(i.Effect), err, ErrInvalid)
 	}
 	return nil
 }
@@ -124,19 +117,19 @@ func (i Impairment) share() float32 {
 }
 
 func (i Impairment) resets() bool {
-	_, is := i.Effect.(*toxic.Reset)
+	_, is := i.Effect.(*Reset)
 	return is
 }
 
 // blocks says whether nothing passes, and no new connection comes to be.
-func (i Impairment) blocks() bool { return toxic.Cuts(i.Effect) && !i.resets() }
+func (i Impairment) blocks() bool { return Cuts(i.Effect) && !i.resets() }
 
 // delay is the part of the one-way delay that the impairment adds at least.
 func (i Impairment) delay(way Direction) time.Duration {
-	if toxic.Cuts(i.Effect) || !i.Direction.has(way) {
+	if Cuts(i.Effect) || !i.Direction.has(way) {
 		return 0
 	}
-	return toxic.Least(i.Effect, 0)
+	return Least(i.Effect, 0)
 }
 
 // Spec describes one link.
@@ -150,14 +143,15 @@ type Spec struct {
 	// that their programs dial from. See [Gates].
 	Listen string `json:"listen,omitzero"`
 	Source string `json:"source,omitzero"`
-	Up     Delay  `json:"up"` // base delay, always on
-	Down   Delay  `json:"down"`
+	// Up and Down are the base delays, always on.
+	Up   Latency `json:"up"`
+	Down Latency `json:"down"`
 }
 
 // isProbe says whether it carries the lab's probes, and no traffic of the workload.
 func (s Spec) isProbe() bool { return s.ToNode == "" }
 
-func (s Spec) base(way Direction) Delay {
+func (s Spec) base(way Direction) Latency {
 	if way == Up {
 		return s.Up
 	}
@@ -165,7 +159,7 @@ func (s Spec) base(way Direction) Delay {
 }
 
 func (s Spec) validate() error {
-	if s.Name == "" || s.ToHost == "" || !strings.Contains(s.Upstream, ":") || s.Up.Base < 0 || s.Down.Base < 0 {
+	if s.Name == "" || s.ToHost == "" || !strings.Contains(s.Upstream, ":") || s.Up.Delay < 0 || s.Down.Delay < 0 {
 		return fmt.Errorf("link %+v: want a name, a host, an upstream of host:port and delays: %w", s, ErrInvalid)
 	}
 	return nil

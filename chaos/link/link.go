@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/Shopify/toxiproxy/v2/stream"
 
 	"locklab/internal/seed"
 	"locklab/locks/clock"
@@ -151,7 +154,7 @@ func (l *link) open() (yes bool, changed <-chan struct{}) {
 func (l *link) delay(way Direction) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delay := l.spec.base(way).Base
+	delay := l.spec.base(way).Delay
 	for _, i := range l.active {
 		delay += i.delay(way)
 	}
@@ -176,4 +179,155 @@ func (l *link) close() {
 	}
 	l.mu.Unlock()
 	l.wg.Wait()
+}
+
+// Gates are the addresses that several links share: programs that pass addresses on to each
+// other, as Redis and Sentinel do, must all know a node by one address, whatever link leads
+// there from their host. Whose a connection is, is told by the address that it comes from:
+//
+//	node s1, from 127.9.4.3 --+                   +--> link of host s1 --> r1
+//	                          +--> 127.9.4.1:21000 +
+//	node s2, from 127.9.4.4 --+    the gate of r1 +--> link of host s2 --> r1
+//
+// Hosts of one process share their Gates. A host that is alone on its machine, as in a
+// container, has the same addresses to itself: where only one link is behind a gate, it
+// takes every connection. A link that asks for no address has a gate of its own.
+type Gates struct {
+	mu   sync.Mutex
+	open map[string]*gate // by address
+}
+
+// NewGates returns gates of which none is open yet.
+func NewGates() *Gates { return &Gates{open: map[string]*gate{}} }
+
+// gate is one address and the links behind it.
+type gate struct {
+	gates *Gates
+	ln    *net.TCPListener
+	addr  string
+	links map[string]*link // by source; guarded by gates.mu
+	done  chan struct{}    // closed when nothing is accepted any more
+}
+
+// enter puts the link behind the gate at the address that it asks for.
+func (g *Gates) enter(l *link) (*gate, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := g.open[l.spec.Listen]
+	if at == nil {
+		ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", cmp.Or(l.spec.Listen, "127.0.0.1:0"))
+		if err != nil {
+			return nil, err
+		}
+		at = &gate{gates: g, ln: ln.(*net.TCPListener), links: map[string]*link{}, done: make(chan struct{})}
+		at.addr = ln.Addr().String()
+		g.open[at.addr] = at
+		go func() {
+			defer close(at.done)
+			accept(at.ln, l.host.config.Log, at.take)
+		}()
+	}
+	if other := at.links[l.spec.Source]; other != nil {
+		return nil, fmt.Errorf("%s is taken for connections from %q by link %q: %w",
+			at.addr, l.spec.Source, other.spec.Name, ErrInvalid)
+	}
+	at.links[l.spec.Source] = l
+	return at, nil
+}
+
+// leave takes the link away, and closes the gate behind the last.
+func (at *gate) leave(l *link) {
+	at.gates.mu.Lock()
+	delete(at.links, l.spec.Source)
+	last := len(at.links) == 0
+	if last {
+		delete(at.gates.open, at.addr)
+		_ = at.ln.Close() // it was open
+	}
+	at.gates.mu.Unlock()
+	if last {
+		<-at.done
+	}
+}
+
+func (at *gate) take(c *net.TCPConn) {
+	if l := at.linkFor(c); l != nil {
+		l.take(c)
+	} else {
+		reset(c)
+	}
+}
+
+// linkFor is nil for a stranger.
+func (at *gate) linkFor(c *net.TCPConn) *link {
+	at.gates.mu.Lock()
+	defer at.gates.mu.Unlock()
+	if len(at.links) == 1 {
+		for _, only := range at.links {
+			return only
+		}
+	}
+	return at.links[c.RemoteAddr().(*net.TCPAddr).IP.String()]
+}
+
+// watch follows the bytes that arrive at one link from the moment at which an impairment
+// is in force there: none may leave sooner than it lets. A link without traffic shows nothing.
+type watch struct {
+	Impairment
+	since time.Time
+	wrong atomic.Pointer[string] // what left too soon first
+}
+
+// early says what is wrong with so many bytes that left after so long, "" if nothing is. Jitter and flaky may
+// spare any byte by chance: of them, and of what takes less than the margin, the probes alone speak.
+func (w *watch) early(bytes int, took time.Duration) string {
+	if Cuts(w.Effect) {
+		return "while the link was to be cut"
+	}
+	least := Least(w.Effect, int64(bytes))
+	if took < least-max(least/4, 200*time.Microsecond) { // toxics aim at the middle of the timer's errors
+		return fmt.Sprintf("after %v, sooner than with the %s that was to be there", took, kindOf(w.Effect))
+	}
+	return ""
+}
+
+// passed counts a chunk that came out of the toxics.
+func (l *link) passed(way Direction, chunk *stream.StreamChunk) {
+	bytes := len(chunk.Data)
+	l.carried.of(way).Add(int64(bytes))
+	for _, w := range *l.watches.Load() {
+		if !w.Direction.has(way) || chunk.Timestamp.Before(w.since) || w.wrong.Load() != nil {
+			continue
+		}
+		if wrong := w.early(bytes, clock.System().Now().Sub(chunk.Timestamp)); wrong != "" {
+			from, to := "host "+l.host.config.Host, l.spec.ToNode
+			if way == Down {
+				from, to = to, from
+			}
+			wrong = fmt.Sprintf("%d bytes passed from %s to %s %s", bytes, from, to, wrong)
+			w.wrong.Store(&wrong)
+		}
+	}
+}
+
+// watch begins to watch the link for an impairment. Probes speak for themselves, and of what
+// is done by hand nothing is to be proven. The caller holds mu.
+func (l *link) watch(i Impairment) {
+	if i.byHand() || l.spec.isProbe() {
+		return
+	}
+	all := append(slices.Clone(*l.watches.Load()), &watch{Impairment: i, since: clock.System().Now()})
+	l.watches.Store(&all)
+}
+
+// unwatch ends it, and says what contradicts the impairment.
+func (l *link) unwatch(id string) (contradicted string) {
+	all := slices.DeleteFunc(slices.Clone(*l.watches.Load()), func(w *watch) bool {
+		if wrong := w.wrong.Load(); w.ID == id && wrong != nil {
+			contradicted = *wrong
+		}
+		return w.ID == id
+	})
+	l.watches.Store(&all)
+	return contradicted
 }

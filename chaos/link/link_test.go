@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/internal/must"
 	"locklab/internal/seed"
 	"locklab/locks/clock"
@@ -24,7 +23,7 @@ import (
 
 func TestBytesAndEndsPassBothWays(t *testing.T) {
 	h := newHost(t, "a")
-	addr := open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Delay{Base: time.Millisecond}})
+	addr := open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Latency{Delay: time.Millisecond}})
 	c := dial(t, addr)
 	say(t, c, "hello")
 	hear(t, c, "hello")
@@ -91,9 +90,9 @@ func TestWriterToADeadNodeIsReset(t *testing.T) {
 // TestDelaysAddUp of the link, of an impairment and of a toxic of toxiproxy's, for new connections.
 func TestDelaysAddUp(t *testing.T) {
 	h := newHost(t, "a")
-	addr := open(t, h, link.Spec{Name: "x", Upstream: serve(t, echo), Down: link.Delay{Base: 5 * time.Millisecond}})
-	apply(t, h, link.Impairment{Direction: link.Down, Effect: &toxic.Latency{Delay: 5 * time.Millisecond}})
-	theirs, err := toxic.New("latency")
+	addr := open(t, h, link.Spec{Name: "x", Upstream: serve(t, echo), Down: link.Latency{Delay: 5 * time.Millisecond}})
+	apply(t, h, link.Impairment{Direction: link.Down, Effect: &link.Latency{Delay: 5 * time.Millisecond}})
+	theirs, err := link.NewEffect("latency")
 	must.Do(t, err)
 	must.Do(t, json.Unmarshal([]byte(`{"latency":20}`), theirs))
 	apply(t, h, link.Impairment{ID: "theirs", Direction: link.Down, Effect: theirs, Link: "x"})
@@ -160,7 +159,7 @@ func TestDropSwallowsAndEndsStreamsWithHoles(t *testing.T) {
 		say(t, c, "a")
 		hear(t, c, "a")
 	}
-	apply(t, h, link.Impairment{Effect: new(toxic.Drop)})
+	apply(t, h, link.Impairment{Effect: new(link.Drop)})
 	say(t, hit, "lost")
 	silent(t, hit)
 	heal(t, h, "drop")
@@ -180,11 +179,11 @@ func TestResetIsFeltAtOnce(t *testing.T) {
 		case atServer <- err:
 		default:
 		}
-	}), Up: link.Delay{Base: time.Millisecond}})
+	}), Up: link.Latency{Delay: time.Millisecond}})
 	c := dial(t, addr)
 	say(t, c, "a")
 	hear(t, c, "a")
-	apply(t, h, link.Impairment{Effect: new(toxic.Reset)})
+	apply(t, h, link.Impairment{Effect: new(link.Reset)})
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatalf("live connection: got %v, want a reset", err)
 	}
@@ -202,7 +201,7 @@ func TestConnectionBegunInAPartition(t *testing.T) {
 	h := newHost(t, "a")
 	var accepted atomic.Int32
 	addr := open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) { accepted.Add(1); echo(c) })})
-	for _, effect := range []toxic.Effect{new(toxic.Hold), new(toxic.Drop)} {
+	for _, effect := range []link.Effect{new(link.Hold), new(link.Drop)} {
 		accepted.Store(0)
 		apply(t, h, link.Impairment{ID: "cut", Effect: effect})
 		waits, gaveUp := dial(t, addr), dial(t, addr)
@@ -211,12 +210,12 @@ func TestConnectionBegunInAPartition(t *testing.T) {
 		_ = gaveUp.Close()
 		silent(t, waits)
 		if n := accepted.Load(); n != 0 {
-			t.Fatalf("%s: the node heard of %d connections", toxic.Kind(effect), n)
+			t.Fatalf("%s: the node heard of %d connections", link.KindOf(effect), n)
 		}
 		heal(t, h, "cut")
 		hear(t, waits, "patient")
 		if n := accepted.Load(); n != 1 {
-			t.Fatalf("%s: the node heard of %d connections, want 1", toxic.Kind(effect), n)
+			t.Fatalf("%s: the node heard of %d connections, want 1", link.KindOf(effect), n)
 		}
 	}
 }
@@ -230,7 +229,7 @@ func TestEndIsHeldToo(t *testing.T) {
 		}
 		_, _ = io.ReadFull(c, make([]byte, 1))
 	})})
-	for _, effect := range []toxic.Effect{new(toxic.Hold), new(toxic.Drop)} {
+	for _, effect := range []link.Effect{new(link.Hold), new(link.Drop)} {
 		c := dial(t, addr)
 		say(t, c, "xx")
 		hear(t, c, "xx")
@@ -239,7 +238,7 @@ func TestEndIsHeldToo(t *testing.T) {
 		silent(t, c)
 		heal(t, h, "cut")
 		if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-			t.Fatalf("%s: got %v, want EOF", toxic.Kind(effect), err)
+			t.Fatalf("%s: got %v, want EOF", link.KindOf(effect), err)
 		}
 	}
 }
@@ -250,9 +249,9 @@ func TestDeadConnectionsInAHoldEnd(t *testing.T) {
 	c := dial(t, addr)
 	say(t, c, "a")
 	hear(t, c, "a")
-	apply(t, h, link.Impairment{ID: "h1", Effect: new(toxic.Hold)})
+	apply(t, h, link.Impairment{ID: "h1", Effect: new(link.Hold)})
 	say(t, c, "held")
-	apply(t, h, link.Impairment{ID: "r", Effect: new(toxic.Reset)})
+	apply(t, h, link.Impairment{ID: "r", Effect: new(link.Reset)})
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatalf("got %v, want a reset", err)
 	}
@@ -263,11 +262,11 @@ func TestDeadConnectionsInAHoldEnd(t *testing.T) {
 func TestWhatIsUnderWayIsHitToo(t *testing.T) {
 	const base, more = 20 * time.Millisecond, 500 * time.Millisecond
 	h := newHost(t, "a")
-	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Delay{Base: base}}))
+	c := dial(t, open(t, h, link.Spec{Upstream: serve(t, echo), Up: link.Latency{Delay: base}}))
 	for range 10 { // a slow machine may not catch it at once
 		start := clock.Mono()
 		say(t, c, "a")
-		apply(t, h, link.Impairment{ID: "l", Effect: &toxic.Latency{Delay: more}, Direction: link.Up})
+		apply(t, h, link.Impairment{ID: "l", Effect: &link.Latency{Delay: more}, Direction: link.Up})
 		hear(t, c, "a")
 		heal(t, h, "l")
 		if time.Duration(clock.Mono()-start) >= base+more {
@@ -281,8 +280,8 @@ func TestImpairmentsComeAndGoUnderTraffic(t *testing.T) {
 	h := newHost(t, "a")
 	addr := open(t, h, link.Spec{
 		Upstream: serve(t, echo),
-		Up:       link.Delay{Base: 100 * time.Microsecond, Jitter: 100 * time.Microsecond},
-		Down:     link.Delay{Base: 100 * time.Microsecond},
+		Up:       link.Latency{Delay: 100 * time.Microsecond, Jitter: 100 * time.Microsecond},
+		Down:     link.Latency{Delay: 100 * time.Microsecond},
 	})
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
@@ -318,12 +317,12 @@ func TestImpairmentsComeAndGoUnderTraffic(t *testing.T) {
 		})
 	}
 	kinds := []link.Impairment{
-		{Effect: new(toxic.Hold)},
-		{Effect: new(toxic.Hold), Direction: link.Up},
-		{Direction: link.Down, Effect: &toxic.Latency{Delay: 300 * time.Microsecond}},
-		{Effect: &toxic.Latency{Jitter: time.Millisecond}},
-		{Effect: &toxic.Flaky{Loss: 0.1, Stall: time.Millisecond}},
-		{Effect: &toxic.Bandwidth{BytesPerS: 1 << 20}, Direction: link.Up},
+		{Effect: new(link.Hold)},
+		{Effect: new(link.Hold), Direction: link.Up},
+		{Direction: link.Down, Effect: &link.Latency{Delay: 300 * time.Microsecond}},
+		{Effect: &link.Latency{Jitter: time.Millisecond}},
+		{Effect: &link.Flaky{Loss: 0.1, Stall: time.Millisecond}},
+		{Effect: &link.Bandwidth{BytesPerS: 1 << 20}, Direction: link.Up},
 	}
 	rounds := 1000
 	if testing.Short() {
@@ -357,7 +356,7 @@ func TestImpairmentsComeAndGoAgainstAWall(t *testing.T) {
 	addr := open(t, h, link.Spec{Upstream: serve(t, func(c *net.TCPConn) {
 		<-release // a stopped process: the kernel takes what it can, and then nothing
 		sum <- checkPattern(c)
-	}), Up: link.Delay{Base: 100 * time.Microsecond}})
+	}), Up: link.Latency{Delay: 100 * time.Microsecond}})
 	c := dial(t, addr)
 	_ = c.SetDeadline(time.Time{})
 	const total = 24 << 20
@@ -380,8 +379,8 @@ func TestImpairmentsComeAndGoAgainstAWall(t *testing.T) {
 	})
 	for n := range 50 {
 		id := fmt.Sprint(n)
-		apply(t, h, link.Impairment{ID: "l" + id, Effect: &toxic.Latency{Delay: time.Millisecond}})
-		apply(t, h, link.Impairment{ID: "h" + id, Effect: new(toxic.Hold)})
+		apply(t, h, link.Impairment{ID: "l" + id, Effect: &link.Latency{Delay: time.Millisecond}})
+		apply(t, h, link.Impairment{ID: "h" + id, Effect: new(link.Hold)})
 		heal(t, h, "l"+id)
 		heal(t, h, "h"+id)
 	}

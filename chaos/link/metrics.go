@@ -4,8 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"locklab/chaos/toxic"
 )
 
 var _ prometheus.Collector = (*Host)(nil)
@@ -41,7 +39,7 @@ func (l *link) collect(into chan<- prometheus.Metric) {
 	l.mu.Lock()
 	conns, begun := len(l.conns), l.count
 	for _, i := range l.active {
-		faults[toxic.Kind(i.Effect)]++
+		faults[kindOf(i.Effect)]++
 	}
 	l.mu.Unlock()
 	put("connections", "Connections of the link.", gauge, float64(conns))

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/internal/metrics/metricstest"
 )
 
 func TestMetrics(t *testing.T) {
 	h := newHost(t, "a")
-	c := dial(t, open(t, h, link.Spec{Name: "b-1/http", ToHost: "b", ToNode: "b-1", Upstream: serve(t, echo), Up: link.Delay{Base: time.Millisecond}}))
+	c := dial(t, open(t, h, link.Spec{Name: "b-1/http", ToHost: "b", ToNode: "b-1", Upstream: serve(t, echo), Up: link.Latency{Delay: time.Millisecond}}))
 	say(t, c, "hello")
 	hear(t, c, "hello")
 	const of = `{link="b-1/http",to_host="b",to_node="b-1"`
@@ -25,8 +24,8 @@ func TestMetrics(t *testing.T) {
 	if have := h.Traffic(); len(have) != 1 || have["b-1"] != [2]int64{5, 5} {
 		t.Errorf("traffic %+v", have)
 	}
-	apply(t, h, link.Impairment{ID: "slow", Direction: link.Up, Effect: &toxic.Latency{Delay: time.Second}})
-	apply(t, h, link.Impairment{ID: "cut", Direction: link.Both, Effect: new(toxic.Hold)})
+	apply(t, h, link.Impairment{ID: "slow", Direction: link.Up, Effect: &link.Latency{Delay: time.Second}})
+	apply(t, h, link.Impairment{ID: "cut", Direction: link.Both, Effect: new(link.Hold)})
 	say(t, c, "again")
 	silent(t, c)
 	metricstest.Has(t, metricstest.Page(t, h),

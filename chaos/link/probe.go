@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"locklab/chaos/toxic"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
 )
@@ -96,7 +95,7 @@ func (h *Host) rush(change Impairment) {
 // padding is that of probes to a host. The caller holds mu.
 func (h *Host) padding(host string) (bytes uint32) {
 	for _, i := range h.on(Spec{ToHost: host}) {
-		if limit, ok := i.Effect.(*toxic.Bandwidth); ok {
+		if limit, ok := i.Effect.(*Bandwidth); ok {
 			bytes = probePadding(limit.BytesPerS)
 		}
 	}

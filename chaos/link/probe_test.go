@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/internal/must"
 	"locklab/locks/locktest"
 )
@@ -15,7 +14,7 @@ import (
 func pair(t testing.TB) (a, b *link.Host) {
 	t.Helper()
 	a, b = newHost(t, "a"), newHost(t, "b")
-	delay := link.Delay{Base: 200 * time.Microsecond}
+	delay := link.Latency{Delay: 200 * time.Microsecond}
 	for _, x := range [][2]*link.Host{{a, b}, {b, a}} {
 		to := x[1].Probes()
 		if _, err := x[0].Open(link.Spec{Name: "probe", ToHost: to.Host, Upstream: to.Echo, Up: delay, Down: delay}); err != nil {
@@ -46,12 +45,12 @@ func TestProbesTellALostRequestFromALostAnswer(t *testing.T) {
 		}
 	}
 
-	apply(t, a, link.Impairment{ID: "cut", Effect: new(toxic.Hold), Direction: link.Up})
+	apply(t, a, link.Impairment{ID: "cut", Effect: new(link.Hold), Direction: link.Up})
 	from := standsStill(t, a, "b hears nothing", func() uint64 { return heardFrom(b) })
 	heal(t, a, "cut")
 	locktest.Eventually(t, "b hears again", func() bool { return heardFrom(b) > from })
 
-	apply(t, a, link.Impairment{ID: "cut", Effect: new(toxic.Hold), Direction: link.Down})
+	apply(t, a, link.Impairment{ID: "cut", Effect: new(link.Hold), Direction: link.Down})
 	from = standsStill(t, a, "a gets no answers", func() uint64 { return answered(a) })
 	locktest.Eventually(t, "b hears, although a gets no answers", func() bool { return heardFrom(b) > from+5 })
 	heal(t, a, "cut")
@@ -77,7 +76,7 @@ func standsStill(t *testing.T, a *link.Host, what string, count func() uint64) u
 
 func TestProbesSurviveResets(t *testing.T) {
 	a, b := pair(t)
-	apply(t, a, link.Impairment{ID: "r", Effect: new(toxic.Reset)})
+	apply(t, a, link.Impairment{ID: "r", Effect: new(link.Reset)})
 	from := sent(a)
 	locktest.Eventually(t, "a tries on", func() bool { return sent(a) > from+3 })
 	heard := heardFrom(b)
@@ -96,7 +95,7 @@ func TestProbesThatNobodyLooksAtAreRare(t *testing.T) {
 
 func TestBadRequestsAreRefused(t *testing.T) {
 	h := newHost(t, "a")
-	good := link.Impairment{ID: "i", Effect: new(toxic.Hold), Direction: link.Up}
+	good := link.Impairment{ID: "i", Effect: new(link.Hold), Direction: link.Up}
 	spec := link.Spec{Name: "l", ToHost: "b", ToNode: "b-1", Upstream: "127.0.0.1:1"}
 	var addrs [2]string
 	for n := range addrs { // requests can be repeated
@@ -108,14 +107,14 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		t.Errorf("the same link at %q", addrs)
 	}
 	for name, i := range map[string]link.Impairment{
-		"other settings": {ID: "i", Effect: new(toxic.Drop), Direction: link.Up},
-		"no id":          {Effect: new(toxic.Hold), Direction: link.Up},
-		"no direction":   {ID: "x", Effect: new(toxic.Hold)},
+		"other settings": {ID: "i", Effect: new(link.Drop), Direction: link.Up},
+		"no id":          {Effect: new(link.Hold), Direction: link.Up},
+		"no direction":   {ID: "x", Effect: new(link.Hold)},
 		"no kind":        {ID: "x", Direction: link.Up},
-		"no delay":       {ID: "x", Effect: new(toxic.Latency), Direction: link.Up},
-		"negative":       {ID: "x", Direction: link.Up, Effect: &toxic.Latency{Delay: -1}},
-		"no rate":        {ID: "x", Effect: new(toxic.Bandwidth), Direction: link.Up},
-		"no loss":        {ID: "x", Effect: &toxic.Flaky{Stall: 1}, Direction: link.Up},
+		"no delay":       {ID: "x", Effect: new(link.Latency), Direction: link.Up},
+		"negative":       {ID: "x", Direction: link.Up, Effect: &link.Latency{Delay: -1}},
+		"no rate":        {ID: "x", Effect: new(link.Bandwidth), Direction: link.Up},
+		"no loss":        {ID: "x", Effect: &link.Flaky{Stall: 1}, Direction: link.Up},
 	} {
 		if err := h.Apply(i); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -124,7 +123,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 	for name, s := range map[string]link.Spec{
 		"no name": {ToHost: "b", Upstream: "127.0.0.1:1"}, "no host": {Name: "x", Upstream: "127.0.0.1:1"},
 		"no port": {Name: "x", ToHost: "b", Upstream: "127.0.0.1"},
-		"delay":   {Name: "x", ToHost: "b", Upstream: "127.0.0.1:1", Up: link.Delay{Base: -1}},
+		"delay":   {Name: "x", ToHost: "b", Upstream: "127.0.0.1:1", Up: link.Latency{Delay: -1}},
 	} {
 		if _, err := h.Open(s); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -18,7 +18,6 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	"github.com/rs/zerolog"
 
-	"locklab/chaos/toxic"
 	"locklab/internal/httpapi"
 )
 
@@ -42,7 +41,7 @@ const (
 // For each request a server of toxiproxy is made, with the links as its proxies. They carry
 // nothing: it reads requests, and answers those that change nothing.
 func Toxiproxy(hosts map[string]*Client) http.Handler {
-	toxic.Register()
+	register()
 	toxiproxy.Version = toxiproxyVersion
 	var changing sync.Mutex // one request at a time
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +180,7 @@ func downID(link string) string       { return handID(link, "") }
 
 // show puts one direction of an impairment on the proxy.
 func (p *proxy) show(i Impairment, way Direction) error {
-	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: toxic.TypeOf(i.Effect), Toxicity: i.share()}
+	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: typeOf(i.Effect), Toxicity: i.share()}
 	w.Stream = string(way) + "stream"
 	if i.byHand() {
 		w.Name = strings.TrimPrefix(i.ID, handID(i.Link, ""))
@@ -208,7 +207,7 @@ func (p *proxy) toggle(r *http.Request) (err error) {
 	if p.Enabled = in.Enabled; p.Enabled {
 		_, err = p.host.Heal(r.Context(), downID(p.link))
 	} else {
-		down := Impairment{ID: downID(p.link), Link: p.link, Direction: Both, Effect: new(toxic.Reset)}
+		down := Impairment{ID: downID(p.link), Link: p.link, Direction: Both, Effect: new(Reset)}
 		err = p.host.Apply(r.Context(), down)
 	}
 	return err

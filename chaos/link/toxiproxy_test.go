@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/internal/must"
 	"locklab/internal/seed"
 )
@@ -197,7 +196,7 @@ func TestToxicsOfToxiproxyComeAndGo(t *testing.T) {
 		if of[n] == "" {
 			of[n] = kinds[draw.IntN(len(kinds))]
 		}
-		effect, err := toxic.New(of[n])
+		effect, err := link.NewEffect(of[n])
 		must.Do(t, err)
 		number := func() int { return 1 + draw.IntN(20) }
 		must.Do(t, json.Unmarshal(fmt.Appendf(nil, `{"latency":%d,"jitter":%d,"rate":%d,"delay":%d,"timeout":%d,"average_size":%d,"bytes":%d}`,

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"locklab/chaos/link"
-	"locklab/chaos/toxic"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 )
@@ -60,17 +59,17 @@ func talk(ctx context.Context, conn net.Conn, count *atomic.Int64) {
 // TestDataLinksSayWhatPassed: what the workload's connections saw contradicts an
 // impairment that is not there, and never one that is, under live traffic.
 func TestDataLinksSayWhatPassed(t *testing.T) {
-	delay := link.Delay{Base: time.Millisecond, Jitter: 100 * time.Microsecond}
+	delay := link.Latency{Delay: time.Millisecond, Jitter: 100 * time.Microsecond}
 	for name, c := range map[string]struct {
 		impairment link.Impairment
 		why        string
 	}{
-		"hold":      {link.Impairment{Effect: new(toxic.Hold), Direction: link.Both}, "while the link was to be cut"},
-		"hold up":   {link.Impairment{Effect: new(toxic.Hold), Direction: link.Up}, "from host a to redis-1 while the link was to be cut"},
-		"drop down": {link.Impairment{Effect: new(toxic.Drop), Direction: link.Down}, "from redis-1 to host a while the link was to be cut"},
-		"reset":     {link.Impairment{Effect: new(toxic.Reset), Direction: link.Both}, "while the link was to be cut"},
-		"latency":   {link.Impairment{Direction: link.Up, Effect: &toxic.Latency{Delay: 5 * time.Millisecond}}, "sooner than with the latency"},
-		"bandwidth": {link.Impairment{Direction: link.Both, Effect: &toxic.Bandwidth{BytesPerS: 10_000}}, "sooner than with the bandwidth"},
+		"hold":      {link.Impairment{Effect: new(link.Hold), Direction: link.Both}, "while the link was to be cut"},
+		"hold up":   {link.Impairment{Effect: new(link.Hold), Direction: link.Up}, "from host a to redis-1 while the link was to be cut"},
+		"drop down": {link.Impairment{Effect: new(link.Drop), Direction: link.Down}, "from redis-1 to host a while the link was to be cut"},
+		"reset":     {link.Impairment{Effect: new(link.Reset), Direction: link.Both}, "while the link was to be cut"},
+		"latency":   {link.Impairment{Direction: link.Up, Effect: &link.Latency{Delay: 5 * time.Millisecond}}, "sooner than with the latency"},
+		"bandwidth": {link.Impairment{Direction: link.Both, Effect: &link.Bandwidth{BytesPerS: 10_000}}, "sooner than with the bandwidth"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := c.impairment
@@ -109,7 +108,7 @@ func TestProbesAreNoData(t *testing.T) {
 	if _, err := a.Open(link.Spec{Name: "probe", ToHost: "b", Upstream: b.EchoAddr()}); err != nil {
 		t.Fatal(err)
 	}
-	contradicted := a.Pretend(link.Impairment{ID: "fault", Effect: new(toxic.Hold), Direction: link.Both})
+	contradicted := a.Pretend(link.Impairment{ID: "fault", Effect: new(link.Hold), Direction: link.Both})
 	answered := func() uint64 { return a.Probes().Peers[0].Answered }
 	before := answered()
 	locktest.Eventually(t, "probes", func() bool { return answered() > before+1 })

@@ -150,7 +150,7 @@ func (l Lock) cut(d damage) string {
 	cut := slices.ContainsFunc(nodes, func(a fault.Node) bool {
 		return slices.ContainsFunc(nodes, func(b fault.Node) bool { return !d.reach(a, b) })
 	})
-	for _, mode := range []string{"reset", "held", "dropped", "flapping", "one-way"} {
+	for _, mode := range fault.Cuts() {
 		if cut && slices.Contains(d.modes, mode) {
 			return mode
 		}

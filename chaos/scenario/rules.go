@@ -82,7 +82,7 @@ func facts() map[string][]string {
 		"fault":     append(kinds, none),
 		"target":    {history.AimHolder, history.AimLeader, history.AimPrimary, "other"},
 		"left":      {leftAll, leftEnough, leftTooFew},
-		"cut":       {none, "held", "dropped", "reset", "one-way", "flapping"},
+		"cut":       append(fault.Cuts(), none),
 		"clients":   {none, "killed", "paused", "clock"},
 		"restarted": {none, "at-once", "within-a-lease", "after-a-lease"},
 		"failover":  {none, "possible"},

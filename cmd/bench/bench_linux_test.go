@@ -58,7 +58,7 @@ import (
 	"locklab/nodes/raftnode"
 	"locklab/nodes/zookeepernode"
 	"locklab/reports/compare/stats"
-	"locklab/workloads/check/judge"
+	"locklab/workloads/check"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
 	"locklab/workloads/result"
@@ -71,7 +71,7 @@ var (
 	rounds  = flag.Int("rounds", 6, fmt.Sprintf("counted rounds per row, after one that warms up; %d times as many while it is open whether a figure is reached", patience))
 	each    = flag.Duration("each", time.Second, "how long one measurement takes")
 	pattern = flag.String("rows", "", "regular expression: only rows whose name matches")
-	check   = flag.Bool("check", false, "fail if a figure to reach is surely missed")
+	strict  = flag.Bool("check", false, "fail if a figure to reach is surely missed")
 )
 
 // row is one line of the table: a ratio of two subjects measured in turn, so that it holds although the machine's
@@ -277,7 +277,7 @@ func (r row) measure(b *testing.B) {
 	fmt.Printf("%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s %s\n", r.name, ratio, low, high, len(ratios), target, mark, absolute, r.unit)
 	b.ReportMetric(0, "ns/op") // which would be those of all rounds together
 	b.ReportMetric(ratio, "ratio")
-	if missed && *check {
+	if missed && *strict {
 		b.Errorf("%s: %.3g, want %s", r.name, ratio, target)
 	}
 }
@@ -586,7 +586,7 @@ func startPostgres(b testing.TB) (url string) {
 	must.Do(b, server.Missing())
 	node := &nodeprocess.Node{
 		Config:   nodeprocess.Config{Name: postgresnode.Name, Dir: b.TempDir(), Addrs: map[string]string{postgresnode.Port: addr}},
-		Recorder: nodeprocess.NewRecorder(io.Discard, "bench", postgresnode.Name), Log: slog.New(slog.DiscardHandler),
+		Recorder: history.NewWriter(io.Discard, "bench", postgresnode.Name), Log: slog.New(slog.DiscardHandler),
 	}
 	running, end := context.WithCancel(context.WithoutCancel(b.Context()))
 	var ended sync.WaitGroup
@@ -919,7 +919,7 @@ func path(b testing.TB, delay *time.Duration) measurement {
 		host, err := link.NewHost(config)
 		must.Do(b, err)
 		b.Cleanup(host.Close)
-		addr, err = host.Open(link.Spec{Name: "echo", ToHost: "bench", ToNode: "echo", Upstream: addr, Up: link.Delay{Base: *delay}})
+		addr, err = host.Open(link.Spec{Name: "echo", ToHost: "bench", ToNode: "echo", Upstream: addr, Up: link.Latency{Delay: *delay}})
 		must.Do(b, err)
 	}
 	conn := dial(b, addr)
@@ -1156,7 +1156,7 @@ func startChecker(b testing.TB) (subject, peer measurement) {
 	w, err := history.Create(path)
 	must.Do(b, err)
 	w.Record(history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex", Lock: "multiphase", DurationNS: int64(time.Minute)}})
-	w.Record(history.Event{Kind: history.KindPhase, State: loadgen.PhaseMeasure})
+	w.Record(history.Event{Kind: history.KindPhase, State: history.PhaseMeasure})
 	var at int64
 	for n := range holds {
 		node := "master-" + strconv.Itoa(n%2+1)
@@ -1170,13 +1170,13 @@ func startChecker(b testing.TB) (subject, peer measurement) {
 		e.Kind, e.FromNS, e.SentNS, e.AtNS = history.KindRelease, at+500_000, 0, at+600_000
 		w.Record(e)
 	}
-	for _, state := range []string{loadgen.PhaseDrain, loadgen.PhaseEnd} {
+	for _, state := range []string{history.PhaseDrain, history.PhaseEnd} {
 		w.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: at + int64(time.Millisecond)})
 	}
 	must.Do(b, w.Close())
 	return func(ctx context.Context, _ time.Duration) (float64, error) {
 		began := clock.Mono()
-		row, err := judge.File(ctx, path)
+		row, err := check.File(ctx, path)
 		if n := row.Figures["requests"]; err == nil && (row.Verdict.Safety.State != result.OK || n < holds-8) { // asked for from the beginning on
 			err = fmt.Errorf("check history: safety is %v of %.0f holds, want ok of %d", row.Verdict.Safety, n, holds)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/nodes/agent"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/process"
@@ -26,14 +26,14 @@ import (
 
 // agentFlags is what the user typed.
 type agentFlags struct {
-	lab.HostConfig
+	cluster.HostConfig
 	tokenFile, scrapeFile string
 	makeToken, health     bool
 	lockCmds              []string
 }
 
 func newAgent() *cobra.Command {
-	f := agentFlags{HostConfig: lab.HostConfig{Config: agent.DefaultConfig()}}
+	f := agentFlags{HostConfig: cluster.HostConfig{Config: agent.DefaultConfig()}}
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Supervise the nodes of one host and carry its links",
@@ -106,8 +106,8 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	if f.DataDir, err = filepath.Abs(f.DataDir); err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
-	f.Measure, f.Log = lab.MeasureEach, slog.New(slog.NewTextHandler(stderr, nil))
-	host, err := lab.StartHost(f.HostConfig)
+	f.Measure, f.Log = cluster.MeasureEach, slog.New(slog.NewTextHandler(stderr, nil))
+	host, err := cluster.StartHost(f.HostConfig)
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" {
 		return fmt.Errorf("--listen %s: %w", f.Listen, err)
 	}
@@ -197,10 +197,10 @@ func newNode() *cobra.Command {
 			if len(args) > 1 {
 				return fmt.Errorf("node %s: %q is too much: want --config alone", args[0], args[1:])
 			}
-			roles := lab.Roles(nil)
+			roles := cluster.Roles(nil)
 			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == args[0] })
 			if i < 0 {
-				return fmt.Errorf("node %q: no role (roles: %s)", args[0], strings.Join(lab.RoleNames(), ", "))
+				return fmt.Errorf("node %q: no role (roles: %s)", args[0], strings.Join(cluster.RoleNames(), ", "))
 			}
 			if config == "" {
 				return fmt.Errorf("node %s: --config is missing: nodes are started by an agent", args[0])

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/reports/why"
-	"locklab/workloads/check/judge"
+	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/check/visualize"
 	"locklab/workloads/result"
@@ -45,7 +45,7 @@ be read.`,
 			if err != nil {
 				return err
 			}
-			row := judge.Run(run)
+			row := check.Judge(run)
 			out := cmd.OutOrStdout()
 			switch {
 			case asJSON:

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/lab"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/locks/adapters"
 	"locklab/locks/program"
 )
@@ -70,7 +70,7 @@ func conform(ctx context.Context, text string, stdout, said io.Writer) (returned
 		if err != nil || len(lock.Servers) == 0 {
 			return program.Access{}, err
 		}
-		servers, err := lab.StartServers(ctx, lock, slog.New(slog.DiscardHandler))
+		servers, err := cluster.StartServers(ctx, lock, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return program.Access{}, err
 		}

@@ -29,6 +29,7 @@ import (
 	"locklab/internal/atomicfile"
 	"locklab/internal/seed"
 	"locklab/internal/sentence"
+	"locklab/internal/strictjson"
 	"locklab/locks"
 	"locklab/locks/adapters"
 	"locklab/locks/clock"
@@ -39,6 +40,7 @@ import (
 // levelsFlags is what the user typed.
 type levelsFlags struct {
 	out, publish string
+	add          bool
 	tables       []string
 	tries, jobs  int
 }
@@ -57,10 +59,13 @@ that was made with other flags is refused.
         documentation promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock
-  ?     undecided: no run was sound, or what must show it did not`,
+  ?     undecided: no run was sound, or what must show it did not
+
+With --add the tries add up, cell by cell: each run counts once, and the cells
+of a library, settings or scenario that changed begin anew.`,
 		Example: `  locklab levels                                  all rows, 3 tries a cell
   locklab levels redis-py kazoo --tries 20 --out reports/runs/mine
-  locklab levels --publish reports/levels --table README.md`,
+  locklab levels --publish reports/levels --add --table README.md`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -71,6 +76,7 @@ that was made with other flags is refused.
 	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1,
 		"runs at once; what decided nothing is repeated alone; 0 makes none and shows those there are")
 	fl.StringVar(&f.publish, "publish", "", "directory for README.md, result.json and histories")
+	fl.BoolVar(&f.add, "add", false, "add the tries to those that the directory of --publish has")
 	fl.StringArrayVar(&f.tables, "table", nil, "page of Markdown that gets the table alone")
 	return cmd
 }
@@ -83,7 +89,8 @@ type job struct {
 }
 
 func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.Writer) error {
-	err := errors.Join(catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
+	before, err := f.published()
+	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
 	if err != nil {
 		return err
 	}
@@ -100,19 +107,18 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	for _, atOnce := range []int{f.jobs, min(f.jobs, 1)} {
-		todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return atOnce == 0 || decided(j.result()) })
-		// The libraries of a language, which are equally slow, stand together in the list.
-		seed.Seed(1).Rand().Shuffle(len(todo), func(i, k int) { todo[i], todo[k] = todo[k], todo[i] })
-		if err := makeAll(ctx, todo, atOnce, stderr); err != nil {
-			return err
-		}
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := makeAll(ctx, jobs, own, f.jobs, stderr); err != nil {
+		return err
 	}
 	for _, j := range jobs {
 		i := slices.IndexFunc(all, func(r levels.Result) bool { return r.Lock == j.lock })
 		all[i].Files[j.run] = j.result()
 	}
-	page := levels.Of(all, rows)
+	page := levels.Page{}.Add(all, rows)
 	for _, part := range []table.Table{page.Glyphs(), page.Columns()} {
 		if err := table.Console(stdout, part, widthOf(stdout)); err != nil {
 			return err
@@ -125,7 +131,31 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 			}
 		}
 	}
+	if f.add {
+		had := before.Tries()
+		page = before.Add(all, rows)
+		fmt.Fprintf(stderr, "locklab: %s had %d tries and has %d\n", f.publish, had, page.Tries())
+	}
 	return f.write(page, jobs)
+}
+
+// published is the page that the tries are added to.
+func (f *levelsFlags) published() (p levels.Page, err error) {
+	if !f.add {
+		return p, nil
+	}
+	if f.publish == "" {
+		return p, errors.New("--add: want --publish with the directory that has the tries of before")
+	}
+	path := filepath.Join(f.publish, result.FileName)
+	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	if err != nil {
+		return p, fmt.Errorf("--add: %w", err)
+	}
+	if err := strictjson.Decode(text, &p); err != nil {
+		return p, fmt.Errorf("--add: %s: %w", path, err)
+	}
+	return p, nil
 }
 
 // plan is all that the rows need. The runs of controls that are no rows are only those of their column.
@@ -159,7 +189,7 @@ func (f *levelsFlags) plan(
 		lock := c.Locks[0]
 		r := levels.Result{
 			Lock: name, Lease: lock.Lease,
-			Files: map[string]result.File{}, Again: map[string]string{}, Unfit: map[string]string{},
+			Files: map[string]result.File{}, Again: map[string]string{}, Does: map[string]string{}, Unfit: map[string]string{},
 		}
 		for _, run := range levels.Runs() {
 			if !slices.Contains(rows, name) && !levels.Controls(name, run.Name) {
@@ -178,6 +208,7 @@ func (f *levelsFlags) plan(
 			default:
 				_, about := lab.Remaining([]lab.Config{c}, nil)
 				r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
+				r.Does[run.Name] = strings.Join(run.Flags(name, lock.Lease, 1), " ") + " " + c.Scenarios[0].Does
 				dir := filepath.Join(f.out, strings.NewReplacer(":", "+", ",", "+").Replace(name), run.Name)
 				j := job{name, run.Name, dir, flags, about + time.Second}
 				if err := j.check(); err != nil {
@@ -218,8 +249,21 @@ func decided(f result.File) bool {
 	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { return !levels.Tells(&r) })
 }
 
-// makeAll runs jobs, so many at once, each as a program of its own.
-func makeAll(ctx context.Context, jobs []job, atOnce int, stderr io.Writer) error {
+// makeAll runs the jobs that have not decided, so many at once, and those that decided nothing once more, alone.
+func makeAll(ctx context.Context, jobs []job, own string, atOnce int, stderr io.Writer) error {
+	for _, atOnce := range []int{atOnce, min(atOnce, 1)} {
+		todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return atOnce == 0 || decided(j.result()) })
+		// The libraries of a language, which are equally slow, stand together in the list.
+		seed.Seed(1).Rand().Shuffle(len(todo), func(i, k int) { todo[i], todo[k] = todo[k], todo[i] })
+		if err := makeOnce(ctx, todo, own, atOnce, stderr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeOnce runs jobs, each as a program of its own.
+func makeOnce(ctx context.Context, jobs []job, own string, atOnce int, stderr io.Writer) error {
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -229,10 +273,6 @@ func makeAll(ctx context.Context, jobs []job, atOnce int, stderr io.Writer) erro
 	}
 	fmt.Fprintf(stderr, "locklab: %s, %d at once, about %v\n", sentence.Plural(len(jobs), "run"), atOnce,
 		sentence.Lasting((left / time.Duration(atOnce)).Round(time.Second)))
-	own, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	var mu sync.Mutex
 	done, group := 0, new(errgroup.Group)
 	group.SetLimit(atOnce)
@@ -339,39 +379,48 @@ func between(page string, write func(io.Writer) error) error {
 // maxKept is the size up to which a packed history is published.
 const maxKept = 16 << 10
 
-// keepAll packs the histories that show something into the published directory, and says in their cells where.
+// keepAll packs the histories that show something into the published directory, says in their cells where, and
+// removes those that no cell has any more.
 func (f *levelsFlags) keepAll(p levels.Page, jobs []job) error {
 	dir := filepath.Join(f.publish, lab.HistoryDir)
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil { //nolint:gosec // to be read by others
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // to be read by others
 		return err
 	}
+	kept := map[string]bool{}
 	for _, row := range p.Rows {
 		for k, c := range row.Cells {
-			at := slices.IndexFunc(jobs, func(j job) bool { return c.Shown > 0 && j.lock == row.Lock && j.run == c.Run })
+			kept[filepath.Base(c.History)] = true
+			at := slices.IndexFunc(jobs, func(j job) bool { return j.lock == row.Lock && j.run == c.Run })
 			if at < 0 {
 				continue
 			}
-			packed, err := jobs[at].packed(c.Repeat)
+			packed, err := jobs[at].packed(c.Mark)
 			if err != nil {
 				return err
 			}
 			if len(packed) > maxKept {
 				continue
 			}
-			name := filepath.Base(filepath.Dir(jobs[at].dir)) + "." + c.Run + ".jsonl.gz"
+			name := fmt.Sprintf("%s.%s.%s.jsonl.gz", filepath.Base(filepath.Dir(jobs[at].dir)), c.Run, c.Mark)
 			if err := atomicfile.Write(filepath.Join(dir, name), packed); err != nil {
 				return err
 			}
-			row.Cells[k].History = filepath.Join(lab.HistoryDir, name)
+			row.Cells[k].History, kept[name] = filepath.Join(lab.HistoryDir, name), true
 		}
 	}
-	return nil
+	files, err := os.ReadDir(dir)
+	for _, file := range files {
+		if !kept[file.Name()] {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, file.Name())))
+		}
+	}
+	return err
 }
 
-// packed is the history of a repeat.
-func (j job) packed(repeat int) ([]byte, error) {
+// packed is the history of a run.
+func (j job) packed(mark string) ([]byte, error) {
 	rows := j.result().Rows
-	i := slices.IndexFunc(rows, func(r result.Row) bool { return r.Repeat == repeat })
+	i := slices.IndexFunc(rows, func(r result.Row) bool { return levels.Mark(&r) == mark })
 	text, err := os.ReadFile(filepath.Join(j.dir, rows[i].History))
 	if err != nil {
 		return nil, err

@@ -1,10 +1,17 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"locklab/cmd/locklab/internal/levels"
+	"locklab/internal/must"
+	"locklab/internal/strictjson"
 	"locklab/internal/testfile"
 	"locklab/workloads/result"
 )
@@ -26,5 +33,123 @@ func TestLevelsKeepRunsOfOtherFlags(t *testing.T) {
 	}
 	if _, err := result.Read(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// leave writes what a run has left.
+func leave(t *testing.T, path string, f result.File) {
+	t.Helper()
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(t, result.Write(path, f))
+}
+
+// row is a run of none in the workload handoff.
+func row(seed uint64, safety result.State, as result.Comparison) result.Row {
+	r := result.Row{Lock: "none", Scenario: "herd", Workload: "handoff", Seed: seed, History: "one.jsonl"}
+	r.Verdict = result.Verdict{
+		Sound: result.Statement{State: result.OK}, Safety: result.Statement{State: safety}, As: as,
+	}
+	return r
+}
+
+// TestLevelsRunAgainAlone: what decided nothing is run once more, alone; of a lock that did not show what it must,
+// nothing is left for that, and where it is silent again its cell is undecided.
+func TestLevelsRunAgainAlone(t *testing.T) {
+	dir := t.TempDir()
+	silent := row(1, result.OK, result.Silent)
+	silent.Verdict.Why.Code = result.ControlSilent
+	unsound := row(2, result.OK, result.Unsound)
+	unsound.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.Saturated}
+	var jobs []job
+	for lock, r := range map[string]result.Row{
+		"silent": silent, "mute": silent, "unsound": unsound, "decided": row(3, result.OK, result.AsExpected),
+	} {
+		at := filepath.Join(dir, lock)
+		leave(t, at+".json", result.File{Rows: []result.Row{r}})
+		jobs = append(jobs, job{lock: lock, run: "crash", dir: at, flags: []string{"--locks", lock}})
+	}
+	// It leaves the result that is beside its directory. The first four wait for each other.
+	own := filepath.Join(dir, "locklab")
+	testfile.Write(t, own, `#!/bin/sh
+for word; do
+	case $before in --out | --resume) dir=$word ;; esac
+	before=$word
+done
+log=${0%/*}/log
+left=nothing
+test ! -e "$dir/result.json" || left=result
+echo "begin ${dir##*/} $4 $left" >>"$log"
+until test "$(grep -c begin "$log")" -ge 4; do sleep 0.01; done
+mkdir -p "$dir" && cp "$dir.json" "$dir/result.json"
+echo "end ${dir##*/}" >>"$log"
+`)
+	must.Do(t, os.Chmod(own, 0o700))
+	must.Do(t, makeAll(t.Context(), jobs, own, 4, io.Discard))
+
+	said := strings.Split(strings.TrimSpace(string(testfile.Read(t, filepath.Join(dir, "log")))), "\n")
+	var again []string
+	for pair := range slices.Chunk(said[8:], 2) { // a run ends before the next begins
+		again = append(again, strings.Join(pair, ", "))
+	}
+	slices.Sort(again)
+	want := []string{
+		"begin mute --locks nothing, end mute", "begin silent --locks nothing, end silent",
+		"begin unsound --resume result, end unsound",
+	}
+	if !slices.Equal(again, want) {
+		t.Errorf("at first %q, then %q, want %q", said[:8], again, want)
+	}
+	of := levels.Result{Lock: "silent", Files: map[string]result.File{}}
+	for _, j := range jobs {
+		if j.lock == of.Lock {
+			of.Files[j.run] = j.result()
+		}
+	}
+	for _, c := range (levels.Page{}).Add([]levels.Result{of}, []string{of.Lock}).Rows[0].Cells {
+		if c.Letter == "E" && (c.Glyph != "?" || c.Why != "crash: control-silent") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestLevelsAdd: a page has the tries of two directories, each once, and the first history of what they show.
+func TestLevelsAdd(t *testing.T) {
+	dir := t.TempDir()
+	page, path := filepath.Join(dir, "published"), filepath.Join(dir, "published", result.FileName)
+	testfile.Write(t, filepath.Join(page, "README.md"), levelsBegin+levelsEnd)
+	testfile.Write(t, filepath.Join(page, "histories", "none.gone.jsonl.gz"), "")
+	run := levels.Runs()[0]
+	args := run.Flags("none", 0, 1)
+	read := func() (shown int, histories string) {
+		var p levels.Page
+		must.Do(t, strictjson.Decode(testfile.Read(t, path), &p))
+		files, err := filepath.Glob(filepath.Join(page, "histories", "*"))
+		must.Do(t, err)
+		for _, file := range files {
+			histories += filepath.Base(file) + " "
+		}
+		c := p.Rows[0].Cells[0]
+		return c.Shown, histories + c.History
+	}
+	for i, c := range []struct {
+		seed  uint64
+		flags string
+		shown int
+	}{{0xa, "", 1}, {0xb, "--add", 2}, {0xb, "--add", 2}} {
+		out := filepath.Join(dir, fmt.Sprint(i))
+		f := result.File{Run: result.Run{Args: args}, Rows: []result.Row{row(c.seed, result.Failed, result.AsExpected)}}
+		leave(t, filepath.Join(out, "none", run.Name, result.FileName), f)
+		testfile.Write(t, filepath.Join(out, "none", run.Name, "one.jsonl"), "{}")
+		line := strings.Fields("levels none --tries 1 --jobs 0 --out " + out + " --publish " + page + " " + c.flags)
+		if code, said := call(t, line...); code != exitOK {
+			t.Fatal(said)
+		}
+		shown, histories := read()
+		if shown != c.shown || histories != "none.crowd.0000000a.jsonl.gz histories/none.crowd.0000000a.jsonl.gz" {
+			t.Errorf("%v: shown %d times, histories %s", line, shown, histories)
+		}
+	}
+	if code, said := call(t, "levels", "none", "--jobs", "0", "--add"); code != exitCannotRun || !strings.Contains(said, "--publish") {
+		t.Errorf("exit code %d: %s", code, said)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
@@ -49,7 +50,7 @@ func listings() []listing {
 			}), nil
 		}, nil},
 		files("topologies", topology.Names(), func(file string) (listed, error) {
-			t, err := topology.Load(file, lab.RoleNames()...)
+			t, err := topology.Load(file, cluster.RoleNames()...)
 			if err != nil {
 				return listed{}, err
 			}

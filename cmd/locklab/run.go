@@ -179,7 +179,7 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run " +
 			"--resume " + dir)
 	})()
-	file, runErr := lab.Run(ctx, plan.parts, earlier, display)
+	file, runErr := lab.Compare(ctx, plan.parts, earlier, display)
 	display.Close()
 	switch {
 	case runErr != nil && len(file.Rows) == 0 && earlier == nil:

@@ -242,6 +242,17 @@ func (n Node) Text() string {
 	}
 }
 
+// Words are all keys and scalars of a node, without comments and layout.
+func (n Node) Words() (all []string) {
+	if n.yaml == nil {
+		return nil
+	}
+	for _, below := range n.yaml.Content {
+		all = append(all, Node{yaml: below}.Words()...)
+	}
+	return append(all, strings.Fields(n.yaml.Value)...)
+}
+
 // Texts are the scalars of a list.
 func (n Node) Texts() (all []string) {
 	for _, v := range n.List() {

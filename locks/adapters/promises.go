@@ -4,6 +4,7 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 
 	_ "embed" // the promises
@@ -38,16 +39,16 @@ func (p Promise) Version() string {
 	if err == nil {
 		return p.pack + " " + string(out)
 	}
-	a, is := Find(p.name)
-	if !is {
-		return ""
+	info, own := debug.ReadBuildInfo() // of a library in this program
+	if a, is := Find(p.name); is {
+		words, err := a.finds()
+		if err != nil {
+			return ""
+		}
+		info, err = buildinfo.ReadFile(words[0])
+		own = err == nil
 	}
-	words, err := a.finds()
-	if err != nil {
-		return ""
-	}
-	info, err := buildinfo.ReadFile(words[0])
-	for i := 0; err == nil && i < len(info.Deps); i++ {
+	for i := 0; own && i < len(info.Deps); i++ {
 		if m := info.Deps[i]; m.Path == p.pack {
 			return m.Path + " " + m.Version
 		}

@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"locklab/internal/pdeathsig"
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
@@ -99,14 +99,11 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 }
 
 // spawn starts the program such that it dies with this process: a lock that
-// outlived its master would go on extending what its holder has lost. The kernel means the thread,
-// so the goroutine keeps it until the program has ended.
+// outlived its master would go on extending what its holder has lost.
 func spawn(cmd *exec.Cmd) (ended <-chan error, started error) {
-	dieWithParent(cmd)
 	begun, end := make(chan error), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+		defer pdeathsig.Set(cmd)()
 		err := cmd.Start()
 		begun <- err
 		if err == nil {

@@ -37,7 +37,7 @@ type lane struct {
 	locker *Locker
 	addr   string
 	client *redis.Client
-	inline bool          // who finds the lane idle works in its place
+	inline bool          // a sender that finds the lane idle runs the pipeline itself
 	turn   chan struct{} // has one value when the goroutine is to work
 
 	mu     sync.Mutex

@@ -2,15 +2,17 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/damage"
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
+	"locklab/nodes/diskfault"
 )
 
 func (a *Agent) serve() {
@@ -97,49 +99,6 @@ func (a *Agent) health() Health {
 	return Health{a.cfg.Host, log.instance, log.nextNumber()}
 }
 
-// A request for events is answered as soon as there are any, and after pollTime without: an agent that lives
-// says something every second. The agent forgets events when the follower asks for later ones. So a lost
-// connection costs nothing.
-const (
-	pollTime = time.Second
-	// gather is how long the first event of an answer waits for others to join it.
-	gather = 4 * time.Millisecond
-)
-
-// handleEvents answers with the events from a number on. A follower names the instance that it follows, and
-// has all events before that number. Others are refused: they would take events from the follower.
-func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	from, err := strconv.ParseUint(query.Get("from"), 10, 64)
-	if err != nil {
-		return fmt.Errorf("events: from=%q: want the number of an event, 0 for the first: %w",
-			query.Get("from"), httpapi.ErrInvalid)
-	}
-	log := a.eventLog()
-	if query.Get("instance") != log.instance {
-		return fmt.Errorf("the agent of %s was restarted or reset: %w", a.cfg.Host, ErrEventsLost)
-	}
-	end, stop := clock.After(clock.System(), pollTime)
-	defer stop()
-	lines, changed, err := log.read(from)
-	if err == nil && lines == nil {
-		select {
-		case <-changed:
-			_ = clock.Sleep(r.Context(), gather) // ends early with the request
-		case <-end:
-		case <-r.Context().Done():
-		case <-a.ctx.Done():
-		}
-		lines, _, err = log.read(from)
-	}
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/jsonl")
-	_, _ = w.Write(lines) // a follower that went away will ask again
-	return nil
-}
-
 // hear notes when a controller asked last. It sees the requests that the API lets through; Prometheus is no
 // controller.
 func (a *Agent) hear(next http.Handler) http.Handler {
@@ -150,4 +109,44 @@ func (a *Agent) hear(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// NodeSpec is a node to start.
+type NodeSpec struct {
+	Name     string         `json:"-"` // in the path of a request
+	Role     string         `json:"role"`
+	Settings jsontext.Value `json:"settings,omitzero"` // for the role; nil for none
+	// FakeClock runs it with a wall clock that [Client.SetClock] can set, if its role has one.
+	FakeClock bool `json:"fake_clock,omitzero"`
+	// Disk are the calls that [Client.SetDisk] can hold or refuse, or [Client.CutPower] must know, "" none.
+	Disk diskfault.Calls `json:"disk,omitzero"`
+}
+
+// Health is what an agent says of itself.
+type Health struct {
+	Host string `json:"host"`
+	// Instance changes when the agent is started or reset: event numbers of another
+	// instance mean nothing.
+	Instance  string `json:"instance"`
+	NextEvent uint64 `json:"next_event"` // number that the next event will get
+}
+
+// What can go wrong beside what can with every API (see [httpapi.ErrInvalid] and those
+// around it). Errors of an Agent wrap one of these, and so do those of a Client, on the
+// other side of the wire.
+var (
+	// ErrStart says that a node did not start or did not become ready.
+	ErrStart = errors.New("node did not start")
+	// ErrLate is an ErrStart of a node that may have needed more time than it had.
+	ErrLate = fmt.Errorf("%w in time", ErrStart)
+	// ErrEventsLost says that the agent no longer has the events that were asked for.
+	ErrEventsLost = errors.New("events lost")
+)
+
+func kinds() []httpapi.Kind {
+	return []httpapi.Kind{
+		{Is: ErrEventsLost, Name: "events-lost", Status: http.StatusGone},
+		{Is: ErrLate, Name: "late", Status: http.StatusGatewayTimeout},
+		{Is: ErrStart, Name: "start", Status: http.StatusInternalServerError},
+	}
 }

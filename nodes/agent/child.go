@@ -148,10 +148,10 @@ func (c *child) readEvents(from io.Reader) {
 	lines := newLines(from)
 	for lines.Scan() {
 		line := lines.Bytes()
-		if bytes.Contains(line, []byte(`"`+process.StateReady+`"`)) {
+		if bytes.Contains(line, []byte(`"`+history.NodeReady+`"`)) {
 			var e history.Event
 			err := new(history.Decoder).Decode(line, &e)
-			if err == nil && e.Kind == history.KindNode && e.State == process.StateReady && !signals.Closed(c.ready) {
+			if err == nil && e.Kind == history.KindNode && e.State == history.NodeReady && !signals.Closed(c.ready) {
 				close(c.ready)
 			}
 		}
@@ -356,4 +356,33 @@ func lastLines(path string) []string {
 	}
 	lines := strings.Split(string(data), "\n")
 	return lines[max(0, len(lines)-maxLines):]
+}
+
+// answerTime is how long a node may take to carry out an order: it stands still, or is
+// gone, if it takes longer.
+const answerTime = time.Second
+
+var (
+	errEnded     = errors.New("it has ended")
+	errStillRuns = fmt.Errorf("it did not stand still within %v", answerTime)
+)
+
+// ask has a node carry out an order, a method of [process.Orders], and waits for its answer.
+func ask[Out any](ctx context.Context, orders *rpc.Client, method string, in any) (none Out, err error) {
+	out := new(Out)
+	call := orders.Go("Orders."+method, in, out, make(chan *rpc.Call, 1)) // orders are short: a pipe holds them
+	if _, bounded := ctx.Deadline(); !bounded {
+		limited, cancel := context.WithTimeout(ctx, answerTime)
+		defer cancel()
+		ctx = limited
+	}
+	select {
+	case <-call.Done:
+	case <-ctx.Done():
+		return none, fmt.Errorf("it does not answer: %w", ctx.Err())
+	}
+	if refusal, is := errors.AsType[rpc.ServerError](call.Error); is {
+		return none, fmt.Errorf("it refuses: %w: %w", refusal, httpapi.ErrConflict)
+	}
+	return *out, call.Error
 }

@@ -2,16 +2,12 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"locklab/internal/damage"
 	"locklab/internal/httpapi"
-	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/process"
 	"locklab/workloads/history"
@@ -151,144 +147,4 @@ func (c *Client) ClockOffset(ctx context.Context, roundTrips int) (best Offset, 
 		}
 	}
 	return best, nil
-}
-
-const (
-	// patience is how long a follower tries to reach an agent that does not answer.
-	patience = 15 * time.Second
-	// answerLate is how long an answer may take of an agent whose host has not vanished.
-	answerLate = 10 * time.Second
-	// askAgain is the pause before an agent that did not answer is asked again.
-	askAgain = 50 * time.Millisecond
-)
-
-// Follower delivers an agent's events in order, each once, over as many
-// connections as it takes.
-type Follower struct {
-	client  *Client
-	handle  func(history.Event) error
-	cancel  context.CancelFunc
-	done    chan struct{}
-	decoder *history.Decoder
-
-	heardNS  atomic.Int64           // clock.Mono of the last word of the agent
-	next     atomic.Uint64          // number of the event to come
-	instance atomic.Pointer[string] // of the agent; nil before its first word
-	err      error                  // of a follower that has ended
-}
-
-// Follow starts to deliver the agent's events to handle, which is called by one
-// goroutine and ends the follower by an error. Only one follower of an agent works: the agent forgets what it got.
-// The context bounds the follower's life as Close does.
-func (c *Client) Follow(ctx context.Context, handle func(history.Event) error) *Follower {
-	ctx, cancel := context.WithCancel(ctx)
-	f := &Follower{
-		client: c, handle: handle, cancel: cancel, done: make(chan struct{}), decoder: history.NewDecoder(),
-	}
-	f.heardNS.Store(clock.Mono())
-	go f.run(ctx)
-	return f
-}
-
-// Heard is when the agent last said something, on clock.Mono of this process. An
-// agent that lives says something every second, also when nothing happens.
-func (f *Follower) Heard() int64 { return f.heardNS.Load() }
-
-// Done is closed when the follower has ended; Err says why.
-func (f *Follower) Done() <-chan struct{} { return f.done }
-
-// Err is why the follower ended: nil while it runs and after Close, [ErrEventsLost]
-// when the history has a hole, [httpapi.ErrUnreachable] when the agent is gone, or the
-// error of handle.
-func (f *Follower) Err() error {
-	if !signals.Closed(f.done) {
-		return nil
-	}
-	return f.err
-}
-
-// Close ends the follower and waits for it.
-func (f *Follower) Close() {
-	f.cancel()
-	<-f.done
-}
-
-// Drain returns when every event that the agent had when it was called has been
-// delivered. Call it when the nodes have been stopped, so that nothing is missed.
-func (f *Follower) Drain(ctx context.Context) error {
-	health, err := f.client.Health(ctx)
-	for err == nil {
-		next, instance := f.next.Load(), f.instance.Load()
-		switch {
-		case instance != nil && *instance != health.Instance:
-			err = fmt.Errorf("the agent was restarted or reset: %w", ErrEventsLost)
-		case next >= health.NextEvent:
-			return nil
-		case signals.Closed(f.done):
-			if err = f.Err(); err == nil {
-				err = fmt.Errorf("the follower was closed: %w", httpapi.ErrClosed)
-			}
-		default:
-			if late := clock.Sleep(ctx, time.Millisecond); late != nil {
-				err = fmt.Errorf("%d of %d delivered: %w", next, health.NextEvent, late)
-			}
-		}
-	}
-	return fmt.Errorf("drain events of %s: %w", f.client.URL(), err)
-}
-
-func (f *Follower) run(ctx context.Context) {
-	defer close(f.done)
-	defer f.cancel()
-	for ctx.Err() == nil {
-		err := f.poll(ctx)
-		_, refused := errors.AsType[*httpapi.Error](err)
-		unreachable := errors.Is(err, httpapi.ErrUnreachable) && !refused
-		switch {
-		case err == nil || ctx.Err() != nil:
-		case unreachable && time.Duration(clock.Mono()-f.Heard()) <= patience:
-			_ = clock.Sleep(ctx, askAgain) // the loop looks at the context
-		default:
-			f.err = fmt.Errorf("follow events of %s: %w", f.client.URL(), err)
-			return
-		}
-	}
-}
-
-// poll asks for the next events and delivers them.
-func (f *Follower) poll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerLate)
-	defer cancel()
-	instance := f.instance.Load()
-	if instance == nil {
-		health, err := f.client.Health(ctx)
-		if err != nil {
-			return err
-		}
-		instance = &health.Instance
-		f.instance.Store(instance)
-	}
-	path := fmt.Sprintf("/v1/events?from=%d&instance=%s", f.next.Load(), url.QueryEscape(*instance))
-	answer, err := f.client.Open(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }() // read to its end, or given up
-	in := newLines(answer.Body)
-	for in.Scan() {
-		var e history.Event
-		if err := f.decoder.Decode(in.Bytes(), &e); err != nil {
-			return fmt.Errorf("event %d: %w: %w", f.next.Load(), err, ErrEventsLost)
-		}
-		if err := f.handle(e); err != nil {
-			return err
-		}
-		f.next.Add(1)
-		f.heardNS.Store(clock.Mono())
-	}
-	if err := in.Err(); err != nil { // a line that was cut off comes again
-		return f.client.Unreachable(err)
-	}
-	f.heardNS.Store(clock.Mono())
-	return nil
 }

@@ -20,8 +20,7 @@ type Config struct {
 	Host string // the host's name in the topology
 	Zone string // its zone's short name
 
-	// Listen is the address of the control API, 127.0.0.1:0 by default. Requests may
-	// name the agent by an IP address, localhost, Host, Advertise or the name here.
+	// Listen is the address of the control API, 127.0.0.1:0 by default.
 	Listen string
 	// Advertise is the IP address or name at which others reach this host's nodes,
 	// 127.0.0.1 by default.

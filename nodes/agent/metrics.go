@@ -7,6 +7,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	kit "locklab/internal/metrics"
+	"locklab/workloads/history"
 )
 
 // metrics is one page for Prometheus: the agent's, the Collectors, and those of its nodes. Nodes come and go
@@ -40,7 +41,7 @@ func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
 	var wg sync.WaitGroup
 	for _, n := range m.agent.sorted() {
 		gauge := m.ready.WithLabelValues(n.name, n.role.Name)
-		if state, _ := n.state(); state != "ready" {
+		if state, _ := n.state(); state != history.NodeReady {
 			continue
 		}
 		gauge.Set(1)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 
 	"locklab/internal/damage"
 	"locklab/internal/httpapi"
+	"locklab/internal/pdeathsig"
 	"locklab/internal/signals"
 	"locklab/locks/clock"
 	"locklab/nodes/diskfault"
@@ -113,11 +113,11 @@ func (n *node) state() (state string, pid int) {
 	case c == nil:
 		return "reserved", 0
 	case signals.Closed(c.gone):
-		return "ended", 0
+		return history.NodeEnded, 0
 	case c.isPaused():
-		return "paused", c.pid
+		return history.NodePaused, c.pid
 	case signals.Closed(c.ready):
-		return "ready", c.pid
+		return history.NodeReady, c.pid
 	default:
 		return "starting", c.pid
 	}
@@ -213,7 +213,7 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 	n.child = c
 	n.mu.Unlock()
 	if n.agent.ctx.Err() != nil { // Close may have looked for the child before it was there
-		c.end("killed", syscall.SIGKILL)
+		c.end(history.NodeKilled, syscall.SIGKILL)
 	}
 	return c, nil
 }
@@ -234,7 +234,6 @@ func (n *node) startChild(env []string) (*child, error) {
 	cmd.Dir, cmd.Env = n.dataDir(), slices.Concat(a.env, env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.log, f.log, f.given[1:]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	process.DieWithParent(cmd)
 	c := &child{
 		node: n, cmd: cmd, clock: n.role.OwnClock || n.role.FakeClock && n.spec.FakeClock, events: a.eventLog(),
 		ready: make(chan struct{}), gone: make(chan struct{}),
@@ -242,12 +241,11 @@ func (n *node) startChild(env []string) (*child, error) {
 	asked := clock.Mono()
 	started := make(chan error, 1)
 	err = a.adopt(func() {
-		runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
-		defer runtime.UnlockOSThread()
+		defer pdeathsig.Set(cmd)()
 		err := cmd.Start()
 		if err == nil {
 			c.pid, c.orders = cmd.Process.Pid, rpc.NewClient(f)
-			c.record("started", asked)
+			c.record(history.NodeStarted, asked)
 		}
 		if started <- err; err == nil {
 			c.supervise(f)
@@ -303,7 +301,7 @@ func (n *node) awaitReady(ctx context.Context, c *child) error {
 	case <-ctx.Done():
 		cause = fmt.Errorf("it was not ready within %s: %w: %w", n.agent.cfg.StartTimeout, ErrLate, ctx.Err())
 	}
-	c.end("killed", syscall.SIGKILL)
+	c.end(history.NodeKilled, syscall.SIGKILL)
 	<-c.gone
 	said := "its log is empty"
 	if lines := lastLines(n.logPath()); len(lines) > 0 {
@@ -315,7 +313,7 @@ func (n *node) awaitReady(ctx context.Context, c *child) error {
 // kill kills the live incarnation, if there is one, and waits until it is gone.
 func (n *node) kill() {
 	if c := n.running(); c != nil {
-		c.end("killed", syscall.SIGKILL)
+		c.end(history.NodeKilled, syscall.SIGKILL)
 		<-c.gone
 	}
 }
@@ -327,9 +325,9 @@ func (n *node) stop() {
 	if c == nil {
 		return
 	}
-	c.end("stopped", syscall.SIGTERM)
+	c.end(history.NodeStopped, syscall.SIGTERM)
 	if _, gone := clock.Await(clock.System(), n.agent.cfg.StopGrace, c.gone); !gone {
-		c.end("stopped", syscall.SIGKILL)
+		c.end(history.NodeStopped, syscall.SIGKILL)
 		<-c.gone
 	}
 }

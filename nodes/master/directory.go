@@ -1,10 +1,19 @@
 package master
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
 
+	"locklab/internal/httpapi"
+	"locklab/internal/strictjson"
+	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/nodes/worker"
 )
@@ -14,14 +23,18 @@ import (
 type directory struct {
 	silence time.Duration
 
-	mu     sync.Mutex
-	groups map[string]*groupRooms
-	sites  map[*remote]*site
+	mu      sync.Mutex
+	groups  map[string]*groupRooms
+	remotes []*remote
 }
 
-// site is what is known of one worker. It is suspect, and its rooms are not
+// remote is one worker as this master reaches it, and what is known of it. It is suspect, and its rooms are not
 // proposed, while it has been silent for too long, or since its feed has ended.
-type site struct {
+type remote struct {
+	WorkerAddr
+	http *httpapi.Client
+
+	// The rest is guarded by directory.mu.
 	incarnation string
 	rev         uint64    // everything up to here came through the feed
 	heard       time.Time // zero: not since the feed has ended
@@ -53,11 +66,7 @@ func (k *knownRoom) left() int {
 }
 
 func newDirectory(silence time.Duration, remotes []*remote) *directory {
-	d := &directory{silence: silence, groups: map[string]*groupRooms{}, sites: map[*remote]*site{}}
-	for _, r := range remotes {
-		d.sites[r] = &site{}
-	}
-	return d
+	return &directory{silence: silence, groups: map[string]*groupRooms{}, remotes: remotes}
 }
 
 // propose gives the room of the group with the most seats that are neither taken
@@ -105,12 +114,11 @@ func (d *directory) merge(r *remote, line worker.FeedLine, first bool) {
 	if first {
 		for _, g := range d.groups {
 			g.rooms = slices.DeleteFunc(g.rooms, func(k *knownRoom) bool {
-				return k.remote == r && !slices.ContainsFunc(line.Rooms, func(room worker.Room) bool { return room.Room == k.id })
+				return k.remote == r && !slices.ContainsFunc(line.Rooms, func(room worker.Room) bool { return room.ID == k.id })
 			})
 		}
 	}
-	s := d.sites[r]
-	s.incarnation, s.rev, s.following = line.Incarnation, line.Rev, true
+	r.incarnation, r.rev, r.following = line.Incarnation, line.Rev, true
 	d.heardLocked(r)
 	for _, room := range line.Rooms {
 		k := d.putLocked(r, room, true)
@@ -143,8 +151,7 @@ func (d *directory) learn(r *remote, l worker.Listing) {
 // isNews says that the feed has not come as far as an answer. Otherwise an unknown room of the answer has been
 // in the feed, and is gone.
 func (d *directory) isNews(r *remote, incarnation string, room worker.Room) bool {
-	s := d.sites[r]
-	return incarnation == s.incarnation && room.Rev > s.rev
+	return incarnation == r.incarnation && room.Rev > r.rev
 }
 
 // putLocked takes over what is newer about a room that is known, and an unknown one if it is news.
@@ -152,14 +159,14 @@ func (d *directory) putLocked(r *remote, room worker.Room, news bool) *knownRoom
 	defer d.wakeLocked(room.Group)
 	g := d.group(room.Group)
 	for _, k := range g.rooms {
-		if k.id == room.Room && k.remote == r {
+		if k.id == room.ID && k.remote == r {
 			if room.Rev > k.Rev {
 				k.Room = room
 			}
 			return k
 		}
 	}
-	k := &knownRoom{id: room.Room, remote: r, Room: room}
+	k := &knownRoom{id: room.ID, remote: r, Room: room}
 	if news {
 		g.rooms = append(g.rooms, k)
 	}
@@ -170,19 +177,14 @@ func (d *directory) putLocked(r *remote, room worker.Room, news bool) *knownRoom
 func (d *directory) unfollowed(r *remote) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sites[r].heard, d.sites[r].following = time.Time{}, false
+	r.heard, r.following = time.Time{}, false
 }
 
 // follows says whether every feed has been heard of.
 func (d *directory) follows() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, s := range d.sites {
-		if !s.following {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.remotes, func(r *remote) bool { return !r.following })
 }
 
 func (d *directory) suspect(r *remote) bool {
@@ -192,14 +194,14 @@ func (d *directory) suspect(r *remote) bool {
 }
 
 func (d *directory) suspectLocked(r *remote, now time.Time) bool {
-	return now.Sub(d.sites[r].heard) > d.silence
+	return now.Sub(r.heard) > d.silence
 }
 
 // heardLocked ends a suspicion: the rooms of the worker can be proposed again.
 func (d *directory) heardLocked(r *remote) {
 	now := clock.System().Now()
 	wasSuspect := d.suspectLocked(r, now)
-	d.sites[r].heard = now
+	r.heard = now
 	if wasSuspect {
 		for name := range d.groups {
 			d.wakeLocked(name)
@@ -223,4 +225,81 @@ func (d *directory) group(name string) *groupRooms {
 		d.groups[name] = g
 	}
 	return g
+}
+
+func newRemote(addr WorkerAddr, token string) *remote {
+	config := httpapi.ClientConfig{Name: "worker " + addr.Name, Token: token, Repeatable: true}
+	return &remote{WorkerAddr: addr, http: httpapi.NewClient("http://"+addr.Addr, config)}
+}
+
+// seat asks for a seat.
+func (r *remote) seat(ctx context.Context, room, player string) (seated worker.Room, err error) {
+	path := "/v1/rooms/" + url.PathEscape(room) + "/seats"
+	err = r.http.Call(ctx, http.MethodPost, path, worker.SeatRequest{Player: player}, &seated)
+	return seated, err
+}
+
+// order asks for a new room.
+func (r *remote) order(ctx context.Context, req worker.OrderRequest) (made worker.Room, err error) {
+	err = r.http.Call(ctx, http.MethodPost, "/v1/rooms", req, &made)
+	return made, err
+}
+
+// look asks for the rooms of a group.
+func (r *remote) look(ctx context.Context, group string) (listing worker.Listing, err error) {
+	err = r.http.Call(ctx, http.MethodGet, "/v1/rooms?group="+url.QueryEscape(group), nil, &listing)
+	return listing, err
+}
+
+// effect says what became of a request to a worker, from its error.
+func effect(err error) locks.Outcome {
+	switch {
+	case err == nil:
+		return locks.OutcomeOK
+	case httpapi.KindOf(err) != "", errors.Is(err, httpapi.ErrNotSent):
+		return locks.OutcomeFailed
+	default:
+		return locks.OutcomeUnknown
+	}
+}
+
+const (
+	// lineBytesMax bounds a line of a feed; the first is the longest.
+	lineBytesMax = 64 << 20
+	// redial is the pause before a feed is dialled anew.
+	redial = 50 * time.Millisecond
+)
+
+// follow keeps the directory up to date from one worker's feed until ctx ends.
+func (m *Master) follow(ctx context.Context, r *remote) {
+	for ctx.Err() == nil {
+		err := m.followOnce(ctx, r)
+		m.directory.unfollowed(r)
+		m.Log.Debug("feed interrupted", slog.String("worker", r.Name), slog.Any("error", err))
+		_ = clock.Sleep(ctx, redial) // the loop looks at ctx
+	}
+}
+
+// followOnce reads one connection until it ends or nothing comes.
+func (m *Master) followOnce(ctx context.Context, r *remote) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watchdog := clock.System().AfterFunc(m.settings.FeedReset, cancel)
+	defer watchdog.Stop()
+	answer, err := r.http.Open(ctx, "/v1/feed")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(make([]byte, 0, 16<<10), lineBytesMax)
+	for first := true; lines.Scan(); first = false {
+		var line worker.FeedLine
+		if err := strictjson.DecodeOpen(lines.Bytes(), &line); err != nil {
+			return err
+		}
+		m.directory.merge(r, line, first)
+		watchdog.Reset(m.settings.FeedReset)
+	}
+	return lines.Err()
 }

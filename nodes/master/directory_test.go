@@ -11,6 +11,7 @@ import (
 
 	"locklab/internal/signals"
 	"locklab/nodes/worker"
+	"locklab/workloads/history"
 )
 
 const silence = 400 * time.Millisecond
@@ -24,11 +25,11 @@ func at() (*directory, *remote) {
 }
 
 func room(id string, free int, rev uint64) worker.Room {
-	state := worker.StateOpen
+	state := history.RoomOpen
 	if free == 0 {
-		state = worker.StateFull
+		state = history.RoomFull
 	}
-	return worker.Room{Room: id, Group: "g", Worker: "w1", State: state, Capacity: 8, Free: free, Rev: rev}
+	return worker.Room{ID: id, Group: "g", Worker: "w1", State: state, Capacity: 8, Free: free, Rev: rev}
 }
 
 // change merges a line of the feed.

@@ -49,10 +49,10 @@ func TestAPI(t *testing.T) {
 
 	status, text := ask(t, "POST", url+"/v1/match", `{"player":"p1","group":"g"}`)
 	var match master.Match
-	if err := json.Unmarshal([]byte(text), &match); err != nil || status != http.StatusOK || !match.Created || match.Room == "" || match.Worker == "" {
+	if err := json.Unmarshal([]byte(text), &match); err != nil || status != http.StatusOK || !match.Created || match.ID == "" || match.Worker == "" {
 		t.Errorf("first match: %d %s", status, text)
 	}
-	if status, text := ask(t, "POST", url+"/v1/match", `{"player":"p2","group":"g"}`); status != http.StatusOK || !strings.Contains(text, match.Room) || !strings.Contains(text, `"created":false`) {
+	if status, text := ask(t, "POST", url+"/v1/match", `{"player":"p2","group":"g"}`); status != http.StatusOK || !strings.Contains(text, match.ID) || !strings.Contains(text, `"created":false`) {
 		t.Errorf("second match: %d %s", status, text)
 	}
 	for _, body := range []string{`{"player":"p"}`, `{"player":"p","group":"g","x":1}`, `{"player":"p","group":"` + strings.Repeat("x", 129) + `"}`} {
@@ -158,7 +158,7 @@ func TestFeedSurvives(t *testing.T) {
 			m := l.master("a", lock, func(s *master.Settings) { s.FeedReset, s.ReadyTimeout = 300*time.Millisecond, time.Minute })
 			locktest.Eventually(t, "another feed", func() bool { return feeds.Load() > 1 })
 			made := l.seats("g", 1, l.master("b", sharedLock(t), nil))[0]
-			if match := l.seats("g", 1, m)[0]; match.Room != made.Room {
+			if match := l.seats("g", 1, m)[0]; match.ID != made.ID {
 				t.Errorf("%+v, want a seat in %+v", match, made)
 			}
 		})

@@ -31,7 +31,7 @@ type journal struct{ historytest.Recorder }
 func (j *journal) rooms(group string) int {
 	n := 0
 	for _, e := range j.Events(history.KindRoom) {
-		if e.State == string(worker.StateStarting) && (group == "" || e.Resource == group) {
+		if e.State == history.RoomStarting && (group == "" || e.Resource == group) {
 			n++
 		}
 	}

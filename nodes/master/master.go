@@ -27,7 +27,7 @@
 // # HTTP API
 //
 //	POST /v1/match {"player":"p","group":"g"}
-//	     200 {"room":"w1-k3x9-12","worker":"w1","state":"open","created":false}
+//	     200 {"room":"w1-k3x9-12","worker":"w1","state":"open",...,"created":false}  the room
 //	     503 {"error":{"kind":"timeout","message":"...","outcome":"failed"}}
 //	GET  /v1/status  the holds of the lock, and how many wait for it
 //
@@ -79,11 +79,10 @@ type Settings struct {
 	// Hold is how long the lock is held at least before a room is ordered; 0 is no
 	// longer than it takes.
 	Hold time.Duration `json:"hold,format:units"`
-	// Patience is how long players wait, 0 for the usual 2.5 s: a match request is given up
-	// before they leave.
+	// Patience is how long players wait, 0 for [history.Patience]: a match request is given up before they leave.
 	Patience time.Duration `json:"patience,omitzero,format:units"`
-	// Second is how long that is which is a second where round trips are short; 0 is a second.
-	// What a worker must answer within follows it.
+	// Second is how long a limit of one second is with the topology's round trips; 0 is one second. The time that a
+	// worker has to answer scales with it.
 	Second time.Duration `json:"second,omitzero,format:units"`
 
 	Limits `json:"-"`
@@ -105,9 +104,6 @@ type Limits struct {
 	ReadyTimeout           time.Duration // for which readiness waits for feeds that do not come
 }
 
-// usualPatience is that of players for whom the limits are made.
-const usualPatience = 2500 * time.Millisecond
-
 // DefaultSettings has everything but names and addresses.
 func DefaultSettings() Settings {
 	return Settings{Limits: Limits{
@@ -124,8 +120,7 @@ func DefaultSettings() Settings {
 	}}
 }
 
-// ParseSettings reads JSON on top of the defaults. The limits follow the players' patience and the
-// round trips.
+// ParseSettings reads JSON on top of the defaults. The limits follow Patience and Second.
 func ParseSettings(text []byte) (Settings, error) {
 	s := DefaultSettings()
 	if err := strictjson.Decode(text, &s); err != nil {
@@ -138,7 +133,7 @@ func ParseSettings(text []byte) (Settings, error) {
 			}
 		}
 	}
-	scale(s.Patience, usualPatience, &s.MatchTimeout, &s.AcquireTimeout)
+	scale(s.Patience, history.Patience, &s.MatchTimeout, &s.AcquireTimeout)
 	scale(s.Second, time.Second, &s.ReleaseTimeout, &s.LookTimeout, &s.SuspectLookTimeout, &s.SeatTimeout, &s.OrderTimeout,
 		&s.FeedSilence, &s.FeedReset, &s.ReadyTimeout)
 	return s, nil

@@ -22,11 +22,9 @@ type MatchRequest struct {
 	Group  string `json:"group"`
 }
 
-// Match is a player's seat.
+// Match is the room in which a player has a seat.
 type Match struct {
-	Room   string       `json:"room"`
-	Worker string       `json:"worker"`
-	State  worker.State `json:"state"`
+	worker.Room
 	// Created says that the room was ordered for this very request.
 	Created bool `json:"created"`
 }
@@ -94,11 +92,7 @@ func (a *attempt) known(ctx context.Context) (Match, bool) {
 func (a *attempt) take(ctx context.Context, k *knownRoom) (Match, bool) {
 	room, err := a.ask(ctx, k.remote, k.id)
 	a.directory.settle(k, room, httpapi.KindOf(err) != "")
-	return found(room), err == nil
-}
-
-func found(room worker.Room) Match {
-	return Match{Room: room.Room, Worker: room.Worker, State: room.State}
+	return Match{Room: room}, err == nil
 }
 
 // ask asks one worker for a seat and keeps the books on failures.
@@ -256,9 +250,9 @@ func (a *attempt) seatInListed(ctx context.Context, seen []listed) (match Match,
 		if ctx.Err() != nil {
 			break
 		}
-		room, err := a.ask(ctx, c.remote, c.room.Room)
+		room, err := a.ask(ctx, c.remote, c.room.ID)
 		if err == nil {
-			return found(room), true, unreachable
+			return Match{Room: room}, true, unreachable
 		}
 		if httpapi.KindOf(err) == "" && !slices.Contains(unreachable, c.remote) {
 			unreachable = append(unreachable, c.remote)
@@ -294,7 +288,7 @@ func (a *attempt) order(
 		room, err := s.remote.order(orderCtx, worker.OrderRequest{Group: a.group, Order: event.Order, By: a.settings.Name})
 		cancel()
 		outcome := effect(err)
-		event.AtNS, event.Room, event.Outcome, event.Error = clock.Mono(), room.Room, string(outcome), kindOf(err)
+		event.AtNS, event.Room, event.Outcome, event.Error = clock.Mono(), room.ID, string(outcome), kindOf(err)
 		a.Recorder.Record(event)
 		switch {
 		case outcome == locks.OutcomeOK:

@@ -42,7 +42,7 @@ func TestSharedLockMakesNoDuplicates(t *testing.T) {
 		wg.Go(func() {
 			for _, match := range l.seats(group, n, a, b) {
 				mu.Lock()
-				inRoom[match.Room]++
+				inRoom[match.ID]++
 				if match.Created {
 					created++
 				}
@@ -167,7 +167,7 @@ func TestUnreachableWorkerIsListed(t *testing.T) {
 	if len(orders) != 1 || !slices.Equal(orders[0].Unreachable, []string{"w2"}) || orders[0].Worker == "w2" {
 		t.Fatalf("orders: %+v", orders)
 	}
-	if !match.Created || match.Room != orders[0].Room {
+	if !match.Created || match.ID != orders[0].Room {
 		t.Errorf("match %+v of order %+v", match, orders[0])
 	}
 }
@@ -319,7 +319,7 @@ func TestWaitIsGivenUp(t *testing.T) {
 			locktest.Eventually(t, "the match waits for the lock", func() bool { return m.Locker.Status().Waiting == 1 })
 			other := l.master("b", &scripted{leases: []*fakeLease{newLease()}}, nil) // another lock
 			made := l.seats("g", 1, other)[0]
-			if match := <-done; match.Room != made.Room || match.Created {
+			if match := <-done; match.ID != made.ID || match.Created {
 				t.Errorf("match %+v, want a seat in %+v", match, made)
 			}
 			locktest.Eventually(t, "the wait ends", func() bool { return m.Locker.Status().Waiting == 0 })
@@ -389,7 +389,7 @@ func TestBusyWorkerIsAskedAgain(t *testing.T) {
 		return workerOf(r) == first.Worker && !isFeed(r) && busy.Add(-1) >= 0 && hang(r)
 	})
 	match, outcome, err := m.Match(t.Context(), master.MatchRequest{Player: "p2", Group: "g"})
-	if err != nil || outcome != locks.OutcomeOK || match.Room != first.Room {
+	if err != nil || outcome != locks.OutcomeOK || match.ID != first.ID {
 		t.Errorf("match %+v, %s, %v although %+v has seats", match, outcome, err, first)
 	}
 	if n := len(l.journal.Events(history.KindOrder)); n != 1 {

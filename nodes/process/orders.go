@@ -36,7 +36,7 @@ type serverClock struct {
 	now func() (time.Time, error)
 }
 
-// GoBy has faults make the clock of the server wrong that the node runs, in place of Clock. Call it before Ready.
+// GoBy makes faults of clocks hit the server that the node runs, and not Clock. Call it before Ready.
 func (n *Node) GoBy(set func(Skew) error, now func() (time.Time, error)) {
 	n.server.Store(&serverClock{set, now})
 }

@@ -26,7 +26,7 @@ type agent struct {
 // TestOrders: each is carried out and answered, and what a stopped process has recorded has left it.
 func TestOrders(t *testing.T) {
 	var events bytes.Buffer
-	recorder := NewRecorder(&events, "h", "m1")
+	recorder := history.NewWriter(&events, "h", "m1")
 	n := &Node{
 		Recorder: recorder, Log: slog.New(slog.DiscardHandler), Clock: clock.NewSkewed(clock.System()),
 		Points: NewPoints(recorder), Metrics: metrics.NewRegistry(),

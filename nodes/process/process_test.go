@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -77,7 +75,7 @@ func TestRunEndsWithStdinAndWritesEverything(t *testing.T) {
 	if len(got) != 3 {
 		t.Fatalf("got %d events, want 3: %s", len(got), events.String())
 	}
-	if e := got[0]; e.Kind != history.KindNode || e.State != StateReady || e.Node != "worker-a-1" || e.Host != "host-a-1" || e.AtNS == 0 {
+	if e := got[0]; e.Kind != history.KindNode || e.State != history.NodeReady || e.Node != "worker-a-1" || e.Host != "host-a-1" || e.AtNS == 0 {
 		t.Errorf("ready event = %+v", e)
 	}
 	if e := got[1]; e.AtNS != 7 || e.Token != 3 {
@@ -134,99 +132,4 @@ func TestConfigIsReadStrictly(t *testing.T) {
 	if err := c.Decode(&struct{}{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("settings with an unknown field: got %v", err)
 	}
-}
-
-// gate is a pipe that is read only when the test says so.
-type gate struct {
-	open chan struct{}
-	mu   sync.Mutex
-	got  bytes.Buffer
-	max  int
-}
-
-func (g *gate) Write(p []byte) (int, error) {
-	<-g.open
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.max = max(g.max, len(p))
-	return g.got.Write(p)
-}
-
-func TestRecorderNeverDropsAndKeepsOrder(t *testing.T) {
-	g := &gate{open: make(chan struct{})}
-	r := NewRecorder(g, "h", "n")
-	const writers, each = 8, 4000 // more than the queue holds, so Record has to wait
-	var wg sync.WaitGroup
-	for w := range writers {
-		wg.Go(func() {
-			for i := range each {
-				r.Record(history.Event{Kind: history.KindRoom, AtNS: int64(i + 1), Client: fmt.Sprint(w), Order: strings.Repeat("x", 40)})
-			}
-		})
-	}
-	close(g.open)
-	wg.Wait()
-	must.Do(t, r.Flush())
-	g.mu.Lock()
-	events := decodeLines(t, g.got.Bytes())
-	g.mu.Unlock()
-	last := map[string]int64{}
-	for _, e := range events {
-		if e.AtNS != last[e.Client]+1 {
-			t.Fatalf("writer %s: event %d after %d", e.Client, e.AtNS, last[e.Client])
-		}
-		last[e.Client] = e.AtNS
-	}
-	if len(events) != writers*each {
-		t.Errorf("%d events, want %d", len(events), writers*each)
-	}
-	if g.max <= 200 {
-		t.Errorf("the longest write had %d bytes: events were not gathered", g.max)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	r.Record(history.Event{}) // does nothing
-}
-
-func TestRecorderWaitsWhenTheQueueIsFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := &gate{open: make(chan struct{})}
-		r := NewRecorder(g, "h", "n")
-		recorded := 0
-		go func() {
-			for range 8 { // two fill the queue; one or two more may be being written
-				r.Record(history.Event{Kind: history.KindRoom, Order: strings.Repeat("x", maxQueue*2/3)})
-				recorded++
-			}
-		}()
-		synctest.Wait()
-		if recorded < 2 || recorded > 4 {
-			t.Errorf("%d events were taken while nobody reads, want 2 to 4", recorded)
-		}
-		close(g.open)
-		synctest.Wait()
-		if recorded != 8 {
-			t.Errorf("%d events were taken in the end, want 8", recorded)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestRecorderReportsAFailedWrite(t *testing.T) {
-	r, w, err := os.Pipe()
-	must.Do(t, err)
-	_ = r.Close()
-	rec := NewRecorder(w, "h", "n")
-	rec.Record(history.Event{Kind: history.KindRoom})
-	if err := rec.Flush(); err == nil {
-		t.Error("a write into a broken pipe went unnoticed")
-	}
-	rec.Record(history.Event{Kind: history.KindRoom}) // does not hang
-	if err := rec.Close(); err == nil {
-		t.Error("Close forgot the error")
-	}
-	_ = w.Close()
 }

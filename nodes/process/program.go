@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
 
+	"locklab/internal/pdeathsig"
 	"locklab/locks/clock"
 )
 
@@ -20,10 +20,8 @@ const endGrace = 2 * time.Second
 // and never outlives it. The node is ready when look, which is short, returns nil. The end of ctx asks the
 // server to end, with the signal end.
 func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, look func(context.Context) error) error {
-	runtime.LockOSThread() // the kernel ends the child with the thread that started it
-	defer runtime.UnlockOSThread()
+	defer pdeathsig.Set(cmd)()
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr // the agent's log
-	DieWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}

@@ -26,9 +26,6 @@ const (
 	AnswersFD = 4
 )
 
-// StateReady is the State of the KindNode event that says that a node answers.
-const StateReady = "ready"
-
 // grace is how long a main may take to return once it was told to stop.
 const grace = 3 * time.Second
 
@@ -38,7 +35,7 @@ type Main func(ctx context.Context, node *Node) error
 // Node is what a main has to work with.
 type Node struct {
 	Config
-	Recorder *Recorder
+	Recorder *history.Writer // to the agent
 	Log      *slog.Logger
 	// Metrics are given to the agent. What main registers is added to those of the process.
 	Metrics *prometheus.Registry
@@ -53,7 +50,7 @@ type Node struct {
 
 // Ready tells the agent that the node answers. Calls after the first do nothing.
 func (n *Node) Ready() {
-	n.ready.Do(func() { n.Recorder.Record(history.Event{Kind: history.KindNode, State: StateReady}) })
+	n.ready.Do(func() { n.Recorder.Record(history.Event{Kind: history.KindNode, State: history.NodeReady}) })
 }
 
 // Run runs a node to its end, with the file descriptors that an agent gives
@@ -82,7 +79,7 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 	if err != nil {
 		return err
 	}
-	recorder := NewRecorder(s.events, config.Host, config.Name)
+	recorder := history.NewWriter(s.events, config.Host, config.Name)
 	node := &Node{
 		Config: *config, Recorder: recorder, Clock: clock.NewSkewed(clock.System()),
 		Log:    slog.New(slog.NewJSONHandler(s.log, nil)).With("node", config.Name),

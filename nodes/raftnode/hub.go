@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,19 +18,17 @@ import (
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/fsm"
 	"locklab/locks/raftlock/wire"
-	"locklab/workloads/history"
 )
 
 // hub stands between the clients' streams and the replicated log. Its one mutex
 // guards the state machine too: what clients hear is in the order of the log.
 type hub struct {
-	name     string
-	clock    clock.Clock
-	recorder history.Recorder // may be nil
-	log      *slog.Logger
-	propose  func(entry []byte) // hands an entry to raft
-	leader   func() string      // as this server knows; a hint for clients
-	status   func() *wire.Status
+	name    string
+	clock   clock.Clock
+	log     *slog.Logger
+	propose func(entry []byte) // hands an entry to raft
+	leader  func() string      // as this server knows; a hint for clients
+	status  func() *wire.Status
 
 	mu       sync.Mutex
 	state    *fsm.State
@@ -67,7 +64,7 @@ type lifetime struct {
 
 func newHub(cfg Config) *hub {
 	return &hub{
-		name: cfg.Name, clock: cfg.Clock, recorder: cfg.Recorder, log: cfg.Log, state: fsm.New(),
+		name: cfg.Name, clock: cfg.Clock, log: cfg.Log, state: fsm.New(),
 		conns: map[uint64]*conn{}, routes: map[uint64]*conn{}, lifetime: map[uint64]lifetime{},
 	}
 }
@@ -239,11 +236,7 @@ func (h *hub) Apply(committed *raft.Log) any {
 		asker = h.conns[e.Conn]
 	}
 	for i := range outputs {
-		out := &outputs[i]
-		if out.Outcome == wire.Granted && out.Token == committed.Index {
-			h.record(out)
-		}
-		h.deliver(out, asker)
+		h.deliver(&outputs[i], asker)
 	}
 	return nil
 }
@@ -268,17 +261,6 @@ func (h *hub) deliver(out *fsm.Output, c *conn) {
 	default:
 		c.next.Answers = append(c.next.Answers, out.Answer)
 		signals.Wake(c.wake)
-	}
-}
-
-// record writes a grant into the history.
-func (h *hub) record(out *fsm.Output) {
-	capacity := strings.Contains(out.Resource, history.CapacityResource)
-	if h.recorder != nil && !capacity && !strings.Contains(out.Resource, history.CanaryPrefix) {
-		h.recorder.Record(history.Event{
-			Kind: history.KindGrant, AtNS: clock.Mono(), Node: h.name, Resource: out.Resource,
-			Client: h.state.Sessions[out.Session].Client, Token: out.Token,
-		})
 	}
 }
 

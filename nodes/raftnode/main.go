@@ -56,7 +56,7 @@ func run(ctx context.Context, node *process.Node) error {
 	server, err := Start(ctx, Config{
 		Name: node.Name, Dir: node.Dir,
 		ClientAddr: node.Addrs[PortClient], RaftAddr: node.Addrs[PortRaft],
-		Settings: settings, Founds: node.First, Recorder: node.Recorder, Clock: node.Clock, Log: node.Log,
+		Settings: settings, Founds: node.First, Clock: node.Clock, Log: node.Log,
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,6 @@ import (
 
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/wire"
-	"locklab/workloads/history"
 )
 
 // Config is what one server needs.
@@ -35,9 +34,8 @@ type Config struct {
 	// SnapshotEntries is after how many log entries a snapshot is taken; zero is 16384.
 	SnapshotEntries uint64
 
-	Recorder history.Recorder // takes grants; nil records nothing
-	Clock    clock.Clock      // which sessions end by
-	Log      *slog.Logger
+	Clock clock.Clock // which sessions end by
+	Log   *slog.Logger
 }
 
 // ErrForgot says that a server has lost its data.

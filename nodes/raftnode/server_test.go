@@ -17,8 +17,6 @@ import (
 	"locklab/locks/locktest"
 	"locklab/locks/raftlock"
 	"locklab/nodes/raftnode"
-	"locklab/workloads/history"
-	"locklab/workloads/history/historytest"
 )
 
 // long is a lease that does not end within a test, unless it should.
@@ -244,22 +242,6 @@ func TestALateGrantIsGivenBack(t *testing.T) {
 	locktest.Release(t, held) // now the client that is gone is granted
 	cut.Cut(false)
 	locktest.Release(t, locktest.Acquire(t, other, "r")) // and gives it back when it returns
-}
-
-func TestGrantsAreRecorded(t *testing.T) {
-	t.Parallel()
-	var recorded historytest.Recorder
-	cl := newCluster(t, 1, raftnode.Config{Recorder: &recorded})
-	lease := locktest.Acquire(t, cl.locker(long), "r")
-	locktest.Release(t, lease)
-	events := recorded.Events()
-	if len(events) != 1 {
-		t.Fatalf("%d events, want 1", len(events))
-	}
-	e := events[0]
-	if e.Kind != history.KindGrant || e.Resource != "r" || e.Client != "test" || locks.Token(e.Token) != token(t, lease) {
-		t.Errorf("recorded %+v", e)
-	}
 }
 
 func TestMetrics(t *testing.T) {

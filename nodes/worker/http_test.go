@@ -20,6 +20,7 @@ import (
 	"locklab/internal/metrics/metricstest"
 	"locklab/internal/must"
 	"locklab/nodes/worker"
+	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
 )
 
@@ -60,10 +61,10 @@ func TestAPI(t *testing.T) {
 	if status := do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`, &room); status != http.StatusOK {
 		t.Fatalf("a new room: status %d", status)
 	}
-	if room.Group != "g" || room.Worker != "w1" || room.State != worker.StateStarting || room.Free != 2 || room.Capacity != 2 {
+	if room.Group != "g" || room.Worker != "w1" || room.State != history.RoomStarting || room.Free != 2 || room.Capacity != 2 {
 		t.Errorf("a new room: %+v", room)
 	}
-	seats := url + "/v1/rooms/" + room.Room + "/seats"
+	seats := url + "/v1/rooms/" + room.ID + "/seats"
 	for _, again := range []struct {
 		who  string
 		free int
@@ -73,7 +74,7 @@ func TestAPI(t *testing.T) {
 			to, body = url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`
 		}
 		var same worker.Room
-		if status := do(t, "POST", to, body, &same); status != http.StatusOK || same.Room != room.Room || same.Free != again.free {
+		if status := do(t, "POST", to, body, &same); status != http.StatusOK || same.ID != room.ID || same.Free != again.free {
 			t.Errorf("%s %s: %d %+v, want %d free", to, body, status, same, again.free)
 		}
 	}
@@ -119,16 +120,16 @@ func TestFeed(t *testing.T) {
 		must.Do(t, json.Unmarshal(lines.Bytes(), &line))
 		return line
 	}
-	if line := next(); len(line.Rooms) != 1 || line.Rooms[0].Room != first.Room {
+	if line := next(); len(line.Rooms) != 1 || line.Rooms[0].ID != first.ID {
 		t.Fatalf("first line: %+v", line)
 	}
 	for len(next().Rooms) > 0 { // the worker is alive though nothing happens
 	}
-	do(t, "POST", url+"/v1/rooms/"+first.Room+"/seats", `{"player":"p1"}`, nil)
-	do(t, "POST", url+"/v1/rooms/"+first.Room+"/seats", `{"player":"p2"}`, nil)
+	do(t, "POST", url+"/v1/rooms/"+first.ID+"/seats", `{"player":"p1"}`, nil)
+	do(t, "POST", url+"/v1/rooms/"+first.ID+"/seats", `{"player":"p2"}`, nil)
 	for full := false; !full; {
 		for _, room := range next().Rooms {
-			full = full || room.State == worker.StateFull
+			full = full || room.State == history.RoomFull
 		}
 	}
 }
@@ -187,7 +188,7 @@ func TestMetrics(t *testing.T) {
 	var room worker.Room
 	do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o1","by":"m"}`, &room)
 	do(t, "POST", url+"/v1/rooms", `{"group":"g","order":"o2","by":"m"}`, nil)
-	do(t, "POST", url+"/v1/rooms/"+room.Room+"/seats", `{"player":"p1"}`, nil)
+	do(t, "POST", url+"/v1/rooms/"+room.ID+"/seats", `{"player":"p1"}`, nil)
 	metricstest.Has(t, metricstest.Page(t, w),
 		`locklab_room_orders_total{result="capacity"} 1`,
 		`locklab_room_orders_total{result="ok"} 1`,

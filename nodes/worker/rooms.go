@@ -38,13 +38,12 @@ type rooms struct {
 
 // room is guarded by rooms.mu.
 type room struct {
-	id, group, order, by string
-	state                State
-	rev                  uint64
-	booted               bool
-	players              map[string]struct{}
-	memory               []byte
-	timer                clock.Timer // what happens next to it: boot, max_open or life
+	Room      // but for Free
+	order, by string
+	booted    bool
+	players   map[string]struct{}
+	memory    []byte
+	timer     clock.Timer // what happens next to it: boot, max_open or life
 }
 
 func newRooms(settings Settings, recorder history.Recorder) *rooms {
@@ -71,18 +70,20 @@ func (h *rooms) order(req OrderRequest) (Room, error) {
 		return Room{}, refuse(http.StatusInsufficientStorage, KindCapacity, "all %d rooms are in use", h.live)
 	}
 	r := &room{
-		id:      h.settings.Name + "-" + h.incarnation + "-" + strconv.Itoa(len(h.byID)+1),
-		group:   req.Group,
+		Room: Room{
+			ID:    h.settings.Name + "-" + h.incarnation + "-" + strconv.Itoa(len(h.byID)+1),
+			Group: req.Group, Worker: h.settings.Name, Capacity: h.settings.Capacity,
+		},
 		order:   req.Order,
 		by:      req.By,
 		players: make(map[string]struct{}, h.settings.Capacity),
 		memory:  memory,
 	}
-	h.groups[r.group] = append(h.groups[r.group], r)
-	h.byID[r.id] = r
+	h.groups[r.Group] = append(h.groups[r.Group], r)
+	h.byID[r.ID] = r
 	h.orders[r.order] = r
 	h.live++
-	h.enter(r, StateStarting)
+	h.enter(r, history.RoomStarting)
 	h.after(r, h.settings.Boot, h.boot)
 	return h.view(r), nil
 }
@@ -95,7 +96,7 @@ func (h *rooms) seat(id, player string) (Room, error) {
 	if !ok {
 		return Room{}, refuse(http.StatusNotFound, KindNotFound, "no room %q here", id)
 	}
-	if r.state == StateClosed {
+	if r.State == history.RoomClosed {
 		return Room{}, refuse(http.StatusConflict, KindClosed, "room %q is closed", id)
 	}
 	if _, seated := r.players[player]; seated {
@@ -109,7 +110,7 @@ func (h *rooms) seat(id, player string) (Room, error) {
 		h.touch(r)
 		return h.view(r), nil
 	}
-	h.enter(r, StateFull)
+	h.enter(r, history.RoomFull)
 	if r.booted { // otherwise boot starts the life
 		h.after(r, h.settings.Life, h.end)
 	}
@@ -119,22 +120,22 @@ func (h *rooms) seat(id, player string) (Room, error) {
 // boot ends the start of a room.
 func (h *rooms) boot(r *room) {
 	r.booted = true
-	if r.state == StateFull {
+	if r.State == history.RoomFull {
 		h.after(r, h.settings.Life, h.end)
 		return
 	}
-	h.enter(r, StateOpen)
+	h.enter(r, history.RoomOpen)
 	h.after(r, maxOpen, h.end)
 }
 
 // end closes a room. It is remembered without what made it expensive.
 func (h *rooms) end(r *room) {
-	h.enter(r, StateClosed)
+	h.enter(r, history.RoomClosed)
 	r.players, r.memory, r.timer = nil, nil, nil
 	h.live--
-	left := slices.DeleteFunc(h.groups[r.group], func(other *room) bool { return other == r })
-	if h.groups[r.group] = left; len(left) == 0 {
-		delete(h.groups, r.group)
+	left := slices.DeleteFunc(h.groups[r.Group], func(other *room) bool { return other == r })
+	if h.groups[r.Group] = left; len(left) == 0 {
+		delete(h.groups, r.Group)
 	}
 }
 
@@ -148,7 +149,7 @@ func (h *rooms) after(r *room, d time.Duration, step func(*room)) {
 	timer = clock.System().AfterFunc(d, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if r.timer == timer && r.state != StateClosed {
+		if r.timer == timer && r.State != history.RoomClosed {
 			step(r)
 		}
 	})
@@ -156,16 +157,16 @@ func (h *rooms) after(r *room, d time.Duration, step func(*room)) {
 }
 
 // enter makes a state true and records it. The caller holds mu.
-func (h *rooms) enter(r *room, s State) {
-	r.state = s
+func (h *rooms) enter(r *room, state string) {
+	r.State = state
 	h.touch(r)
 	h.recorder.Record(history.Event{
 		Kind:     history.KindRoom,
 		AtNS:     clock.Mono(),
 		Node:     h.settings.Name,
-		State:    string(s),
-		Resource: r.group,
-		Room:     r.id,
+		State:    state,
+		Resource: r.Group,
+		Room:     r.ID,
 		Order:    r.order,
 		Client:   r.by,
 	})
@@ -174,7 +175,7 @@ func (h *rooms) enter(r *room, s State) {
 // touch gives a change its revision and tells the feeds. The caller holds mu.
 func (h *rooms) touch(r *room) {
 	h.rev++
-	r.rev = h.rev
+	r.Rev = h.rev
 	for f := range h.feeds {
 		f.dirty[r] = struct{}{}
 		signals.Wake(f.wake)
@@ -183,12 +184,9 @@ func (h *rooms) touch(r *room) {
 
 // view is the room as the API shows it. The caller holds mu.
 func (h *rooms) view(r *room) Room {
-	v := Room{
-		Room: r.id, Group: r.group, Worker: h.settings.Name, State: r.state,
-		Capacity: h.settings.Capacity, Rev: r.rev,
-	}
-	if r.state == StateStarting || r.state == StateOpen {
-		v.Free = h.settings.Capacity - len(r.players)
+	v := r.Room
+	if v.State == history.RoomStarting || v.State == history.RoomOpen {
+		v.Free = v.Capacity - len(r.players)
 	}
 	return v
 }
@@ -213,19 +211,19 @@ func (h *rooms) shut() {
 	for _, group := range h.groups {
 		for _, r := range group {
 			r.timer.Stop()
-			h.enter(r, StateClosed)
+			h.enter(r, history.RoomClosed)
 		}
 	}
 	clear(h.groups)
 }
 
 // count says how many rooms are in a state that is not closed.
-func (h *rooms) count(s State) (n float64) {
+func (h *rooms) count(state string) (n float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, group := range h.groups {
 		for _, r := range group {
-			if r.state == s {
+			if r.State == state {
 				n++
 			}
 		}

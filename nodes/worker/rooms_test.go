@@ -54,7 +54,7 @@ func TestRoomLife(t *testing.T) {
 	type step struct {
 		after time.Duration
 		seat  string
-		state State
+		state string
 	}
 	for _, test := range []struct {
 		name   string
@@ -62,27 +62,27 @@ func TestRoomLife(t *testing.T) {
 		states string
 	}{
 		{"boots, fills, ends", []step{
-			{0, "p1", StateStarting},
-			{149 * time.Millisecond, "", StateStarting},
-			{time.Millisecond, "", StateOpen},
-			{time.Second, "p2", StateFull},
-			{1999 * time.Millisecond, "", StateFull},
-			{time.Millisecond, "", StateClosed},
+			{0, "p1", history.RoomStarting},
+			{149 * time.Millisecond, "", history.RoomStarting},
+			{time.Millisecond, "", history.RoomOpen},
+			{time.Second, "p2", history.RoomFull},
+			{1999 * time.Millisecond, "", history.RoomFull},
+			{time.Millisecond, "", history.RoomClosed},
 		}, "starting open full closed"},
 		{"fills while starting: its life begins with the end of the boot", []step{
-			{0, "p1", StateStarting},
-			{0, "p2", StateFull},
-			{2149 * time.Millisecond, "", StateFull},
-			{time.Millisecond, "", StateClosed},
+			{0, "p1", history.RoomStarting},
+			{0, "p2", history.RoomFull},
+			{2149 * time.Millisecond, "", history.RoomFull},
+			{time.Millisecond, "", history.RoomClosed},
 		}, "starting full closed"},
 		{"stays open for too long", []step{
-			{150 * time.Millisecond, "p1", StateOpen}, {29_999 * time.Millisecond, "", StateOpen}, {time.Millisecond, "", StateClosed},
+			{150 * time.Millisecond, "p1", history.RoomOpen}, {29_999 * time.Millisecond, "", history.RoomOpen}, {time.Millisecond, "", history.RoomClosed},
 		}, "starting open closed"},
 		{"fills at the last moment: its life is not cut short", []step{
-			{30_149 * time.Millisecond, "p1", StateOpen},
-			{0, "p2", StateFull},
-			{1999 * time.Millisecond, "", StateFull},
-			{time.Millisecond, "", StateClosed},
+			{30_149 * time.Millisecond, "p1", history.RoomOpen},
+			{0, "p2", history.RoomFull},
+			{1999 * time.Millisecond, "", history.RoomFull},
+			{time.Millisecond, "", history.RoomClosed},
 		}, "starting open full closed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -93,18 +93,18 @@ func TestRoomLife(t *testing.T) {
 					time.Sleep(s.after)
 					synctest.Wait()
 					if s.seat != "" {
-						if _, refusal := h.seat(room.Room, s.seat); refusal != nil {
+						if _, refusal := h.seat(room.ID, s.seat); refusal != nil {
 							t.Fatalf("step %d: %v", i, refusal)
 						}
 					}
 					h.mu.Lock()
-					state := h.byID[room.Room].state
+					state := h.byID[room.ID].State
 					h.mu.Unlock()
 					if state != s.state {
 						t.Fatalf("step %d: room is %s, want %s", i, state, s.state)
 					}
 				}
-				if got := strings.Join(j.states(room.Room), " "); got != test.states {
+				if got := strings.Join(j.states(room.ID), " "); got != test.states {
 					t.Errorf("the oracle saw %q, want %q", got, test.states)
 				}
 				if h.live != 0 || len(h.groups) != 0 {
@@ -119,15 +119,15 @@ func TestOrderIsIdempotentBeyondTheRoomsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, j := testRooms(testSettings())
 		first := mustOrder(t, h, "g", "o1")
-		if again := mustOrder(t, h, "g", "o1"); again.Room != first.Room {
-			t.Errorf("the same order made %s and %s", first.Room, again.Room)
+		if again := mustOrder(t, h, "g", "o1"); again.ID != first.ID {
+			t.Errorf("the same order made %s and %s", first.ID, again.ID)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if again := mustOrder(t, h, "g", "o1"); again.Room != first.Room || again.State != StateClosed {
+		if again := mustOrder(t, h, "g", "o1"); again.ID != first.ID || again.State != history.RoomClosed {
 			t.Errorf("a late repetition gave %+v, want the closed room", again)
 		}
-		if _, refusal := h.seat(first.Room, "late"); httpapi.KindOf(refusal) != KindClosed {
+		if _, refusal := h.seat(first.ID, "late"); httpapi.KindOf(refusal) != KindClosed {
 			t.Errorf("a seat in a closed room: %v", refusal)
 		}
 		if events := j.Events(); len(events) != 3 {
@@ -145,15 +145,15 @@ func TestCapacityAndStop(t *testing.T) {
 	if _, refusal := h.order(OrderRequest{Group: "c", Order: "o3", By: "m"}); httpapi.KindOf(refusal) != KindCapacity {
 		t.Errorf("a third room of two: %v", refusal)
 	}
-	if again := mustOrder(t, h, "a", "o1"); again.Room != first.Room {
+	if again := mustOrder(t, h, "a", "o1"); again.ID != first.ID {
 		t.Error("a repeated order was refused for want of space")
 	}
 	h.shut()
 	h.shut()
-	if got := strings.Join(j.states(first.Room), " "); got != "starting closed" {
+	if got := strings.Join(j.states(first.ID), " "); got != "starting closed" {
 		t.Errorf("a stopped worker left %q", got)
 	}
-	if _, refusal := h.seat(first.Room, "p"); httpapi.KindOf(refusal) != KindClosed {
+	if _, refusal := h.seat(first.ID, "p"); httpapi.KindOf(refusal) != KindClosed {
 		t.Errorf("a stopped worker gives seats: %v", refusal)
 	}
 }
@@ -171,9 +171,9 @@ func TestOracle(t *testing.T) {
 			mirror := map[string]Room{}
 			read := func() {
 				for _, room := range f.take().Rooms {
-					mirror[room.Room] = room
-					if room.State == StateClosed {
-						delete(mirror, room.Room)
+					mirror[room.ID] = room
+					if room.State == history.RoomClosed {
+						delete(mirror, room.ID)
 					}
 				}
 			}
@@ -182,8 +182,8 @@ func TestOracle(t *testing.T) {
 				"order": func(t *rapid.T) {
 					g := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "group")
 					o := fmt.Sprint(rapid.IntRange(0, 30).Draw(t, "order"))
-					if room, refusal := h.order(OrderRequest{Group: g, Order: o, By: "m"}); refusal == nil && !slices.Contains(rooms, room.Room) {
-						rooms = append(rooms, room.Room)
+					if room, refusal := h.order(OrderRequest{Group: g, Order: o, By: "m"}); refusal == nil && !slices.Contains(rooms, room.ID) {
+						rooms = append(rooms, room.ID)
 					}
 				},
 				"seat": func(t *rapid.T) {
@@ -203,8 +203,8 @@ func TestOracle(t *testing.T) {
 				t.Fatalf("the feed shows %d rooms, the listing %d", len(mirror), len(listed))
 			}
 			for _, room := range listed {
-				if mirror[room.Room] != room {
-					t.Fatalf("the feed shows %+v, the listing %+v", mirror[room.Room], room)
+				if mirror[room.ID] != room {
+					t.Fatalf("the feed shows %+v, the listing %+v", mirror[room.ID], room)
 				}
 			}
 			f.unsubscribe()

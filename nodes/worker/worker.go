@@ -54,6 +54,57 @@ import (
 // Port is the name of the one port of the role.
 const Port = "http"
 
+// Room is a room as the API shows it.
+type Room struct {
+	ID       string `json:"room"`
+	Group    string `json:"group"`
+	Worker   string `json:"worker"`
+	State    string `json:"state"` // as in histories
+	Capacity int    `json:"capacity"`
+	Free     int    `json:"free"`
+	// Rev is the worker's change counter at the room's last change.
+	Rev uint64 `json:"rev"`
+}
+
+// Listing answers GET /v1/rooms. It holds every change up to Rev.
+type Listing struct {
+	// Incarnation differs after every restart of the worker, which loses all rooms.
+	Incarnation string `json:"incarnation"`
+	Rev         uint64 `json:"rev"`
+	Live        int    `json:"live"` // rooms of all groups that are not closed
+	RoomsMax    int    `json:"rooms_max"`
+	Rooms       []Room `json:"rooms"`
+}
+
+// FeedLine is one line of the feed: all live rooms if it is the first, and those that changed since the line
+// before in all others. None may have changed: the worker lives. With it a follower has every change up to Rev.
+type FeedLine struct {
+	Incarnation string `json:"incarnation"`
+	Rev         uint64 `json:"rev"`
+	Rooms       []Room `json:"rooms,omitzero"`
+}
+
+// OrderRequest is the body of POST /v1/rooms.
+type OrderRequest struct {
+	Group string `json:"group"`
+	Order string `json:"order"` // names the order: repeating it makes no second room
+	By    string `json:"by"`    // the master
+}
+
+// SeatRequest is the body of POST /v1/rooms/{id}/seats.
+type SeatRequest struct {
+	Player string `json:"player"`
+}
+
+// The kinds of refusals, which say what a client should do next. A refused request surely
+// had no effect.
+const (
+	KindNotFound = "not-found" // 404
+	KindFull     = "full"      // 409: look for another room
+	KindClosed   = "closed"    // 409: look for another room
+	KindCapacity = "capacity"  // 507: no space for another room
+)
+
 // Service is what a worker serves beside its rooms, below its path.
 type Service interface {
 	http.Handler
@@ -172,11 +223,11 @@ func New(settings Settings, recorder history.Recorder) *Worker {
 			Name: "locklab_room_orders_total", Help: "Orders of rooms, by result: ok, or why they were refused.",
 		}, []string{"result"}),
 	}
-	for _, s := range []State{StateStarting, StateOpen, StateFull} {
+	for _, state := range []string{history.RoomStarting, history.RoomOpen, history.RoomFull} {
 		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "locklab_rooms", Help: "Rooms that are not closed, by state.",
-			ConstLabels: prometheus.Labels{"state": string(s)},
-		}, func() float64 { return w.rooms.count(s) })
+			ConstLabels: prometheus.Labels{"state": state},
+		}, func() float64 { return w.rooms.count(state) })
 	}
 	httpapi.Post(w.API, "POST /v1/rooms", w.handleOrder)
 	httpapi.Post(w.API, "POST /v1/rooms/{id}/seats", w.handleSeat)
@@ -244,4 +295,8 @@ func (w *Worker) handleFeed(rw http.ResponseWriter, r *http.Request) error {
 		clock.Await(clock.System(), w.settings.Heartbeat-feedGap, f.wake)
 	}
 	return nil
+}
+
+func refuse(status int, kind, format string, args ...any) *httpapi.Error {
+	return &httpapi.Error{Status: status, Kind: kind, Message: fmt.Sprintf(format, args...)}
 }

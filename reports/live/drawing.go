@@ -73,9 +73,9 @@ func (m *model) node(say *lang.Lang, n Node) plots.Node {
 // roomWord is the state of a room in words.
 func roomWord(say *lang.Lang, state string) string {
 	switch state {
-	case "starting":
+	case history.RoomStarting:
 		return say.Text("is starting")
-	case "open":
+	case history.RoomOpen:
 		return say.Text("has free seats")
 	default:
 		return say.Text("is full")

@@ -135,9 +135,9 @@ func (m *model) add(e *history.Event) {
 	switch e.Kind {
 	case history.KindPhase:
 		switch e.State {
-		case "measure":
+		case history.PhaseMeasure:
 			m.measureNS = e.AtNS
-		case "drain":
+		case history.PhaseDrain:
 			m.drainNS = e.AtNS
 		}
 	case history.KindMatch:
@@ -223,13 +223,13 @@ func (m *model) addFault(e *history.Event) {
 	f.From, f.To = slices.Concat(f.From, e.From), slices.Concat(f.To, e.To)
 	name := func(say *lang.Lang) string { return say.Tell(history.FaultText(f.Fault, f.Target)) }
 	switch e.State {
-	case "began":
+	case history.FaultBegan:
 		f.beganNS, f.DelayNS = e.AtNS, e.DelayNS
 		m.say(e.AtNS, "▲", func(say *lang.Lang) string { return beganText(say, name(say), f.Aim) })
-	case "ended":
+	case history.FaultEnded:
 		f.endedNS = e.AtNS
 		m.say(e.AtNS, "✓", func(say *lang.Lang) string { return say.Sprintf("%s: healed, and proven", name(say)) })
-	case "unproven":
+	case history.FaultUnproven:
 		f.unproven = true
 		m.say(e.AtNS, "?", func(say *lang.Lang) string {
 			return strings.TrimSuffix(say.Sprintf("%s: not proven", name(say))+": "+why, ": ")

@@ -98,9 +98,9 @@ func (p *painter) paint(tag string, m *model, nowNS int64, charts bool) (parts [
 func brokenText(say *lang.Lang, f history.Event) string {
 	name := say.Tell(history.FaultText(f.Fault, f.Target))
 	switch f.State {
-	case "heal-asked":
+	case history.FaultHealAsked:
 		return say.Sprintf("%s: is being healed", name)
-	case "began":
+	case history.FaultBegan:
 		return beganText(say, name, f.Aim)
 	}
 	return say.Sprintf("%s: not proven yet", name)

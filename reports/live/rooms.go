@@ -58,8 +58,8 @@ func (r *rooms) add(e *history.Event) {
 // lose ends the rooms that went with their worker.
 func (r *rooms) lose(e *history.Event) {
 	for _, one := range r.byName {
-		if one.events[0].Node == e.Node && one.state != "closed" {
-			one.state, one.sinceNS, one.untilNS = "closed", e.AtNS, cmp.Or(one.untilNS, e.AtNS)
+		if one.events[0].Node == e.Node && one.state != history.RoomClosed {
+			one.state, one.sinceNS, one.untilNS = history.RoomClosed, e.AtNS, cmp.Or(one.untilNS, e.AtNS)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func (r *rooms) addState(e *history.Event) {
 	if e.AtNS >= one.sinceNS { // also of states that came in another order
 		one.state, one.sinceNS = e.State, e.AtNS
 	}
-	if e.State == "full" || e.State == "closed" {
+	if e.State == history.RoomFull || e.State == history.RoomClosed {
 		one.untilNS = min(cmp.Or(one.untilNS, e.AtNS), e.AtNS)
 	}
 }
@@ -91,7 +91,7 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64)
 	for name, one := range r.byName {
 		if one.untilNS != 0 && max(one.untilNS, one.startNS) < forgotten {
 			delete(r.orders, one.events[0].Order)
-			if one.state == "closed" {
+			if one.state == history.RoomClosed {
 				delete(r.byName, name)
 			}
 			continue
@@ -129,7 +129,7 @@ func (r *rooms) count() (duplicates, unreachable int64) {
 // of lists the open rooms of a worker, the oldest first.
 func (r *rooms) of(worker string) (all []*room) {
 	for _, one := range r.byName {
-		if one.events[0].Node == worker && one.state != "closed" {
+		if one.events[0].Node == worker && one.state != history.RoomClosed {
 			all = append(all, one)
 		}
 	}

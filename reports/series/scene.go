@@ -52,11 +52,6 @@ func OfViolation(run *record.Run, v result.Violation) []Step {
 	for _, step := range s.steps {
 		from = min(from, step.FromMS)
 	}
-	for i := range run.Grants {
-		if g := &run.Grants[i]; g.Resource == v.Resource && s.at(g.AtNS) >= from && s.at(g.AtNS) <= 0 {
-			s.moment(g.Node, lang.Key("write"), sentence.Of("the server grants it, token %d", g.Token), g.AtNS)
-		}
-	}
 	parties := []string{v.First.Node, v.Second.Node, v.First.Worker, v.Second.Worker}
 	s.causes(from, func(node, _ string) bool { return slices.Contains(parties, node) })
 	return s.sorted()

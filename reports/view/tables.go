@@ -35,8 +35,7 @@ func (v *View) Cost(workload string) table.Table {
 		"grants_per_s", "handoffs_per_s", "cpu_us_per_grant",
 		"messages_per_acquire", "cpus", "memory_mib",
 	} {
-		f, _ := result.Lookup(name)
-		figures = append(figures, f)
+		figures = append(figures, result.MustFigure(name))
 	}
 	return v.byLock(v.say.Text("Capacity and cost"), workload, v.Scenarios(workload), figures)
 }

@@ -68,9 +68,8 @@ func (t *telling) nothing() {
 		"served", "served_in_fault", "outage_ms", "zone_outage_ms", "unreachable",
 		"request_p50_ms", "request_p99_ms", "acquire_p50_ms", "acquire_p99_ms",
 	} {
-		f, _ := result.Lookup(name)
 		if value, known := t.row.Of(name); known {
-			t.note(name, table.Figure(f, value))
+			t.note(name, table.Figure(result.MustFigure(name), value))
 		}
 	}
 	if v.As == result.AsExpected {

@@ -102,7 +102,7 @@ func (t *telling) add(atMS float64, who, what string, first bool) {
 func since(ms float64) string { return fmt.Sprintf("%.3f s", ms/1000) }
 
 func (t *telling) violation(v *result.Violation) {
-	say, all := t.say, t.row.Figures[strings.ReplaceAll(string(v.Code), "-", "_")]
+	say, all := t.say, t.row.Figures[v.Code.Figure()]
 	if v.Excused {
 		all = t.row.Figures["unreachable"]
 	}
@@ -125,8 +125,10 @@ func (t *telling) means(code result.Code) string {
 		return say.Text("a later hold has no higher token")
 	case result.StaleWrites:
 		return say.Text("the store took a write after it had served a later holder")
-	default:
+	case result.LostUpdates:
 		return say.Text("a writer overwrote a version that it had not read")
+	default:
+		return say.Term(code.Title())
 	}
 }
 

@@ -3,17 +3,12 @@ package sim
 import (
 	"time"
 
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 )
 
-// The times of connections are those of package mesh, but for the heartbeat, which is 100 ms
-// there: another one would change the draws of every seed.
-const (
-	heartbeat  = 50 * time.Millisecond
-	silence    = 400 * time.Millisecond // after which a connection is given up
-	backoffMin = 10 * time.Millisecond  // between attempts to connect
-	backoffMax = 250 * time.Millisecond
-)
+// heartbeat is half of what it is in package mesh: another one would change the draws of every seed.
+const heartbeat = 50 * time.Millisecond
 
 // link is one direction of a connection, and the sender's end of it.
 type link struct {
@@ -148,7 +143,7 @@ func (r *run[S, M, P]) touchAll(i int) {
 func (r *run[S, M, P]) expectSilence(from, to int) {
 	since := r.now - r.network.Int64N(int64(heartbeat)) + r.cfg.delay(from, to)
 	stamp := r.link(from, to).stamp
-	r.push(event{at: max(r.now, since+int64(silence)), to: to, silent: true, do: func() { r.silence(to, from, stamp) }})
+	r.push(event{at: max(r.now, since+int64(mesh.SilenceMin)), to: to, silent: true, do: func() { r.silence(to, from, stamp) }})
 }
 
 // silence ends a connection that was silent for too long, and tells the other end.
@@ -175,7 +170,7 @@ func (r *run[S, M, P]) drop(i, from int) {
 func (r *run[S, M, P]) redial(low, high int) {
 	if l := r.link(low, high); !l.dialing {
 		l.dialing = true
-		r.dialAfter(low, high, int64(backoffMin))
+		r.dialAfter(low, high, int64(mesh.BackoffMin))
 	}
 }
 
@@ -193,7 +188,7 @@ func (r *run[S, M, P]) dial(low, high int) {
 	case !a.alive || out.up: // a new process dials anew; an end that stands does not
 		out.dialing = false
 	case a.paused > 0 || !b.alive || b.paused > 0 || out.blocked > 0 || in.blocked > 0:
-		r.dialAfter(low, high, int64(backoffMax))
+		r.dialAfter(low, high, int64(mesh.BackoffMax))
 	default:
 		out.dialing = false
 		out.made++

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"locklab/locks/peerlock"
+	"locklab/locks/peerlock/mesh"
 	"locklab/locks/peerlock/peercore"
 	"locklab/verify/peers"
 )
@@ -227,7 +228,7 @@ func (r *run[S, M, P]) resume(i int) {
 	p.inbox = nil
 	for _, e := range late {
 		if e.silent { // it could not listen, so it gives them time
-			e.at = r.now + int64(silence)
+			e.at = r.now + int64(mesh.SilenceMin)
 			r.push(*e)
 		} else {
 			r.happen(e)

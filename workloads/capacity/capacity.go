@@ -25,7 +25,6 @@ import (
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
-	"locklab/workloads/mutex"
 )
 
 // Path is where masters serve the workload.
@@ -48,8 +47,8 @@ func DefaultPlan() Plan {
 }
 
 const (
-	timeout = 2500 * time.Millisecond // of one acquisition, and of a release
-	pause   = 10 * time.Millisecond   // after a refusal, so that a lock that refuses at once is not spun against
+	timeout = history.Patience      // of one acquisition, and of a release
+	pause   = 10 * time.Millisecond // after a refusal, so that a lock that refuses at once is not spun against
 )
 
 // Result is what one master measured.
@@ -103,11 +102,8 @@ func cycle(ctx context.Context, locker locks.Locker, resource string) (at int64,
 	return at, true
 }
 
-// Master is a master as the controller reaches it.
-type Master = mutex.Master
-
 // Measure has all masters run the plan at once, and returns the event that records it.
-func Measure(ctx context.Context, masters []Master, plan Plan) (history.Event, error) {
+func Measure(ctx context.Context, masters []loadgen.Master, plan Plan) (history.Event, error) {
 	began := clock.Mono()
 	ctx, cancel := context.WithTimeout(ctx, plan.Warmup+plan.Duration+2*timeout)
 	defer cancel()

@@ -16,6 +16,7 @@ import (
 	"locklab/locks/local"
 	"locklab/workloads/capacity"
 	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,13 +54,13 @@ func (l countedLease) Release(ctx context.Context) error {
 }
 
 // site is two masters on one lock.
-func site(t *testing.T) (*counted, []capacity.Master) {
+func site(t *testing.T) (*counted, []loadgen.Master) {
 	lock := &counted{Locker: local.New(), grants: map[string]int{}}
-	var masters []capacity.Master
+	var masters []loadgen.Master
 	for _, name := range []string{"a", "c"} {
 		server := httptest.NewServer(capacity.Handler(name, "secret", lock))
 		t.Cleanup(server.Close)
-		masters = append(masters, capacity.Master{Name: name, URL: server.URL, Token: "secret"})
+		masters = append(masters, loadgen.Master{Name: name, URL: server.URL, Token: "secret"})
 	}
 	return lock, masters
 }

@@ -19,11 +19,12 @@ import (
 	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/workloads/check/judge"
+	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/fencedwrite"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
+	"locklab/workloads/loadgen"
 	"locklab/workloads/mutex"
 	"locklab/workloads/result"
 )
@@ -140,7 +141,7 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, result.Ro
 		t.Cleanup(h.Close)
 		stores = append(stores, fencedwrite.Address{Name: name, URL: h.URL})
 	}
-	var masters []mutex.Master
+	var masters []loadgen.Master
 	for _, name := range []string{"m1", "m2"} {
 		w := fencedwrite.Handler(fencedwrite.Config{
 			Config: mutex.Config{Node: name, Locker: l, Recorder: rec}, Stores: stores, StoreToken: secret,
@@ -148,7 +149,7 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, result.Ro
 		h := httptest.NewServer(w)
 		t.Cleanup(w.Close)
 		t.Cleanup(h.Close)
-		masters = append(masters, mutex.Master{Name: name, URL: h.URL})
+		masters = append(masters, loadgen.Master{Name: name, URL: h.URL})
 	}
 	p := mutex.Plan{
 		Clients: 4, Resources: 2, Hold: time.Millisecond, Timeout: 2500 * time.Millisecond,
@@ -158,7 +159,7 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, result.Ro
 	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: history.FencedWrite}}}, rec.Events()...)
 	run, err := record.Of(events)
 	must.Do(t, err)
-	return events, judge.Run(run)
+	return events, check.Judge(run)
 }
 
 // TestFencingKeepsTheStoreRight although the lock excludes nobody.

@@ -1,7 +1,7 @@
 // Package history defines the events that a run leaves behind, and reads and writes them as JSON lines:
 // append-only, one event a line, flushed while the run goes on, so that a run that was killed can still be
-// judged and reported. Three records meet in one file: what the lock's servers granted, what its clients
-// believed, and what the resource (the rooms on the workers) really saw.
+// judged and reported. Two records meet in one file: what the lock's clients believed, and what the resource
+// (the rooms on the workers) really saw.
 //
 //	masters ──acquire, release, lost, order──┐
 //	workers ──room (the oracle)──────────────┤
@@ -24,7 +24,7 @@ type Kind string
 const (
 	// KindRun is the first event of every file: Run says what was run.
 	KindRun Kind = "run"
-	// KindPhase marks the phases of the run: State is warmup, measure, drain, end.
+	// KindPhase marks the phases of the run.
 	KindPhase Kind = "phase"
 	// KindRate changes the load: from AtNS on Count operations per second are offered.
 	KindRate Kind = "rate"
@@ -48,15 +48,12 @@ const (
 	KindRelease Kind = "release"
 	// KindLost says that the holder noticed at AtNS that it holds no longer.
 	KindLost Kind = "lost"
-	// KindGrant is what the lock server granted, where the server can say so.
-	KindGrant Kind = "grant"
 	// KindOrder is a master's order of a room, under the lock (Hold): Node is the master, which began to
 	// look at the workers at FromNS. The order left to Worker at SentNS and was answered at AtNS.
 	// Unreachable are the workers that did not answer the look.
 	KindOrder Kind = "order"
 
-	// KindRoom is the oracle's record, by the worker that hosts the room: State is starting, open, full
-	// or closed; Order names the order behind it.
+	// KindRoom is the oracle's record, by the worker that hosts the room; Order names the order behind it.
 	KindRoom Kind = "room"
 
 	// KindRead and KindWrite are what the store of fenced-write did for a holder, recorded under the mutex,
@@ -71,10 +68,9 @@ const (
 	// KindPoint says that a client's work had come to a point, State, and waits there until its process is
 	// stopped, as a fault had asked.
 	KindPoint Kind = "point"
-	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the run, State is asked,
-	// began, heal-asked, kept-away (servers without their data are, for DelayNS), lost (what a power cut
-	// took), ended, away (what it killed is, to the end) or unproven. A link fault hits traffic from the
-	// hosts From to the hosts To, and stops it, or adds DelayNS one way; a process fault hits Nodes.
+	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the run. A link fault hits
+	// traffic from the hosts From to the hosts To, and stops it, or adds DelayNS one way; a process fault
+	// hits Nodes.
 	KindFault Kind = "fault"
 	// KindClock is recorded by the controller at the end, for each host on another machine: every time
 	// of Host in this history is right within ErrNS.
@@ -90,12 +86,42 @@ const (
 	KindGivenUp Kind = "given-up"
 )
 
+// States are all that an event of the kind can be in; nil of a kind without states.
+func (k Kind) States() []string {
+	switch k {
+	case KindPhase:
+		return []string{PhaseWarmup, PhaseMeasure, PhaseDrain, PhaseEnd}
+	case KindCapacity:
+		return []string{CapacityOwn, CapacityOne}
+	case KindRoom:
+		return []string{RoomStarting, RoomOpen, RoomFull, RoomClosed}
+	case KindWrite:
+		return []string{WriteAccepted, WriteRefused, WriteUnknown}
+	case KindNode:
+		return []string{NodeStarted, NodeReady, NodeKilled, NodePaused, NodeResumed, NodeStopped, NodeLost, NodeExited}
+	case KindPoint:
+		return []string{PointAcquiring, PointGranted, PointReleasing}
+	case KindFault:
+		return []string{FaultAsked, FaultBegan, FaultUnproven, FaultHealAsked, FaultEnded, FaultAway, FaultLost}
+	default:
+		return nil
+	}
+}
+
 // The workloads.
 const (
 	Matchmaking = "matchmaking"
 	Mutex       = "mutex"
 	FencedWrite = "fenced-write"
 	Handoff     = "handoff"
+)
+
+// The States of a phase.
+const (
+	PhaseWarmup  = "warmup"  // load runs, nothing is measured yet
+	PhaseMeasure = "measure" // operations due from here on count
+	PhaseDrain   = "drain"   // nothing more is due; answers are awaited
+	PhaseEnd     = "end"     // everything was answered or given up
 )
 
 // The States of a capacity.
@@ -110,6 +136,14 @@ const CapacityResource = "capacity"
 // CanaryPrefix begins the names of the resources of the masters' canaries: of these acquisitions
 // there are no holds, and they count in nothing but outages.
 const CanaryPrefix = "canary-"
+
+// The States of a room. One that fills while it is starting is never open.
+const (
+	RoomStarting = "starting"
+	RoomOpen     = "open"
+	RoomFull     = "full"
+	RoomClosed   = "closed"
+)
 
 // The States of a write; a read may be refused, too.
 const (
@@ -127,6 +161,7 @@ const (
 	NodeResumed = "resumed"
 	NodeStopped = "stopped"
 	NodeLost    = "lost"   // with its host, says the controller
+	NodeEnded   = "ended"  // however: what an agent answers, no event
 	NodeExited  = "exited" // by itself, or by a signal that the agent did not send; Error is how
 )
 
@@ -142,6 +177,17 @@ const (
 	// first thing that others can see: to order a room, or to write.
 	PointGranted   = "granted"
 	PointReleasing = "releasing" // it acts no more, and is about to release; nothing was sent
+)
+
+// The States of a fault.
+const (
+	FaultAsked     = "asked"
+	FaultBegan     = "began"
+	FaultUnproven  = "unproven"
+	FaultHealAsked = "heal-asked"
+	FaultEnded     = "ended"
+	FaultAway      = "away" // the nodes that it killed stay away to the end of the run
+	FaultLost      = "lost" // what a power cut took from a disk
 )
 
 // The Fault of what no scenario asked for.
@@ -164,6 +210,12 @@ const (
 	AimPrimary = "primary" // the server that the lock's clients write to
 )
 
+// How nodes may exit under a fault.
+const (
+	ExitsAlone  = "alone"  // by themselves: a signal was not the fault's
+	ExitsSignal = "signal" // also by a signal
+)
+
 // Aim is what a fault is to hit beside the names in its Target, which is for people to read.
 type Aim struct {
 	// At is holder, leader or primary; "" if it aims at none. Resource is what the holder holds, "" any; Node is
@@ -175,6 +227,8 @@ type Aim struct {
 	Point string `json:"point,omitzero"`
 	// OneWay: it hits traffic from From to To alone, not the other way.
 	OneWay bool `json:"one_way,omitzero"`
+	// Exits is how the nodes that it hits may exit; "" is not at all.
+	Exits string `json:"exits,omitzero"`
 }
 
 // Event is one line of a history, one flat record for all kinds; fields that a kind does not use are absent.
@@ -275,6 +329,9 @@ type Run struct {
 	// SecondNS is ten of the longest round trips of the topology, if that is more than a second; else 0.
 	SecondNS int64 `json:"second_ns,omitzero"`
 }
+
+// Patience is how long players and clients wait where round trips are short.
+const Patience = 2500 * time.Millisecond
 
 // Limit is how long a limit is in this run that takes d where round trips are short.
 func (r Run) Limit(d time.Duration) time.Duration {

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -24,39 +25,118 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestWriterFromManyGoroutines(t *testing.T) {
+func TestCreate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.jsonl")
 	w, err := history.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const writers, each = 8, 5000
-	var wg sync.WaitGroup
-	for n := range writers {
-		wg.Go(func() {
-			for i := range each {
-				w.Record(history.Event{Kind: history.KindMatch, AtNS: int64(i + 1), Node: fmt.Sprint(n)})
-			}
-		})
-	}
-	wg.Wait()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	w.Record(history.Event{Kind: history.KindMatch, AtNS: 1})
+	w.Record(history.Event{Kind: history.KindRoom, AtNS: 2, Seq: 7})
+	w.Record(history.Event{Kind: history.KindMatch, AtNS: 3})
+	must.Do(t, w.Close())
 	events, torn, err := historytest.ReadFile(t.Context(), path)
-	if err != nil || torn || len(events) != writers*each {
-		t.Fatalf("got %d events, torn %v, %v", len(events), torn, err)
-	}
-	last := map[string]int64{}
-	for _, e := range events {
-		if e.AtNS != last[e.Node]+1 {
-			t.Fatalf("writer %s: %d after %d", e.Node, e.AtNS, last[e.Node])
-		}
-		last[e.Node] = e.AtNS
+	if err != nil || torn || len(events) != 3 || events[0].Line != 1 || events[1].Line != 0 || events[1].Seq != 7 || events[2].Line != 2 {
+		t.Fatalf("got %+v, torn %v, %v", events, torn, err)
 	}
 	if _, err := history.Create(path); !errors.Is(err, os.ErrExist) {
 		t.Errorf("an existing history was opened for writing: %v", err)
 	}
+}
+
+// gate is a pipe that is read only when the test says so.
+type gate struct {
+	open chan struct{}
+	mu   sync.Mutex
+	got  bytes.Buffer
+	max  int
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.open
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.max = max(g.max, len(p))
+	return g.got.Write(p)
+}
+
+func TestWriterNeverDropsAndKeepsOrder(t *testing.T) {
+	g := &gate{open: make(chan struct{})}
+	r := history.NewWriter(g, "h", "n")
+	const writers, each = 8, 4000 // more than the queue holds, so Record has to wait
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				r.Record(history.Event{Kind: history.KindRoom, AtNS: int64(i + 1), Client: fmt.Sprint(w), Order: strings.Repeat("x", 40)})
+			}
+		})
+	}
+	close(g.open)
+	wg.Wait()
+	must.Do(t, r.Flush())
+	g.mu.Lock()
+	var events []history.Event
+	_, err := history.ReadFrom(t.Context(), "pipe", &g.got, func(e *history.Event) error { events = append(events, *e); return nil })
+	g.mu.Unlock()
+	must.Do(t, err)
+	last := map[string]int64{}
+	for _, e := range events {
+		if e.AtNS != last[e.Client]+1 {
+			t.Fatalf("writer %s: event %d after %d", e.Client, e.AtNS, last[e.Client])
+		}
+		last[e.Client] = e.AtNS
+	}
+	if len(events) != writers*each {
+		t.Errorf("%d events, want %d", len(events), writers*each)
+	}
+	if g.max <= 200 {
+		t.Errorf("the longest write had %d bytes: events were not gathered", g.max)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	r.Record(history.Event{}) // does nothing
+}
+
+func TestWriterWaitsWhenTheQueueIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{open: make(chan struct{})}
+		r := history.NewWriter(g, "h", "n")
+		recorded := 0
+		go func() {
+			for range 8 { // two fill the queue; one or two more may be being written
+				r.Record(history.Event{Kind: history.KindRoom, Order: strings.Repeat("x", 2<<20/3)})
+				recorded++
+			}
+		}()
+		synctest.Wait()
+		if recorded < 2 || recorded > 4 {
+			t.Errorf("%d events were taken while nobody reads, want 2 to 4", recorded)
+		}
+		close(g.open)
+		synctest.Wait()
+		if recorded != 8 {
+			t.Errorf("%d events were taken in the end, want 8", recorded)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWriterReportsAFailedWrite(t *testing.T) {
+	r, w, err := os.Pipe()
+	must.Do(t, err)
+	_ = r.Close()
+	rec := history.NewWriter(w, "h", "n")
+	rec.Record(history.Event{Kind: history.KindRoom})
+	if err := rec.Flush(); err == nil {
+		t.Error("a write into a broken pipe went unnoticed")
+	}
+	rec.Record(history.Event{Kind: history.KindRoom}) // does not hang
+	if err := rec.Close(); err == nil {
+		t.Error("Close forgot the error")
+	}
+	_ = w.Close()
 }
 
 type sink struct {
@@ -83,20 +163,16 @@ func (s *sink) String() string {
 	return s.buf.String()
 }
 
-func TestWriterFlushesWithin100ms(t *testing.T) {
+func TestWriterWritesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
-		w := history.NewWriter(out)
+		w := history.NewWriter(out, "", "")
 		w.Record(history.Event{Kind: history.KindPhase, State: "warmup"})
-		wait := time.NewTimer(100e6 + 1)
-		<-wait.C
 		synctest.Wait()
 		if got := out.String(); !strings.Contains(got, "warmup") {
-			t.Errorf("after 100 ms the file has %q", got)
+			t.Errorf("the file has %q", got)
 		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, w.Close())
 	})
 }
 
@@ -104,7 +180,7 @@ func TestWriterErrorsAreSticky(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("disk full")
 		out := &sink{err: full}
-		w := history.NewWriter(out)
+		w := history.NewWriter(out, "", "")
 		w.Record(history.Event{})
 		for range 3 {
 			if err := w.Close(); !errors.Is(err, full) {
@@ -113,8 +189,8 @@ func TestWriterErrorsAreSticky(t *testing.T) {
 		}
 		w.Record(history.Event{}) // dropped, not a panic
 		<-w.Failed()
-		if err := w.Err(); !errors.Is(err, full) || out.closed != 1 {
-			t.Errorf("Err: %v, closed %d times", err, out.closed)
+		if err := w.Flush(); !errors.Is(err, full) || out.closed != 1 {
+			t.Errorf("Flush: %v, closed %d times", err, out.closed)
 		}
 	})
 }

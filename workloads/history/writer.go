@@ -1,33 +1,37 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
-	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/locks/clock"
 )
 
-// flushEvery bounds what a killed run loses.
-const flushEvery = 100 * time.Millisecond
+// maxWaiting is how many bytes of events wait in memory before Record waits too.
+const maxWaiting = 1 << 20
 
-// Writer appends events to a file. It is safe for concurrent use. Events are
-// buffered and written by one goroutine, at the latest 100 ms after they were
-// recorded; [Writer.Close] writes the rest.
+// Writer writes events as JSON lines to a file or a pipe, from one goroutine: everything that is there at once
+// in one write. It never drops an event before an error. It is safe for concurrent use.
 type Writer struct {
-	out  io.WriteCloser
-	stop chan struct{}
-	done chan struct{}
-	lost chan struct{} // closed by the first error
+	out        io.Writer
+	host, node string // that record; "" for the controller's file
+	done       chan struct{}
+	failed     chan struct{} // closed by the first error
 
-	mu     sync.Mutex
-	buf    []byte
-	lines  uint64 // numbered so far
-	err    error
-	closed bool
+	mu             sync.Mutex
+	changed        sync.Cond // events were added, or written
+	waiting, spare []byte
+	added, written uint64 // bytes, ever
+	numbered       uint64 // events, ever
+	err            error
+	closed         bool
 }
 
 var _ Recorder = (*Writer)(nil)
@@ -39,90 +43,116 @@ func Create(path string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create history: %w", err)
 	}
-	return NewWriter(f), nil
+	return NewWriter(f, "", ""), nil
 }
 
-// NewWriter writes a history to out, which it closes at the end.
-func NewWriter(out io.WriteCloser) *Writer {
-	w := &Writer{out: out, stop: make(chan struct{}), done: make(chan struct{}), lost: make(chan struct{})}
+// NewWriter writes to out, which it closes at the end if that can be closed. Events of a node that name no
+// node, host or time get those of the node, and now; its events are numbered as those of one process.
+func NewWriter(out io.Writer, host, node string) *Writer {
+	w := &Writer{out: out, host: host, node: node, done: make(chan struct{}), failed: make(chan struct{})}
+	w.changed.L = &w.mu
 	go w.run()
 	return w
 }
 
-// Record adds one event, numbered if no process has done so. After an error, and after Close, events are dropped;
-// the error is reported by [Writer.Err] and [Writer.Close].
+// Record adds one event, numbered if no process has done so. It blocks only while a megabyte of earlier events
+// waits. After an error, and after Close, events are dropped: [Writer.Flush] and [Writer.Close] say so.
 func (w *Writer) Record(e Event) {
+	if w.node != "" {
+		e.AtNS, e.Host, e.Node = cmp.Or(e.AtNS, clock.Mono()), cmp.Or(e.Host, w.host), cmp.Or(e.Node, w.node)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for len(w.waiting) >= maxWaiting && w.err == nil && !w.closed {
+		w.changed.Wait()
+	}
 	if w.err != nil || w.closed {
 		return
 	}
-	if e.Seq == 0 {
-		w.lines++
-		e.Line = w.lines
+	switch {
+	case w.node != "":
+		w.numbered++
+		e.Seq = w.numbered
+	case e.Seq == 0:
+		w.numbered++
+		e.Line = w.numbered
 	}
-	w.buf = append(AppendJSON(w.buf, &e), '\n')
+	before := len(w.waiting)
+	w.waiting = append(AppendJSON(w.waiting, &e), '\n')
+	w.added += uint64(len(w.waiting) - before) //nolint:gosec // it only grows here
+	w.changed.Broadcast()
 }
 
-// Err is the first error of a write, if any.
-func (w *Writer) Err() error {
+// Flush blocks until all events recorded before it are written: in a file, or in a pipe, they survive the end
+// of this process.
+func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for until := w.added; w.written < until && w.err == nil; {
+		w.changed.Wait()
+	}
 	return w.err
 }
 
 // Failed is closed when a write failed: what is recorded from then on is lost.
-func (w *Writer) Failed() <-chan struct{} { return w.lost }
+func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
 // Close writes what is left, closes the file and returns the first error of all.
 // Calling it again returns the same.
 func (w *Writer) Close() error {
 	w.mu.Lock()
-	if !w.closed {
-		w.closed = true
-		close(w.stop)
-	}
+	again := w.closed
+	w.closed = true
+	w.changed.Broadcast()
 	w.mu.Unlock()
 	<-w.done
-	return w.Err()
-}
-
-func (w *Writer) run() {
-	defer close(w.done)
-	var spare []byte
-	for {
-		_, stopping := clock.Await(clock.System(), flushEvery, w.stop)
-		spare = w.flush(spare)
-		if stopping {
-			w.fail(w.out.Close())
-			return
-		}
-	}
-}
-
-// flush swaps the buffer for the spare one, so that recorders never wait for the
-// disk, and writes it.
-func (w *Writer) flush(spare []byte) []byte {
-	w.mu.Lock()
-	batch := w.buf
-	w.buf = spare[:0]
-	w.mu.Unlock()
-	if len(batch) > 0 {
-		_, err := w.out.Write(batch)
-		w.fail(err)
-	}
-	return batch
-}
-
-func (w *Writer) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if out, closes := w.out.(io.Closer); closes && !again {
+		w.fail(out.Close())
+	}
+	return w.err
+}
+
+// run writes until the end, or an error.
+func (w *Writer) run() {
+	defer close(w.done)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.waiting) == 0 && !w.closed && w.err == nil {
+			w.changed.Wait()
+		}
+		if len(w.waiting) == 0 || w.err != nil {
+			return
+		}
+		batch := w.waiting
+		w.waiting, w.spare = w.spare[:0], nil
+		w.mu.Unlock()
+		_, err := w.out.Write(batch)
+		w.mu.Lock()
+		w.spare = batch
+		w.written += uint64(len(batch))
+		w.fail(err)
+		w.changed.Broadcast()
+	}
+}
+
+// fail keeps errors. The caller holds mu.
+func (w *Writer) fail(err error) {
 	switch {
 	case err == nil:
 	case w.err == nil:
 		w.err = fmt.Errorf("write history: %w", err)
-		close(w.lost)
+		close(w.failed)
 	default:
 		w.err = errors.Join(w.err, err)
 	}
+}
+
+// AppendJSON appends e as one JSON object, without a line break, to dst. Bytes that are not UTF-8
+// become U+FFFD.
+func AppendJSON(dst []byte, e *Event) []byte {
+	text, _ := json.Marshal(e, jsontext.AllowInvalidUTF8(true)) // names, whole numbers, and rates that were checked
+	return append(dst, text...)
 }

@@ -17,6 +17,7 @@ import (
 	"locklab/internal/must"
 	"locklab/internal/seed"
 	"locklab/locks/clock"
+	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
 )
 
@@ -214,7 +215,7 @@ func TestTheBoundIsCountedNotHidden(t *testing.T) {
 	c.open(t.Context(), loadgen.Config{
 		Duration: 500 * time.Millisecond,
 		Phase: func(state string, _ int64) {
-			if state == loadgen.PhaseDrain {
+			if state == history.PhaseDrain {
 				close(release)
 			}
 		},
@@ -227,7 +228,7 @@ func TestTheBoundIsCountedNotHidden(t *testing.T) {
 // TestACutDrainHasNoEnd: of what was in flight when all was called off, nobody knows how it would have
 // ended. What was cut before that says so by its length.
 func TestACutDrainHasNoEnd(t *testing.T) {
-	for at, want := range map[string]string{loadgen.PhaseDrain: "warmup measure drain", loadgen.PhaseMeasure: "warmup measure drain end"} {
+	for at, want := range map[string]string{history.PhaseDrain: "warmup measure drain", history.PhaseMeasure: "warmup measure drain end"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var phases []string
@@ -277,7 +278,7 @@ func TestStopEndsTheScheduleAndNoOperation(t *testing.T) {
 	must.Do(t, loadgen.Open(t.Context(), loadgen.Config{
 		Duration: time.Hour, Stop: stop,
 		Phase: func(state string, _ int64) {
-			if phases = append(phases, state); state == loadgen.PhaseDrain {
+			if phases = append(phases, state); state == history.PhaseDrain {
 				close(drained)
 			}
 		},

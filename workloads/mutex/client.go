@@ -15,17 +15,9 @@ import (
 	"locklab/workloads/loadgen"
 )
 
-// Master is one master that runs the plan.
-type Master struct {
-	Name string
-	URL  string // http://host:port
-	// Token is what its requests must bear, if they must.
-	Token string
-}
-
 // Client is the controller's side: it has all masters run one plan.
 type Client struct {
-	Masters []Master
+	Masters []loadgen.Master // that run the plan
 	Plan    Plan
 	// StartNS is when the plan begins, on clock.Mono.
 	StartNS int64
@@ -64,19 +56,19 @@ func (c Client) Run(ctx context.Context) error {
 	}
 	measure := c.StartNS + int64(c.Plan.Warmup)
 	end := measure + int64(c.Plan.Duration)
-	c.phase(loadgen.PhaseWarmup, c.StartNS)
+	c.phase(history.PhaseWarmup, c.StartNS)
 	going, stop := signals.Until(ctx, c.Stop)
 	defer stop()
 	if c.watch(going, all, measure) {
-		c.phase(loadgen.PhaseMeasure, measure)
+		c.phase(history.PhaseMeasure, measure)
 		c.watch(going, all, end)
 	}
-	c.phase(loadgen.PhaseDrain, min(end, clock.Mono()))
+	c.phase(history.PhaseDrain, min(end, clock.Mono()))
 	if going.Err() != nil {
 		all.stop(ctx)
 	}
 	c.drain(context.WithoutCancel(ctx), all)
-	c.phase(loadgen.PhaseEnd, clock.Mono())
+	c.phase(history.PhaseEnd, clock.Mono())
 	return nil
 }
 

@@ -62,7 +62,7 @@ type Plan struct {
 	Rate float64 `json:"rate_per_s"`
 	// Timeout is how long a client waits for one acquisition, and for a release.
 	Timeout time.Duration `json:"timeout_ns,format:nano"`
-	// Second is how long that is which is a second where round trips are short; 0 is a second.
+	// Second is how long a limit of one second is with the topology's round trips; 0 is one second.
 	Second time.Duration `json:"second_ns,omitzero,format:nano"`
 	// Writes has holders write to the store of package fencedwrite, without their tokens if Unfenced is set.
 	Writes   bool          `json:"writes,omitzero"`

@@ -17,7 +17,7 @@ import (
 	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/clock"
-	"locklab/workloads/check/judge"
+	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
 	"locklab/workloads/history/historytest"
@@ -36,7 +36,7 @@ type memory struct {
 
 func (m *memory) Record(e history.Event) {
 	m.Recorder.Record(e)
-	if e.State == loadgen.PhaseMeasure && m.measured != nil {
+	if e.State == history.PhaseMeasure && m.measured != nil {
 		m.measured()
 	}
 }
@@ -47,7 +47,7 @@ func (m *memory) judge(t *testing.T) result.Row {
 	head := history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: history.Mutex}}
 	run, err := record.Of(append([]history.Event{head}, m.Events()...))
 	must.Do(t, err)
-	return judge.Run(run)
+	return check.Judge(run)
 }
 
 // acquired counts the acquisitions by their error; those of no error were granted.
@@ -184,7 +184,7 @@ func run(ctx context.Context, t *testing.T, n int, s *service, p mutex.Plan, rec
 		h := httptest.NewServer(w)
 		t.Cleanup(w.Close)
 		t.Cleanup(h.Close)
-		c.Masters = append(c.Masters, mutex.Master{Name: name, URL: h.URL, Token: "secret"})
+		c.Masters = append(c.Masters, loadgen.Master{Name: name, URL: h.URL, Token: "secret"})
 	}
 	c.StartNS = clock.Mono()
 	must.Do(t, c.Run(ctx))
@@ -359,7 +359,7 @@ func TestARestartedMasterStartsAgain(t *testing.T) {
 	}
 	p := plan()
 	p.Duration = 1500 * time.Millisecond
-	must.Do(t, mutex.Client{Masters: []mutex.Master{{Name: "m1", URL: h.URL}}, Plan: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
+	must.Do(t, mutex.Client{Masters: []loadgen.Master{{Name: "m1", URL: h.URL}}, Plan: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
 	if all := len(rec.Events(history.KindRelease)); ended == 0 || all == ended || len(unreleased(rec.Events())) > 0 {
 		t.Errorf("%d holds, %d of them before the restart", all, ended)
 	}
@@ -371,7 +371,7 @@ func TestARestartedMasterStartsAgain(t *testing.T) {
 func TestAMasterThatIsNotThere(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	c := mutex.Client{Masters: []mutex.Master{{Name: "m2", URL: gone.URL}}, Plan: plan(), Recorder: &memory{}}
+	c := mutex.Client{Masters: []loadgen.Master{{Name: "m2", URL: gone.URL}}, Plan: plan(), Recorder: &memory{}}
 	if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "master m2") {
 		t.Errorf("error %v", err)
 	}

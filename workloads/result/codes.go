@@ -1,8 +1,11 @@
 package result
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
-// Code names why a statement is as it is. There are at most 25.
+// Code names why a statement is as it is.
 type Code string
 
 // The codes, by the statement that they belong to.
@@ -72,6 +75,9 @@ func Titles() map[Code]string {
 		ControlSilent:   "the control showed nothing",
 	}
 }
+
+// Figure is the name of the figure that counts the violations of a code of safety.
+func (c Code) Figure() string { return strings.ReplaceAll(string(c), "-", "_") }
 
 // Title is the code in a few words.
 func (c Code) Title() string { return cmp.Or(Titles()[c], string(c)) }

@@ -83,6 +83,15 @@ func Figures() []Figure {
 	}
 }
 
+// MustFigure is the figure of a name that is written in the program: it panics if [Figures] has none such.
+func MustFigure(name string) Figure {
+	f, known := Lookup(name)
+	if !known {
+		panic("no figure has the name " + name)
+	}
+	return f
+}
+
 // Lookup finds a figure by its name.
 func Lookup(name string) (Figure, bool) {
 	for _, f := range Figures() {

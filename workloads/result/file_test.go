@@ -105,3 +105,13 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestMisspeltFigures: a figure that no list has cannot be asked for in silence.
+func TestMisspeltFigures(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("servd is no figure")
+		}
+	}()
+	(&result.Row{}).Of("servd")
+}

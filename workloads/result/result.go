@@ -139,8 +139,9 @@ type Key struct {
 // Key is that of the row.
 func (r *Row) Key() Key { return Key{r.Lock, r.Scenario, r.Workload} }
 
-// Of is a figure of the row; false if it was not measured.
+// Of is a figure of the row; false if it was not measured. The name must be in [Figures].
 func (r *Row) Of(name string) (float64, bool) {
+	MustFigure(name)
 	v, known := r.Figures[name]
 	return v, known
 }
@@ -148,8 +149,7 @@ func (r *Row) Of(name string) (float64, bool) {
 // Decided says that the run was sound.
 func (r *Row) Decided() bool { return r.Verdict.Sound.State == OK }
 
-// Outage is the one that the row tells of: that of its word, else the longest of a zone that lasted
-// a second.
+// Outage is the outage to explain: the one that decided Liveness, else the longest of a zone, of a second at least.
 func (r *Row) Outage() (longest Outage, told bool) {
 	if l := r.Verdict.Liveness; l.State == Failed {
 		if len(r.Outages) > 0 && r.Outages[0].Of == l.Of { // the word's is the first

@@ -41,22 +41,23 @@ type Config struct {
 	Log   *slog.Logger // nil discards
 }
 
+// The times of connections. Package sim simulates with the exported ones.
 const (
 	tick       = 50 * time.Millisecond // between two looks at all connections
 	beats      = 2                     // ticks between two heartbeats, each of one byte
-	silenceMin = 400 * time.Millisecond
+	SilenceMin = 400 * time.Millisecond
 	silenceMax = 3 * time.Second // see patience
 	handshake  = time.Second     // for dialing, and again for hello
 	// Pauses between attempts to dial double from the first to the second, with jitter.
-	backoffMin = 10 * time.Millisecond
-	backoffMax = 250 * time.Millisecond
+	BackoffMin = 10 * time.Millisecond
+	BackoffMax = 250 * time.Millisecond
 )
 
 // patience is after how much silence a connection is given up, where this process itself gets to run
 // so much late: peers on the same machine, or on one just as busy, will hardly do better.
 func patience(late time.Duration) time.Duration {
 	const latenesses = 6
-	return min(silenceMin+latenesses*late, silenceMax)
+	return min(SilenceMin+latenesses*late, silenceMax)
 }
 
 // complete fills in defaults, and checks what a topology can get wrong.

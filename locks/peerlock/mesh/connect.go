@@ -70,7 +70,7 @@ func (m *Mesh) check(h hello, dialed *peer) (*peer, string) {
 // dial keeps one peer of a higher rank number connected.
 func (m *Mesh) dial(ctx context.Context, p *peer) {
 	rand := m.cfg.Seed.Child(m.cfg.Self.ID + " dials " + p.ID).Rand()
-	backoff := backoffMin
+	backoff := BackoffMin
 	for attempt := uint64(1); !m.closed(); attempt++ {
 		var link *Link
 		conn, err := (&net.Dialer{Timeout: handshake}).DialContext(ctx, "tcp", p.Addr)
@@ -78,19 +78,19 @@ func (m *Mesh) dial(ctx context.Context, p *peer) {
 			link, err = m.meet(ctx, conn, p, attempt)
 		}
 		if err == nil {
-			backoff = backoffMin
+			backoff = BackoffMin
 			m.run(link)
 		} else if !m.closed() {
 			err = fmt.Errorf("dial %s: %w", p.Addr, err)
 			p.setProblem(err)
-			if backoff == backoffMin { // not at every attempt
+			if backoff == BackoffMin { // not at every attempt
 				m.cfg.Log.Warn("cannot connect to peer", "peer", p.ID, "rank", p.Rank, "err", err)
 			}
 		}
 		// Half of the pause is random, so that peers that lost each other at the
 		// same moment do not stay in step.
 		m.pause(backoff/2 + time.Duration(rand.Int64N(int64(backoff))))
-		backoff = min(2*backoff, backoffMax)
+		backoff = min(2*backoff, BackoffMax)
 	}
 }
 
@@ -103,7 +103,7 @@ func (m *Mesh) accept(ctx context.Context) {
 				return
 			}
 			m.cfg.Log.Warn("cannot accept", "err", err) // such as too many open files: it may pass
-			m.pause(backoffMax)
+			m.pause(BackoffMax)
 			continue
 		}
 		m.wg.Go(func() {

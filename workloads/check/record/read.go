@@ -89,8 +89,8 @@ func newScribe() *scribe {
 	}
 	s.lists = map[history.Kind]*[]history.Event{
 		history.KindOrder: &s.Orders, history.KindRead: &s.Accesses, history.KindWrite: &s.Accesses,
-		history.KindGrant: &s.Grants, history.KindPoint: &s.points, history.KindMachine: &s.Machines,
-		history.KindUsage: &s.Usage, history.KindRate: &s.Rates, history.KindCapacity: &s.Capacities,
+		history.KindPoint: &s.points, history.KindMachine: &s.Machines, history.KindUsage: &s.Usage,
+		history.KindRate: &s.Rates, history.KindCapacity: &s.Capacities,
 	}
 	return s
 }
@@ -101,6 +101,9 @@ func (s *scribe) add(e *history.Event) error {
 		if err := s.begin(e); err != nil {
 			return err
 		}
+	}
+	if states := e.Kind.States(); states != nil && !slices.Contains(states, e.State) {
+		return fmt.Errorf("the state of a %s: have %q, want one of %s", e.Kind, e.State, strings.Join(states, ", "))
 	}
 	switch {
 	case e.Seq > 0:
@@ -164,7 +167,7 @@ func (s *scribe) addRoom(e *history.Event) {
 	}
 	room := &s.Rooms[n]
 	room.Err = max(room.Err, e.ErrNS)
-	at := &room.At[max(slices.Index([]string{"starting", "open", "full", "closed"}, e.State), 0)]
+	at := &room.At[slices.Index(e.Kind.States(), e.State)]
 	if *at != Never {
 		s.Contradictions.Add("the order of the states of room %s", e.Room)
 	}
@@ -243,22 +246,22 @@ func (s *scribe) addFault(e *history.Event) {
 	if f.Kind, f.Target = cmp.Or(f.Kind, e.Fault), cmp.Or(f.Target, e.Target); e.Aim != nil {
 		f.Aim = *e.Aim
 	}
-	if e.State == "kept-away" {
-		return
-	}
 	f.From, f.To, f.Nodes = both(f.From, e.From), both(f.To, e.To), both(f.Nodes, e.Nodes)
-	times := map[string]*int64{"asked": &f.Asked, "began": &f.Began, "heal-asked": &f.Heal, "ended": &f.Ended}
+	times := map[string]*int64{
+		history.FaultAsked: &f.Asked, history.FaultBegan: &f.Began,
+		history.FaultHealAsked: &f.Heal, history.FaultEnded: &f.Ended,
+	}
 	if at := times[e.State]; at != nil {
 		*at = min(*at, e.AtNS)
 	}
 	switch e.State {
-	case "away":
+	case history.FaultAway:
 		f.Away = true
-	case "lost":
+	case history.FaultLost:
 		if e.Lost != nil {
 			f.Lost = append(f.Lost, *e.Lost)
 		}
-	case "unproven":
+	case history.FaultUnproven:
 		f.Proven, f.Why = false, cmp.Or(f.Why, e.Error)
 	}
 }
@@ -284,7 +287,6 @@ func (s *scribe) settle() (*Run, error) {
 	s.widen()
 	slices.SortStableFunc(s.Canaries, func(a, b *Acquire) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(s.Orders, byTime)
-	slices.SortStableFunc(s.Grants, byTime)
 	s.settleFaults()
 	s.checkNumbers()
 	return s.Run, nil
@@ -299,16 +301,16 @@ func (s *scribe) settlePhases() {
 		}
 		return otherwise
 	}
-	s.End = at(loadgen.PhaseEnd, s.last)
-	_, s.Ended = s.phases[loadgen.PhaseEnd]
+	s.End = at(history.PhaseEnd, s.last)
+	_, s.Ended = s.phases[history.PhaseEnd]
 	first := min(s.first, s.End)
-	if _, warmed := s.phases[loadgen.PhaseWarmup]; warmed { // cut short before the measured part
+	if _, warmed := s.phases[history.PhaseWarmup]; warmed { // cut short before the measured part
 		first = s.End
 	}
-	s.Measure = at(loadgen.PhaseMeasure, first)
-	s.Drain = max(at(loadgen.PhaseDrain, s.End), s.Measure)
+	s.Measure = at(history.PhaseMeasure, first)
+	s.Drain = max(at(history.PhaseDrain, s.End), s.Measure)
 	s.End = max(s.End, s.Drain)
-	for _, state := range []string{loadgen.PhaseWarmup, loadgen.PhaseMeasure, loadgen.PhaseDrain} {
+	for _, state := range []string{history.PhaseWarmup, history.PhaseMeasure, history.PhaseDrain} {
 		if _, known := s.phases[state]; !known && s.Whole() {
 			s.Missing.Add("the beginning of the phase %s", state)
 		}

@@ -1,6 +1,6 @@
 // Package record holds the history of one run in memory, in the form in which it is judged:
 // one slice for each kind of thing that happened, times as nanoseconds on the clock of the run.
-// Nothing here judges: records that are missing or contradict each other are counted for package sound.
+// Nothing here judges: records that are missing or contradict each other are counted for the judge of soundness.
 package record
 
 import (
@@ -38,7 +38,6 @@ type Run struct {
 	Rooms    []Room
 	Orders   []history.Event // sorted by their time
 	Accesses []history.Event // reads and writes of the store of fenced-write
-	Grants   []history.Event // of lock servers that record them, sorted by their time
 
 	Faults []Fault // sorted by First
 	Nodes  map[string]*Node
@@ -47,7 +46,7 @@ type Run struct {
 
 	// ErrNS is the error bound of each host's clock, as it was known in the end.
 	ErrNS map[string]int64
-	// Missing and Contradictions are what the reading found, for package sound.
+	// Missing and Contradictions are what the reading found, for the judge of soundness.
 	Missing, Contradictions Flaws
 
 	holds map[string]*Acquire

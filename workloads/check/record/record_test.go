@@ -111,7 +111,8 @@ func TestFilesThatAreNoHistoryOfARun(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":            {"", "the first line is not the description of a run"},
 		"another line":     {`{"kind":"phase","at_ns":1}` + "\n" + sound, ":1: the first line is not the description of a run"},
-		"two runs":         {sound + `{"kind":"phase","at_ns":1}` + "\n" + sound, ":3: a second description of a run"},
+		"two runs":         {sound + `{"kind":"rate","at_ns":1}` + "\n" + sound, ":3: a second description of a run"},
+		"another state":    {sound + `{"kind":"fault","at_ns":1,"state":"endet"}` + "\n", `:2: the state of a fault: have "endet", want one of asked, began,`},
 		"no lock":          {of(func(r *history.Run) { r.Lock = "" }), ":1: run.lock: have none, want the name of a lock"},
 		"another workload": {of(func(r *history.Run) { r.Workload = "chess" }), ":1: run.workload: have chess, want one of matchmaking, mutex"},
 		"no duration":      {of(func(r *history.Run) { r.DurationNS = 0 }), "run.duration_ns: have 0, want at least"},

@@ -47,10 +47,9 @@ type Settings struct {
 	// Cluster is a name that all masters of the run share.
 	Cluster string `json:"cluster"`
 	// Rank is this master's priority for peer-to-peer locks; 0 is the highest.
-	Rank  int      `json:"rank"`
-	Peers []Member `json:"peers,omitempty"` // the other masters
-	// Servers are the lock's servers: redis or raft nodes.
-	Servers []Member `json:"servers,omitempty"`
+	Rank    int      `json:"rank"`
+	Peers   []Member `json:"peers,omitempty"`   // the other masters
+	Servers []Member `json:"servers,omitempty"` // the lock's
 	Seed    uint64   `json:"seed"`
 	// Program says that the lock is a program of the user's, see Env.Command.
 	Program bool `json:"program,omitempty"`

@@ -18,6 +18,7 @@ import (
 	"locklab/nodes/worker"
 	"locklab/workloads/fencedwrite"
 	"locklab/workloads/history"
+	"locklab/workloads/loadgen"
 	"locklab/workloads/matchmaking"
 	"locklab/workloads/mutex"
 )
@@ -51,7 +52,7 @@ type Load interface {
 
 // Run is what a load is put on.
 type Run struct {
-	Masters          []mutex.Master
+	Masters          []loadgen.Master
 	Repeat           int // 1 is the first
 	Rate             float64
 	Warmup, Duration time.Duration
@@ -186,12 +187,9 @@ func (l *Matches) Instead(w scenario.Wants) []string {
 // Begin implements [Load].
 func (l *Matches) Begin(r Run) Clients {
 	o := matchmaking.Options{
-		Rate: r.Rate, Warmup: r.Warmup, Duration: r.Duration, Groups: l.groups,
-		Seed: r.Seed.Child("matchmaking"), StartNS: r.StartNS, Stop: r.Stop,
+		Masters: r.Masters, Rate: r.Rate, Groups: l.groups, Seed: r.Seed.Child("matchmaking"),
 		Timeout: r.Patience + 2*r.Wants.Hold, // or nobody would wait for another one's room, and make one
-	}
-	for _, m := range r.Masters {
-		o.Masters = append(o.Masters, matchmaking.Master{Name: m.Name, URL: m.URL})
+		Config:  loadgen.Config{Warmup: r.Warmup, Duration: r.Duration, StartNS: r.StartNS, Stop: r.Stop},
 	}
 	driver := matchmaking.New(o, r.Recorder)
 	return Clients{Run: driver.Run, SetRate: driver.SetRate}

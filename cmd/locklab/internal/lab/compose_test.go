@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/internal/testfile"
 	"locklab/nodes/topology"
 )
@@ -143,8 +144,9 @@ func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 	}
 	dialed := map[string][]string{}
 	for _, lock := range config.Locks {
-		for _, w := range newPlan(config, lock, "test", 1).wires {
-			dialed[w.from.Host] = append(dialed[w.from.Host], w.to.Zone)
+		for _, pair := range cluster.NewPlan(lock, topo, "test", 1).HostPairs() {
+			to, _ := topo.Host(pair[1])
+			dialed[pair[0]] = append(dialed[pair[0]], to.Zone)
 		}
 	}
 	return dialed

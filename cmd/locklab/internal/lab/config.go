@@ -2,8 +2,11 @@ package lab
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,8 +15,12 @@ import (
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/cluster"
+	"locklab/locks"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
+	"locklab/workloads/capacity"
+	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
@@ -88,7 +95,7 @@ type Config struct {
 // UseTopology reads the topology by name or path. Hosts that name no agent have the
 // running one at that address, unless it is "": see [topology.Topology.WithAgents].
 func (c *Config) UseTopology(name, agents string) (err error) {
-	if c.Topology, err = topology.Load(name, RoleNames()...); err != nil {
+	if c.Topology, err = topology.Load(name, cluster.RoleNames()...); err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
 	if agents == "" {
@@ -189,11 +196,103 @@ func (c *Config) UseScenarios(names []string) error {
 	return c.checkScenarios()
 }
 
-// usualPatience is that where round trips are short.
-const usualPatience = 2500 * time.Millisecond
+// resources are what the workload locks, all names where it is not known.
+func (c *Config) resources(s scenario.Scenario) resources {
+	if c.Load == nil {
+		return resources{}
+	}
+	return resources{c.Workload.Resource, c.Load.Resources(s.Wants)}
+}
+
+// key is that of the rows of the combination.
+func (c *Config) key(lock catalog.Lock, s scenario.Scenario) result.Key {
+	return result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}
+}
+
+// outlook is that of the combination, as it was checked before the start.
+func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
+	if o, known := c.outlooks[c.key(lock, s)]; known {
+		return o
+	}
+	return newOutlook(lock.Part(c.Topology), lock, s, c.Duration, c.resources(s))
+}
+
+// checkScenarios sees that the scenarios can be run as the user wants them. A lock to which one does not
+// apply is left out of it, if it applies to another lock.
+func (c *Config) checkScenarios() error {
+	c.outlooks = map[result.Key]*outlook{}
+	for _, s := range c.Scenarios {
+		if err := c.checkScenario(s); err != nil {
+			return fmt.Errorf("--scenarios: %w", err)
+		}
+		applies := false
+		for _, lock := range c.Locks {
+			o := c.outlook(lock, s)
+			c.outlooks[c.key(lock, s)] = o
+			applies = applies || o.unfit == nil
+		}
+		for _, lock := range c.Locks {
+			err := c.outlook(lock, s).unfit
+			_, elsewhere := errors.AsType[otherRunError](err)
+			switch {
+			case err == nil:
+			case applies, c.Suite, elsewhere && len(c.Scenarios) > 1:
+				c.Unfit = append(c.Unfit, result.Unfit{Key: c.key(lock, s), Why: Said(err)})
+			default:
+				return fmt.Errorf("--scenarios: %s does not apply to %s on the topology %s: %w", s.Name, lock, c.Topology.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkScenario refuses a scenario that no run with any lock could have.
+func (c *Config) checkScenario(s scenario.Scenario) error {
+	if err := cmp.Or(s.CheckLocks(c.knows), s.CheckData(checkData)); err != nil {
+		return err
+	}
+	for _, run := range s.External() {
+		if err := c.External.Check(run); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
+	if err := s.CheckTimes(c.Duration); err != nil && c.Duration >= s.MinDuration {
+		return fmt.Errorf("--duration %v: %w", c.Duration, err)
+	}
+	return nil
+}
+
+// knows refuses the names of locks that there are not.
+func (c *Config) knows(spec locks.Spec) error {
+	if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.Program && l.String() == spec.String() }) {
+		return nil
+	}
+	_, err := catalog.Bind(spec)
+	return err
+}
+
+// Expected is the expectation for a lock under a scenario in a topology, with its rules; unfit is why the
+// scenario does not apply.
+func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
+	var c Config
+	if err := c.UseTopology(place, ""); err != nil {
+		return e, nil, err
+	}
+	s, err := scenario.Load(nameOrPath, c.Topology.Zones[0].Short)
+	if err != nil {
+		return e, nil, err
+	}
+	o := newOutlook(lock.Part(c.Topology), lock, s, max(DefaultDuration, s.MinDuration), resources{})
+	if o.expect.SafetyBy.Safety == "" { // else only this machine or this duration does not fit
+		return e, o.unfit, nil
+	}
+	return o.expect, nil, nil
+}
 
 // patience is how long players and clients wait.
-func (c *Config) patience() time.Duration { return cmp.Or(c.Patience, c.Topology.Limit(usualPatience)) }
+func (c *Config) patience() time.Duration {
+	return cmp.Or(c.Patience, c.Topology.Limit(history.Patience))
+}
 
 // rateUnder is the rate that is offered under a scenario: where the user does not say, no more than
 // can be served while clients hold as the scenario wants it.
@@ -210,6 +309,51 @@ func (c *Config) seats() int {
 		return players.Seats
 	}
 	return 0
+}
+
+// roles are those that any lock of the comparison needs, master and worker first.
+func (c *Config) roles() (roles []string) {
+	for _, lock := range c.Locks {
+		for _, name := range lock.Roles() {
+			if !slices.Contains(roles, name) {
+				roles = append(roles, name)
+			}
+		}
+	}
+	return roles
+}
+
+// part is what any lock of the comparison needs of the topology.
+func (c *Config) part() *topology.Topology {
+	t := c.Topology.Subset(c.roles()...)
+	t.Hosts = slices.DeleteFunc(t.Hosts, func(h topology.Host) bool {
+		return !slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool {
+			_, needed := l.Part(c.Topology).Host(h.Name)
+			return needed
+		})
+	})
+	return t
+}
+
+// whole is what all parts need, and what they share.
+func whole(parts []Config) Config {
+	c := parts[0]
+	c.Locks, c.Unavailable, c.Unfit, c.Programs = nil, nil, nil, catalog.Programs{}
+	for _, p := range parts {
+		maps.Copy(c.Programs, p.Programs)
+		c.Unfit = append(c.Unfit, p.Unfit...)
+		for _, lock := range p.Locks {
+			if !named(c.Locks, lock.String()) {
+				c.Locks = append(c.Locks, lock)
+			}
+		}
+		for _, why := range p.Unavailable {
+			if !slices.Contains(c.Unavailable, why) {
+				c.Unavailable = append(c.Unavailable, why)
+			}
+		}
+	}
+	return c
 }
 
 // loads is the load of each part, for comparisons; of several parts each by its number.
@@ -241,7 +385,7 @@ func titles(parts []Config) (all []result.Scenario) {
 // load is what is asked of every lock.
 func (c *Config) load() string {
 	patience := ""
-	if p := c.patience(); p != usualPatience {
+	if p := c.patience(); p != history.Patience {
 		patience = fmt.Sprintf("patience=%v ", p)
 	}
 	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s%s",
@@ -281,6 +425,12 @@ func (c Config) aboutRun(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	return about
 }
 
+// aboutCapacity is how long both measurements take.
+func aboutCapacity() time.Duration {
+	plan := capacity.DefaultPlan()
+	return 2 * (plan.Warmup + plan.Duration)
+}
+
 // filesLeast is how many files this process must be able to open: the links carry two sockets for every connection
 // of a wire, and more of them while a fault holds their bytes.
 const filesLeast = 4096
@@ -297,4 +447,11 @@ func CheckFiles() error {
 			"raise the limit, such as with `ulimit -n %d`", have.Cur, filesLeast, filesLeast)
 	}
 	return nil
+}
+
+// Said is an error for people: without the sentinels that programs look for, with which its
+// clauses end.
+func Said(err error) string {
+	const sentinels = `(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`
+	return regexp.MustCompile(sentinels).ReplaceAllString(err.Error(), "$4")
 }

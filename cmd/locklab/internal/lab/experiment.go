@@ -16,6 +16,7 @@ import (
 	"locklab/chaos"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/seed"
 	"locklab/locks"
@@ -30,12 +31,15 @@ import (
 // experiment is one run: one lock under one scenario, once.
 type experiment struct {
 	config   *Config
-	fleet    *fleet
+	fleet    *cluster.Fleet
 	display  *progress.Display
 	lock     catalog.Lock
 	scenario scenario.Scenario
-	repeat   int   // 1 is the first
-	play     *Play // by which the run is broken and ended; nil: by its scenario
+	repeat   int // 1 is the first
+
+	// byHand breaks the run until stop is closed, which ends it; nil: its scenario does.
+	byHand func(ctx, done context.Context, faults chaos.Config, clients catalog.Clients, from int64) error
+	stop   <-chan struct{}
 }
 
 // name is how the run is called on the console.
@@ -66,6 +70,18 @@ func (x *experiment) seed() seed.Seed {
 // errInterrupted says that the user stopped the run before its end.
 var errInterrupted = errors.New("interrupted")
 
+// kept runs, keeps the row, and tells of it. A session that was interrupted before it was played leaves none.
+func (x *experiment) kept(ctx context.Context, rows *results) error {
+	row, err := x.run(ctx)
+	if row == nil || x.byHand != nil && errors.Is(err, errInterrupted) {
+		return err
+	}
+	err = errors.Join(err, rows.put(*row))
+	x.display.End(*rows.file, *row)
+	x.config.Live.End(*rows.file, *row)
+	return err
+}
+
 // run brings the cluster up, lets the workload and the scenario run, takes the
 // cluster down, and judges the history. An interrupted run gives the row of
 // what there is, with errInterrupted, if it had begun to measure. A run that had to be given up gives a row that
@@ -95,8 +111,8 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	switch {
 	case ctx.Err() != nil:
 		runErr = errInterrupted
-	case errors.Is(runErr, errGivenUp):
-		x.fleet.log.Warn("the run was given up", "run", x.name(), "error", runErr)
+	case errors.Is(runErr, cluster.ErrGivenUp):
+		x.fleet.Log.Warn("the run was given up", "run", x.name(), "error", runErr)
 		file.Record(history.Event{Kind: history.KindGivenUp, AtNS: clock.Mono(), Error: firstLine(runErr)})
 		measured, runErr = true, nil
 	}
@@ -116,70 +132,73 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	return &row, runErr
 }
 
+// firstLine is the error for a sentence, without the clean-up or the end of a log below it.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), cluster.ErrGivenUp.Error()+": "), "\n")
+	return line
+}
+
 // record makes the history. It says whether the load began.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
-	p := newPlan(x.config, x.lock, fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat), uint64(x.seed()))
-	p.hold, p.outlook = x.scenario.Wants.Hold, x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // likewise
+	name := fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat)
+	p := cluster.NewPlan(x.lock, x.config.Topology, name, uint64(x.seed()))
+	p.Seats, p.Patience, p.Hold = x.config.seats(), x.config.patience(), x.scenario.Wants.Hold
+	outlook := x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // planning waits for nothing
+	p.FakeClock, p.Disk = outlook.clocks, outlook.calls
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	rec := &recorder{file: file, live: x.config.Live, kind: history.KindAcquire}
 	if x.config.Workload.Name == history.Matchmaking {
 		rec.kind = history.KindMatch
 	}
-	rec.Record(x.head()) //nolint:contextcheck // planning waits for nothing
-	c, err := x.fleet.up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
+	rec.Record(x.head(outlook.expect))
+	c, err := x.fleet.Up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
 	if err != nil {
 		return false, err
 	}
 	defer func() {
 		x.display.Advance(x.config.aboutRun(x.lock, x.scenario), "stopping")
 		x.logStage("stopping")
-		down := c.down(ctx)
+		down := c.Down(ctx)
 		if err == nil {
-			down = giveUp(down)
+			down = cluster.GiveUp(down)
 		}
 		err = errors.Join(err, down)
 	}()
 	err = x.measure(ctx, c, rec)
-	calm := len(x.scenario.Timeline) == 0 && x.play == nil
+	calm := len(x.scenario.Timeline) == 0 && x.byHand == nil
 	if err == nil && calm && x.config.Capacity && x.lock.Traits.Agree != locks.AgreeNobody && ctx.Err() == nil {
-		err = x.measureCapacity(ctx, c)
+		err = x.measureCapacity(ctx, c, rec)
 	}
 	if err != nil && ctx.Err() == nil {
-		err = giveUp(err)
+		err = cluster.GiveUp(err)
 	}
 	return true, err
 }
 
-// aboutCapacity is how long both measurements take.
-func aboutCapacity() time.Duration {
-	plan := capacity.DefaultPlan()
-	return 2 * (plan.Warmup + plan.Duration)
-}
-
 // measureCapacity records how many grants a second the lock gives at most, each client with a
 // resource of its own, then all with one.
-func (x *experiment) measureCapacity(ctx context.Context, c *cluster) error {
+func (x *experiment) measureCapacity(ctx context.Context, c *cluster.Cluster, rec history.Recorder) error {
 	x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutCapacity(), "measuring capacity")
 	plan := capacity.DefaultPlan()
 	for _, plan.One = range []bool{false, true} {
-		e, err := capacity.Measure(ctx, c.masters(), plan)
+		e, err := capacity.Measure(ctx, c.Masters(), plan)
 		if err != nil {
 			return err
 		}
-		c.recorder.Record(e)
+		rec.Record(e)
 	}
 	return nil
 }
 
 // head is the first event of the history.
-func (x *experiment) head() history.Event {
+func (x *experiment) head(expect scenario.Expectation) history.Event {
 	topo := x.config.Topology
 	run := history.Run{
 		Schema: history.Schema, Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name,
 		Topology: topo.Name, Repeat: x.repeat, Seed: uint64(x.seed()), OfferedPS: x.config.rateUnder(x.scenario),
-		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.play != nil,
-		Expect:  &x.config.outlook(x.lock, x.scenario).expect.Expect,
+		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.byHand != nil,
+		Expect:  &expect.Expect,
 		Planned: planned(x.scenario, x.config.Duration), HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(),
 		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
 	}
@@ -221,18 +240,18 @@ func (x *experiment) measures() time.Duration { return x.config.measures(x.lock,
 // latest is how much later than planned a run may end because a fault takes long to heal.
 const latest = time.Minute
 
-// lead is the time between the decision to start and the first operation.
-const lead = 50 * time.Millisecond
+// leadTime is the time between the decision to start and the first operation.
+const leadTime = 50 * time.Millisecond
 
 // measure lets the workload and the scenario run side by side.
-func (x *experiment) measure(ctx context.Context, c *cluster, rec *recorder) error {
-	start := clock.Mono() + int64(lead)
+func (x *experiment) measure(ctx context.Context, c *cluster.Cluster, rec *recorder) error {
+	start := clock.Mono() + int64(leadTime)
 	from := start + int64(x.config.Warmup)
 	over := make(chan struct{}) // closed when a run with faults is to end
 	run := x.load(c, rec, start)
 	switch {
-	case x.play != nil:
-		run.Stop = x.play.stop
+	case x.byHand != nil:
+		run.Stop = x.stop
 	case len(x.scenario.Timeline) > 0:
 		run.Stop, run.Duration = over, run.Duration+latest
 	}
@@ -245,10 +264,12 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec *recorder) err
 		return clients.Run(ctx)
 	})
 	group.Go(func() error {
-		if x.play != nil {
-			return x.play.during(ctx, done, x, c, clients, from)
+		if x.byHand != nil {
+			return x.byHand(ctx, done, x.chaosConfig(c), clients, from)
 		}
-		if err := x.breakThings(ctx, c, from); err != nil || len(x.scenario.Timeline) == 0 {
+		// What it did is in the history; a fault that could not be proven is an inconclusive run, not an error.
+		err := chaos.Run(ctx, x.chaosConfig(c), x.scenario, x.config.Duration, from)
+		if err != nil || len(x.scenario.Timeline) == 0 {
 			return err
 		}
 		rest := max(from+int64(x.measures())-clock.Mono(), int64(x.config.settles(x.lock)))
@@ -257,10 +278,10 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec *recorder) err
 		}
 		return nil
 	})
-	c.watchHosts(done, group)
+	c.WatchHosts(done, group)
 	var watching sync.WaitGroup
 	watching.Go(func() { x.watch(done, rec, start) })
-	watching.Go(func() { x.fleet.measure(done, rec) })
+	watching.Go(func() { x.fleet.Measure(done, rec) })
 	err := group.Wait()
 	finish()
 	watching.Wait()
@@ -268,22 +289,23 @@ func (x *experiment) measure(ctx context.Context, c *cluster, rec *recorder) err
 }
 
 // load is what the clients are put on.
-func (x *experiment) load(c *cluster, rec history.Recorder, start int64) catalog.Run {
+func (x *experiment) load(c *cluster.Cluster, rec history.Recorder, start int64) catalog.Run {
 	return catalog.Run{
-		Masters: c.masters(), Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Wants: x.scenario.Wants,
+		Masters: c.Masters(), Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Wants: x.scenario.Wants,
 		Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(),
 		Seed: x.seed(), StartNS: start, Recorder: rec,
 	}
 }
 
 func (x *experiment) logStage(stage string) {
-	x.fleet.log.Info("stage of a run", "run", x.name(), "stage", stage)
+	x.fleet.Log.Info("stage of a run", "run", x.name(), "stage", stage)
 }
 
-// breakThings runs the scenario. What it did is in the history; a fault that could
-// not be proven is an inconclusive run, not an error.
-func (x *experiment) breakThings(ctx context.Context, c *cluster, measureFrom int64) error {
-	return chaos.Run(ctx, x.chaosConfig(c), x.scenario, x.config.Duration, measureFrom)
+// chaosConfig is what the run is broken with.
+func (x *experiment) chaosConfig(c *cluster.Cluster) chaos.Config {
+	config := c.Chaos(x.config.External)
+	config.Inventory, config.Lasts = inventoryOf(x.lock.Part(x.config.Topology), x.lock), x.measures()
+	return config
 }
 
 // watch shows how the run goes until it is done; each stage is logged.
@@ -306,6 +328,26 @@ func (x *experiment) watch(done context.Context, rec *recorder, start int64) {
 			return
 		}
 	}
+}
+
+// liveRun is the run as the live page shows it.
+func (x *experiment) liveRun(p cluster.Plan) live.Run {
+	run := live.Run{
+		Key:      x.config.key(x.lock, x.scenario),
+		Duration: x.measures(), Played: x.byHand != nil,
+		OfferedPerS: x.config.rateUnder(x.scenario),
+	}
+	for _, h := range p.Topology.Hosts {
+		host := live.Host{Name: h.Name, Zone: h.Zone}
+		for _, n := range h.Nodes {
+			host.Nodes = append(host.Nodes, live.Node{Name: n.Name, Role: n.Role})
+		}
+		run.Hosts = append(run.Hosts, host)
+	}
+	for _, pair := range p.HostPairs() {
+		run.Links = append(run.Links, live.Link{From: pair[0], To: pair[1], RTT: p.Topology.Between(pair[0], pair[1]).RTT})
+	}
+	return run
 }
 
 // recorder passes the run's events to its history and the live page, and counts how requests end.

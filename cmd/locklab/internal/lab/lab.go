@@ -4,33 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/cmd/locklab/internal/provenance"
-	"locklab/internal/filelock"
 	"locklab/locks"
 	"locklab/locks/clock"
+	"locklab/nodes/role"
 	"locklab/workloads/result"
 )
 
-// Run runs comparisons on one topology, one after the other. The file that it returns
+// Compare runs comparisons on one topology, one after the other. The file that it returns
 // holds the rows of all combinations that came to an end, also when the context ended the
 // comparison or an error stopped it; a combination that was interrupted while it measured
 // is there too, as inconclusive. The same is in the report's directory from the first
 // run's beginning on, and after every run, in case this process is killed. Rows of the
 // earlier result, if there is one, are kept: what it lacks is run.
-func Run(ctx context.Context, parts []Config, earlier *result.File, display *progress.Display) (result.File, error) {
-	return with(ctx, parts, earlier, display, func(fleet *fleet, rows *results) error {
+func Compare(
+	ctx context.Context, parts []Config, earlier *result.File, display *progress.Display,
+) (result.File, error) {
+	return onFleet(ctx, parts, earlier, display, func(fleet *cluster.Fleet, rows *results) error {
 		for i := range parts {
 			if err := parts[i].combinations(ctx, fleet, display, rows); err != nil || rows.file.Run.Interrupted {
 				return err
@@ -40,9 +41,10 @@ func Run(ctx context.Context, parts []Config, earlier *result.File, display *pro
 	})
 }
 
-// with runs something on the hosts of the comparisons, and keeps their result.
-func with(
-	ctx context.Context, parts []Config, earlier *result.File, display *progress.Display, do func(*fleet, *results) error,
+// onFleet runs something on the hosts of the comparisons, and keeps their result.
+func onFleet(
+	ctx context.Context, parts []Config, earlier *result.File, display *progress.Display,
+	do func(*cluster.Fleet, *results) error,
 ) (result.File, error) {
 	c := whole(parts)
 	// The load and all links run in this process, with a small heap: to collect it less
@@ -70,17 +72,19 @@ func with(
 	}
 	defer func() { _ = logFile.Close() }() // a log that cannot be written costs the log
 
-	fleet, err := startFleet(ctx, c.part(), &c, log)
+	fleet, err := cluster.StartFleet(ctx, cluster.Config{
+		Hosts: c.part().Hosts, Programs: c.Programs, Seed: c.Seed, Token: c.Token, Wait: c.Wait,
+		Log: log, Notice: display.Note,
+	})
 	if err != nil {
 		return file, err
 	}
-	fleet.notice = display.Note
 	defer func() {
-		if err := fleet.close(); err != nil {
+		if err := fleet.Close(); err != nil {
 			display.Note(fmt.Sprintf("warning: cleaning up: %v", err))
 		}
 	}()
-	defer fleet.serveToxiproxy(ctx, c.Toxiproxy)()
+	defer fleet.ServeToxiproxy(ctx, c.Toxiproxy)()
 	if err := c.describe(ctx, fleet, &file.Run); err != nil {
 		return file, err
 	}
@@ -119,48 +123,6 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 	return runs, about
 }
 
-// whole is what all parts need, and what they share.
-func whole(parts []Config) Config {
-	c := parts[0]
-	c.Locks, c.Unavailable, c.Unfit, c.Programs = nil, nil, nil, catalog.Programs{}
-	for _, p := range parts {
-		maps.Copy(c.Programs, p.Programs)
-		c.Unfit = append(c.Unfit, p.Unfit...)
-		for _, lock := range p.Locks {
-			if !named(c.Locks, lock.String()) {
-				c.Locks = append(c.Locks, lock)
-			}
-		}
-		for _, why := range p.Unavailable {
-			if !slices.Contains(c.Unavailable, why) {
-				c.Unavailable = append(c.Unavailable, why)
-			}
-		}
-	}
-	return c
-}
-
-// Names in the directory of a comparison.
-const (
-	LogFile    = "lab.log"   // what agents and links have to say
-	HistoryDir = "histories" // with the events of every run that began
-	LogDir     = "logs"      // with what the nodes of every run had to say
-)
-
-// openLog keeps what agents and links have to say out of the console. The log is locked
-// as long as this process works in the directory; see Complete.
-func openLog(dir string) (io.Closer, *slog.Logger, error) {
-	path := filepath.Join(dir, LogFile)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // meant to be read by others
-	if err != nil {
-		return nil, nil, fmt.Errorf("create log: %w", err)
-	}
-	if err := filelock.Exclusive(f); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("lock %s: another run works in this directory: %w", f.Name(), err), f.Close())
-	}
-	return f, slog.New(slog.NewTextHandler(f, nil)), nil
-}
-
 // eachFit passes on the combinations that apply, in the order of their runs. A scenario is run with all
 // locks before the next, so that what is compared was measured close together.
 func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
@@ -175,7 +137,9 @@ func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
 
 // combinations runs every lock under every scenario, in the order of eachFit, as often as asked, but for the runs
 // that have their rows.
-func (c *Config) combinations(ctx context.Context, fleet *fleet, display *progress.Display, rows *results) error {
+func (c *Config) combinations(
+	ctx context.Context, fleet *cluster.Fleet, display *progress.Display, rows *results,
+) error {
 	for lock, s := range c.eachFit {
 		for i := range c.Repeat {
 			x := &experiment{config: c, fleet: fleet, display: display, lock: lock, scenario: s, repeat: i + 1}
@@ -199,14 +163,51 @@ func (c *Config) combinations(ctx context.Context, fleet *fleet, display *progre
 	return nil
 }
 
-// kept runs, keeps the row, and tells of it. A session that was interrupted before it was played leaves none.
-func (x *experiment) kept(ctx context.Context, rows *results) error {
-	row, err := x.run(ctx)
-	if row == nil || x.play != nil && errors.Is(err, errInterrupted) {
-		return err
+// describe notes what runs where, and what the reader must be warned of.
+func (c *Config) describe(ctx context.Context, f *cluster.Fleet, run *result.Run) error {
+	run.Versions["locklab"] = provenance.ReadBuild().Version
+	maps.Copy(run.Versions, provenance.ModuleVersions(
+		"github.com/hashicorp/raft", "github.com/Shopify/toxiproxy/v2", "github.com/redis/go-redis/v9"))
+	for _, need := range c.roles()[2:] {
+		hosts := c.part().Subset(need).Hosts
+		version, err := f.Version(ctx, hosts[0].Name, need)
+		if err != nil {
+			return err
+		}
+		run.Versions[need] = version
+		if strings.HasPrefix(version, role.StandIn) {
+			run.Warn(fmt.Sprintf("instead of %s there ran an %s: "+
+				"the figures of locks that need it are not those of the real server", need, version))
+		}
 	}
-	err = errors.Join(err, rows.put(*row))
-	x.display.End(*rows.file, *row)
-	x.config.Live.End(*rows.file, *row)
-	return err
+	for _, why := range c.Unavailable {
+		run.Warn(why)
+	}
+	for _, u := range c.Unfit {
+		if !c.Suite { // whose grid says so
+			run.Warn(fmt.Sprintf("%s does not apply to %s: %s", u.Scenario, u.Lock, u.Why))
+		}
+	}
+	for _, lock := range c.Locks {
+		if lock.Caveat != "" {
+			run.Warn(lock.Caveat)
+		}
+	}
+	return nil
+}
+
+// warnOfLoads says under which scenarios something else than usual is asked of the locks.
+func (c *Config) warnOfLoads(run *result.Run) {
+	for _, s := range c.Scenarios {
+		if !slices.ContainsFunc(c.Locks, func(lock catalog.Lock) bool { return c.fits(lock, s) }) {
+			continue // nothing runs under it
+		}
+		said := c.Load.Instead(s.Wants)
+		if rate := c.rateUnder(s); rate != c.Rate {
+			said = append(said, fmt.Sprintf("no more than %.0f operations a second", rate))
+		}
+		if len(said) > 0 {
+			run.Warn(fmt.Sprintf("the scenario %s has %s", s.Name, strings.Join(said, " and ")))
+		}
+	}
 }

@@ -7,8 +7,8 @@ import (
 	"locklab/reports/live"
 	"locklab/reports/table"
 	"locklab/reports/view"
+	"locklab/workloads/check"
 	"locklab/workloads/check/record"
-	"locklab/workloads/check/safety"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
@@ -47,7 +47,7 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 	if err != nil {
 		return nil // the end of the run says so
 	}
-	for _, v := range safety.All(run) {
+	for _, v := range check.Violations(run) {
 		if v.Code != result.Duplicates {
 			continue
 		}
@@ -57,24 +57,4 @@ func duplicates(events []history.Event) (found []live.Duplicate) {
 		})
 	}
 	return found
-}
-
-// liveRun is the run as the live page shows it.
-func (x *experiment) liveRun(p plan) live.Run {
-	run := live.Run{
-		Key:      result.Key{Lock: x.lock.String(), Scenario: x.scenario.Name, Workload: x.config.Workload.Name},
-		Duration: x.measures(), Played: x.play != nil,
-		OfferedPerS: x.config.rateUnder(x.scenario),
-	}
-	for _, h := range p.topo.Hosts {
-		host := live.Host{Name: h.Name, Zone: h.Zone}
-		for _, n := range h.Nodes {
-			host.Nodes = append(host.Nodes, live.Node{Name: n.Name, Role: n.Role})
-		}
-		run.Hosts = append(run.Hosts, host)
-	}
-	for _, pair := range p.hostPairs() {
-		run.Links = append(run.Links, live.Link{From: pair[0], To: pair[1], RTT: p.topo.Between(pair[0], pair[1]).RTT})
-	}
-	return run
 }

@@ -3,7 +3,6 @@ package lab
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +11,12 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/locks"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/fakeclock"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
-	"locklab/workloads/result"
 )
 
 // outlook is a lock under a scenario: what follows from what each fault hits of what runs for the lock.
@@ -30,120 +29,42 @@ type outlook struct {
 	calls  map[string]diskfault.Calls
 }
 
-// outlook is that of the combination, as it was checked before the start.
-func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
-	if o, known := c.outlooks[c.key(lock, s)]; known {
-		return o
-	}
-	topo := lock.Part(c.Topology)
+// newOutlook plans a scenario for a lock, on what it needs of a topology, in a run that measures for so long.
+func newOutlook(
+	topo *topology.Topology, lock catalog.Lock, s scenario.Scenario, d time.Duration, locked resources,
+) *outlook {
 	o := &outlook{calls: map[string]diskfault.Calls{}}
 	if o.unfit = s.NotFor(lock.Spec, lock.Traits); o.unfit != nil {
 		return o
 	}
-	if c.Duration < s.MinDuration {
+	if d < s.MinDuration {
 		const text = "--duration %v: want at least %v for the scenario %s: what it breaks takes so long"
-		o.unfit = otherRunError{fmt.Errorf(text, c.Duration, s.MinDuration, s.Name)}
+		o.unfit = otherRunError{fmt.Errorf(text, d, s.MinDuration, s.Name)}
 		return o
 	}
-	if o.unfit = s.CheckLease(c.Duration, lock.Lease, lock.String()); o.unfit != nil {
+	if o.unfit = s.CheckLease(d, lock.Lease, lock.String()); o.unfit != nil {
 		return o
 	}
-	resolver := anyNode{topo, c.resources(s)} // it asks no node
-	plans, err := s.Plan(context.Background(), inventoryOf(topo, lock), resolver)
+	plans, err := s.Plan(context.Background(), inventoryOf(topo, lock), anyNode{topo, locked}) // it asks no node
 	if o.unfit = err; err != nil {
 		return o
 	}
-	o.expect = s.Expect(subject(topo, lock, c.Duration), plans)
+	o.expect = s.Expect(subject(topo, lock, d), plans)
 	for _, p := range plans {
 		o.unfit = cmp.Or(o.unfit, o.add(s, p, topo, lock))
 	}
 	return o
 }
 
-// Expected is the expectation for a lock under a scenario in a topology, with its rules; unfit is why the
-// scenario does not apply.
-func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
-	c := Config{Duration: DefaultDuration}
-	if err := c.UseTopology(place, ""); err != nil {
-		return e, nil, err
-	}
-	s, err := scenario.Load(nameOrPath, c.Topology.Zones[0].Short)
-	if err != nil {
-		return e, nil, err
-	}
-	c.Duration = max(c.Duration, s.MinDuration)
-	o := c.outlook(lock, s)
-	if o.expect.SafetyBy.Safety == "" { // else only this machine or this duration does not fit
-		return e, o.unfit, nil
-	}
-	return o.expect, nil, nil
-}
-
 // otherRunError is why a scenario fits no lock in this run, although it would with other flags.
 type otherRunError struct{ error }
-
-// checkScenarios sees that the scenarios can be run as the user wants them. A lock to which one does not
-// apply is left out of it, if it applies to another lock.
-func (c *Config) checkScenarios() error {
-	c.outlooks = map[result.Key]*outlook{}
-	for _, s := range c.Scenarios {
-		if err := c.checkScenario(s); err != nil {
-			return fmt.Errorf("--scenarios: %w", err)
-		}
-		applies := false
-		for _, lock := range c.Locks {
-			o := c.outlook(lock, s)
-			c.outlooks[c.key(lock, s)] = o
-			applies = applies || o.unfit == nil
-		}
-		for _, lock := range c.Locks {
-			err := c.outlook(lock, s).unfit
-			_, elsewhere := errors.AsType[otherRunError](err)
-			switch {
-			case err == nil:
-			case applies, c.Suite, elsewhere && len(c.Scenarios) > 1:
-				c.Unfit = append(c.Unfit, result.Unfit{
-					Key: result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}, Why: Said(err),
-				})
-			default:
-				return fmt.Errorf("--scenarios: %s does not apply to %s on the topology %s: %w", s.Name, lock, c.Topology.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// checkScenario refuses a scenario that no run with any lock could have.
-func (c *Config) checkScenario(s scenario.Scenario) error {
-	if err := cmp.Or(s.CheckLocks(c.knows), s.CheckData(checkData)); err != nil {
-		return err
-	}
-	for _, run := range s.External() {
-		if err := c.External.Check(run); err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
-	}
-	if err := s.CheckTimes(c.Duration); err != nil && c.Duration >= s.MinDuration {
-		return fmt.Errorf("--duration %v: %w", c.Duration, err)
-	}
-	return nil
-}
-
-// knows refuses the names of locks that there are not.
-func (c *Config) knows(spec locks.Spec) error {
-	if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.Program && l.String() == spec.String() }) {
-		return nil
-	}
-	_, err := catalog.Bind(spec)
-	return err
-}
 
 // checkData says which roles cannot lose their data.
 func checkData(name string) error {
 	r, known := roleOf(name)
 	switch {
 	case !known:
-		return fmt.Errorf("%q is not a role: want one of %s", name, strings.Join(RoleNames(), ", "))
+		return fmt.Errorf("%q is not a role: want one of %s", name, strings.Join(cluster.RoleNames(), ", "))
 	case r.KeepsData != "":
 		return fmt.Errorf("%s: want another role, or none", r.KeepsData)
 	}
@@ -151,7 +72,7 @@ func checkData(name string) error {
 }
 
 func roleOf(name string) (r role.Role, known bool) {
-	all := Roles(nil)
+	all := cluster.Roles(nil)
 	if i := slices.IndexFunc(all, func(r role.Role) bool { return r.Name == name }); i >= 0 {
 		return all[i], true
 	}
@@ -255,4 +176,93 @@ func nodes(placed []topology.Placed) (all []fault.Node) {
 		all = append(all, fault.Node{Name: n.Name, Role: n.Role, Host: n.Host})
 	}
 	return all
+}
+
+// inventoryOf is what faults can hit of what runs for a lock.
+func inventoryOf(t *topology.Topology, lock catalog.Lock) (inv fault.Inventory) {
+	for _, h := range t.Hosts {
+		inv.Hosts = append(inv.Hosts, fault.Host{Name: h.Name, Zone: h.Zone})
+	}
+	inv.Nodes = nodes(t.Nodes())
+	for _, r := range catalog.ServerRoles() {
+		if r.Primary == nil { // who only says which server that is stores nothing
+			inv.Servers = append(inv.Servers, r.Name)
+		}
+	}
+	for _, r := range lock.Roles() {
+		if !lock.OnDisk || !slices.Contains(lock.Deciders(), r) {
+			inv.Diskless = append(inv.Diskless, r)
+		}
+	}
+	return inv
+}
+
+// anyNode stands for the holder, the leader and the primary before there are any.
+type anyNode struct {
+	topo   *topology.Topology
+	locked resources
+}
+
+// resources are named by a prefix and a number from 1.
+type resources struct {
+	prefix string
+	count  int
+}
+
+// check refuses a name that none of them has.
+func (r resources) check(name string) error {
+	if r.prefix == "" || name == "" {
+		return nil
+	}
+	for n := range r.count {
+		if name == fmt.Sprint(r.prefix, n+1) {
+			return nil
+		}
+	}
+	const text = "want one of the workload's resources, %[1]s1 to %[1]s%[2]d"
+	return otherRunError{fmt.Errorf(text, r.prefix, r.count)}
+}
+
+var _ fault.Resolver = anyNode{}
+
+func (a anyNode) Holder(_ context.Context, resource string) (string, error) {
+	if err := a.locked.check(resource); err != nil {
+		return "", err
+	}
+	return a.first(role.Master)
+}
+
+func (a anyNode) Leader(context.Context) (string, error) {
+	var lead []string
+	for _, r := range catalog.ServerRoles() {
+		if r.Leads != nil {
+			lead = append(lead, r.Name)
+		}
+	}
+	return a.first(lead...)
+}
+
+// Primary is of a role that others name one of, or the only server that there is.
+func (a anyNode) Primary(context.Context) (string, error) {
+	var servers []topology.Placed
+	decided := false // there are nodes that decide which one the primary is
+	for _, r := range catalog.ServerRoles() {
+		if found := a.topo.NodesOf(r.Name); r.Primary == nil {
+			servers = append(servers, found...)
+		} else {
+			decided = decided || len(found) > 0
+		}
+	}
+	if len(servers) == 1 || decided && len(servers) > 0 {
+		return servers[0].Name, nil
+	}
+	return "", fmt.Errorf("no node is a primary: %w", fault.ErrNoTarget)
+}
+
+func (a anyNode) first(wanted ...string) (string, error) {
+	nodes := a.topo.NodesOf(wanted...)
+	if len(nodes) == 0 {
+		return "", fmt.Errorf("no node has the role %s: %w", strings.Join(wanted, " or "), fault.ErrNoTarget)
+	}
+	return nodes[0].Name, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,12 +12,35 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks/program"
 	"locklab/nodes/fakeclock"
+	"locklab/nodes/topology"
 )
+
+// bound are the locks of a list.
+func bound(t testing.TB, list string) []catalog.Lock {
+	t.Helper()
+	all, err := catalog.ParseList("--locks", []string{list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// configFor is a comparison of locks, of two seconds of the usual workload.
+func configFor(t testing.TB, topo *topology.Topology, list string) *Config {
+	t.Helper()
+	w := catalog.Workloads()[0]
+	return &Config{
+		Topology: topo, Locks: bound(t, list), Workload: w, Duration: 2 * time.Second,
+		Load: w.Flags(pflag.NewFlagSet("test", pflag.ContinueOnError)),
+	}
+}
 
 // TestScenariosAreCheckedBeforeTheStart: what cannot happen is refused, with the place.
 func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
@@ -69,6 +93,30 @@ func refuses(t *testing.T, config *Config, topology, scenario, want string) {
 	err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{path}))
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// TestScenariosThatCannotBeRun: what the user's programs are to break is refused where they are not named.
+func TestScenariosThatCannotBeRun(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	must.Do(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755)) //nolint:gosec // it is to be run
+	const text = "name: cloud\nmin_duration: 3m\ntimeline:\n  - {at: 20%, for: 50%, fault: external, run: [fis, c], effect: stop, target: \"zone:c\"}\n"
+	for _, c := range []struct {
+		allowed  []string
+		duration time.Duration
+		want     string
+	}{
+		{nil, time.Hour, `--scenarios: cloud: programs "fis": none is allowed: want --external fis=START,STOP`},
+		{[]string{"other=" + program + "," + program}, time.Hour, "allowed are other: want --external fis=START,STOP"},
+		{[]string{"fis=" + program + "," + program}, 179 * time.Second, "--duration 2m59s: want at least 3m0s for the scenario cloud"},
+		{[]string{"fis=" + program + "," + program}, 3 * time.Minute, ""},
+	} {
+		config := configFor(t, nil, "none")
+		config.Duration = c.duration
+		var err error
+		config.External, err = external.Parse(c.allowed)
+		must.Do(t, err)
+		refuses(t, config, "seoul-2az", text, c.want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/cluster"
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/nearest"
 	"locklab/internal/signals"
@@ -37,6 +38,7 @@ type Play struct {
 	mu    sync.Mutex
 	lock  catalog.Lock // of the run that goes on or begins
 	rate  uint32
+	begun uint32                       // the rate with which the run began
 	hand  *chaos.Hand                  // while faults are taken
 	rates func(perSecond uint32) error // while rates are taken
 	stop  chan struct{}                // closed when the run is to end
@@ -173,9 +175,9 @@ func (p *Play) State() live.ControlState {
 const playTries = 3
 
 // Run plays until ctx ends, which is no interruption: the run that goes on is ended as if it
-// had been that long, and is in the file. The rest is as with [Run].
+// had been that long, and is in the file. The rest is as with [Compare].
 func (p *Play) Run(ctx context.Context, display *progress.Display) (result.File, error) {
-	return with(ctx, []Config{p.config}, nil, display, func(fleet *fleet, rows *results) error {
+	return onFleet(ctx, []Config{p.config}, nil, display, func(fleet *cluster.Fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
 			lock, err := p.one(ctx, fleet, display, rows)
 			switch {
@@ -199,9 +201,11 @@ func (p *Play) Run(ctx context.Context, display *progress.Display) (result.File,
 }
 
 // one plays one run, of the lock that it returns.
-func (p *Play) one(ctx context.Context, fleet *fleet, display *progress.Display, rows *results) (catalog.Lock, error) {
+func (p *Play) one(
+	ctx context.Context, fleet *cluster.Fleet, display *progress.Display, rows *results,
+) (catalog.Lock, error) {
 	p.mu.Lock()
-	p.stop, p.next = make(chan struct{}), false
+	p.stop, p.next, p.begun = make(chan struct{}), false, p.rate
 	lock, config := p.lock, p.config
 	config.Rate = float64(p.rate)
 	p.mu.Unlock()
@@ -218,7 +222,10 @@ func (p *Play) one(ctx context.Context, fleet *fleet, display *progress.Display,
 			cancel() // nothing is measured yet
 		}
 	})()
-	x := &experiment{config: &config, fleet: fleet, display: display, lock: lock, scenario: s, repeat: 1, play: p}
+	x := &experiment{
+		config: &config, fleet: fleet, display: display, lock: lock, scenario: s, repeat: 1,
+		byHand: p.during, stop: p.stop,
+	}
 	display.Begin(x.name(), 0)
 	err := x.kept(own, rows)
 	p.mu.Lock()
@@ -229,16 +236,16 @@ func (p *Play) one(ctx context.Context, fleet *fleet, display *progress.Display,
 
 // during takes faults and rates from when the measured part begins, until the run is to end;
 // then everything is healed.
-func (p *Play) during(ctx, done context.Context, x *experiment, c *cluster, clients catalog.Clients, from int64) error {
+func (p *Play) during(ctx, done context.Context, faults chaos.Config, clients catalog.Clients, from int64) error {
 	if err := clock.Sleep(ctx, time.Duration(from-clock.Mono())); err != nil {
 		return nil //nolint:nilerr // the run ended before
 	}
-	hand := chaos.NewHand(ctx, x.chaosConfig(c))
+	hand := chaos.NewHand(ctx, faults)
 	var err error
 	p.mu.Lock()
 	p.hand, p.rates = hand, clients.SetRate
 	stop := p.stop
-	if p.rate != uint32(x.config.Rate) { // it was changed while the lab started
+	if p.rate != p.begun { // it was changed while the lab started
 		err = clients.SetRate(p.rate)
 	}
 	p.mu.Unlock()

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,13 +15,10 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/chaos/scenario"
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/filelock"
 	"locklab/reports/page"
-	"locklab/workloads/check/judge"
+	"locklab/workloads/check"
 	"locklab/workloads/check/record"
-	"locklab/workloads/check/safety"
 	"locklab/workloads/result"
 )
 
@@ -29,10 +28,6 @@ type results struct {
 	file  *result.File
 	path  string
 	order map[result.Key]int // lock by lock, in the user's order
-}
-
-func (c *Config) key(lock catalog.Lock, s scenario.Scenario) result.Key {
-	return result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}
 }
 
 // newResults goes on from an earlier result, if there is one.
@@ -119,13 +114,34 @@ func (t *results) save() error { return result.Write(t.path, *t.file) }
 // rowOf judges a history below the directory of the report. An undecided row of a run that was cut short
 // is partial.
 func rowOf(ctx context.Context, dir, path string, cut bool) (result.Row, error) {
-	row, err := judge.File(ctx, filepath.Join(dir, filepath.FromSlash(path)))
+	row, err := check.File(ctx, filepath.Join(dir, filepath.FromSlash(path)))
 	if err != nil {
 		return result.Row{}, err
 	}
 	debug.FreeOSMemory() // a history takes much for a moment, and nothing is measured now
 	row.History, row.Partial = filepath.ToSlash(path), cut && !row.Decided()
 	return row, nil
+}
+
+// Names in the directory of a comparison.
+const (
+	LogFile    = "lab.log"   // what agents and links have to say
+	HistoryDir = "histories" // with the events of every run that began
+	LogDir     = "logs"      // with what the nodes of every run had to say
+)
+
+// openLog keeps what agents and links have to say out of the console. The log is locked
+// as long as this process works in the directory; see Complete.
+func openLog(dir string) (io.Closer, *slog.Logger, error) {
+	path := filepath.Join(dir, LogFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // meant to be read by others
+	if err != nil {
+		return nil, nil, fmt.Errorf("create log: %w", err)
+	}
+	if err := filelock.Exclusive(f); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("lock %s: another run works in this directory: %w", f.Name(), err), f.Close())
+	}
+	return f, slog.New(slog.NewTextHandler(f, nil)), nil
 }
 
 // Complete adds to the result of a comparison that was killed what its histories say of
@@ -175,7 +191,7 @@ func Open(dir string) page.Open {
 			return page.History{}, err
 		}
 		h := page.History{Run: run}
-		for _, v := range safety.All(run) {
+		for _, v := range check.Violations(run) {
 			if !v.Excused {
 				h.ViolationsMS = append(h.ViolationsMS, v.AtMS)
 			}

@@ -10,10 +10,13 @@ package levels
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"locklab/locks/adapters"
 	"locklab/workloads/result"
 )
 
@@ -145,12 +148,13 @@ func Anomalies() []Anomaly {
 			unsafe,
 		},
 		{
-			"J", "silent loss", "a holder that was cut off believed on after the next grant; the time is the longest", "kazoo",
+			"J", "silent loss",
+			"a holder that was cut off believed that it held after the next grant; the time is for how long at most", "kazoo",
 			[]string{"alone"},
 			unsafe,
 		},
 		{
-			"K", "ghost", "a resource that nobody held was granted to nobody for longer than the lease and 1.5 s", "redis-py",
+			"K", "ghost", "a resource that clients wanted stayed free for longer than the lease and 1.5 s", "redis-py",
 			[]string{"dies", "lost", "cut", "reset"},
 			ghost,
 		},
@@ -221,20 +225,26 @@ type Result struct {
 	Lease time.Duration
 	Files map[string]result.File // by the names of the runs
 	Again map[string]string      // likewise, the commands
+	Does  map[string]string      // likewise, what all tries of a run have in common
 	Unfit map[string]string      // likewise, why a run does not apply
 }
 
 // Cell is what the runs say of a lock and an anomaly.
 type Cell struct {
-	Letter string `json:"letter"`
-	Glyph  string `json:"glyph"`
-	Shown  int    `json:"shown,omitzero"` // in how many runs
-	Runs   int    `json:"runs,omitzero"`  // that decided
-	Tries  int    `json:"tries,omitzero"` // that these made
-	Why    string `json:"why,omitzero"`   // there is nothing to say; of J, how long it lasted
-	// Run and Repeat are the first that showed it.
-	Run    string `json:"run,omitzero"`
-	Repeat int    `json:"repeat,omitzero"`
+	Letter    string  `json:"letter"`
+	Glyph     string  `json:"glyph"`
+	Shown     int     `json:"shown,omitzero"`      // in how many runs
+	Runs      int     `json:"runs,omitzero"`       // that decided
+	Tries     int     `json:"tries,omitzero"`      // that these made
+	LongestMS float64 `json:"longest_ms,omitzero"` // of J, how long it lasted
+	Why       string  `json:"why,omitzero"`        // there is nothing to say
+	// Settings is a digest of the library's version and of what the runs do: tries add up where it is the same.
+	Settings string `json:"settings,omitzero"`
+	// Counted are the [Mark] of each run that decided, so that none counts twice.
+	Counted []string `json:"counted,omitzero"`
+	// Run and Mark are the first of a directory that showed it, where there is no history yet.
+	Run  string `json:"-"`
+	Mark string `json:"-"`
 	// Again is the command that shows it again, History its events where they are kept, Promise that of the
 	// library's documentation which it breaks.
 	Again   string `json:"again,omitzero"`
@@ -242,37 +252,26 @@ type Cell struct {
 	Promise string `json:"promise,omitzero"`
 }
 
-// Cells are those of a lock, in the order of the anomalies, beside those of the controls among all.
-func Cells(of Result, all []Result) (cells []Cell) {
-	for _, a := range Anomalies() {
-		c := a.cell(of)
-		control := slices.IndexFunc(all, func(r Result) bool { return r.Lock == a.Control && a.cell(r).Shown > 0 })
-		switch {
-		case c.Shown > 0:
-			c.Glyph = strings.TrimSpace("✗ " + c.Why)
-		case c.Tries == 0 && c.Runs < 0:
-			c.Glyph, c.Runs = "·", 0
-		case c.Tries == 0:
-			c.Glyph = "?"
-		case control < 0:
-			c.Glyph, c.Why = "?", "the control "+a.Control+" was silent"
-		default:
-			c.Glyph = fmt.Sprint("✓ ", c.Tries)
-		}
-		cells = append(cells, c)
-	}
-	return cells
-}
-
 // Tells says whether a run counts: not where it is unsound, nor where the lock must go wrong by its traits and did not.
 func Tells(r *result.Row) bool {
 	return r.Decided() && !r.Partial && r.Verdict.As != result.Silent
 }
 
-func (a Anomaly) cell(of Result) Cell {
-	c := Cell{Letter: a.Letter}
+// Mark tells a run from all others of its lock: the last 32 bits of its seed, which is drawn.
+func Mark(r *result.Row) string { return fmt.Sprintf("%08x", uint32(r.Seed)) } //nolint:gosec // enough to tell it
+
+// cell is what was published before, where that was of the same settings, with the runs that it has not counted.
+func (a Anomaly) cell(of Result, version string, before Cell) Cell {
+	digest := fnv.New32a()
+	fmt.Fprintln(digest, version)
+	for _, run := range a.Runs {
+		fmt.Fprintln(digest, run, of.Does[run])
+	}
+	c := Cell{Letter: a.Letter, Settings: fmt.Sprintf("%08x", digest.Sum32())}
+	if before.Settings == c.Settings {
+		c = before
+	}
 	var unfit, undecided []string
-	longest := 0.0
 	for _, run := range a.Runs {
 		file, ran := of.Files[run]
 		if !ran {
@@ -290,26 +289,49 @@ func (a Anomaly) cell(of Result) Cell {
 				unfit = append(unfit, lacks)
 				continue
 			}
+			if slices.Contains(c.Counted, Mark(r)) {
+				continue
+			}
+			c.Counted = append(c.Counted, Mark(r))
 			c.Runs++
 			c.Tries += tries(r)
 			if !shown {
 				continue
 			}
-			if c.Shown++; c.Run == "" {
-				c.Run, c.Repeat = run, r.Repeat
+			if c.Shown++; c.Run == "" && c.History == "" {
+				c.Run, c.Mark, c.Again = run, Mark(r), of.Again[run]
 			}
-			longest = max(longest, r.Figures["zombie_ms"])
+			if a.Letter == "J" {
+				c.LongestMS = max(c.LongestMS, math.Round(r.Figures["zombie_ms"]))
+			}
 		}
 	}
 	switch {
-	case c.Shown > 0 && a.Letter == "J":
-		c.Why = fmt.Sprintf("%.1f s", longest/1000)
-	case c.Runs == 0 && len(undecided) == 0:
-		c.Runs, c.Why = -1, cmp.Or(unfit...)
-	case c.Runs == 0:
-		c.Why = undecided[0]
+	case c.Runs > 0: // its glyph depends on the control's
+	case len(undecided) == 0:
+		c.Glyph, c.Why = "·", cmp.Or(unfit...)
+	case c.Glyph == "":
+		c.Glyph, c.Why = "?", undecided[0]
 	}
 	return c
+}
+
+// judge sets the glyph of a cell with runs that decided.
+func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
+	switch {
+	case c.Shown > 0:
+		c.Glyph, c.Why, c.Promise = "✗", "", promise.Of(a.Letter)
+		if a.Letter == "J" {
+			c.Glyph += fmt.Sprintf(" %.1f s", c.LongestMS/1000)
+		}
+		if c.Promise != "" {
+			c.Glyph += " !"
+		}
+	case c.Runs > 0 && control.Shown == 0:
+		c.Glyph, c.Why = "?", "the control "+a.Control+" was silent"
+	case c.Runs > 0:
+		c.Glyph, c.Why = fmt.Sprint("✓ ", c.Tries), ""
+	}
 }
 
 // Controls says whether the lock is the control of a column that the run provokes.

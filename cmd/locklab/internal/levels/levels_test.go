@@ -1,23 +1,31 @@
 package levels_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/levels"
+	"locklab/internal/must"
+	"locklab/internal/strictjson"
 	"locklab/locks/adapters"
 	"locklab/workloads/result"
 )
 
+// seeds are those that runs have had.
+var seeds uint64
+
 // file is the result of runs of a lock, each safe or not, sound or not.
 func file(zombieMS float64, runs ...string) (f result.File) {
 	for i, run := range runs {
-		r := result.Row{Repeat: i + 1, Figures: map[string]float64{"zombie_ms": zombieMS}}
+		seeds++
+		r := result.Row{Repeat: i + 1, Seed: seeds, Figures: map[string]float64{"zombie_ms": zombieMS}}
 		r.Verdict.Sound.State, r.Verdict.Safety.State = result.OK, result.OK
 		switch run {
 		case "unsafe":
@@ -66,15 +74,90 @@ func TestCells(t *testing.T) {
 		{mine, "E", "? crash: saturated"},
 		{mine, "F", "? power: control-silent"},
 		{mine, "G", "· it has no replica"},
-		{kazoo, "J", "✗ 1.2 s 1.2 s"},
+		{kazoo, "J", "✗ 1.2 s"},
 		{mine, "J", "✓ 1"},
 		{lease, "K", "✗"},
 	} {
-		for _, cell := range levels.Cells(c.of, all) {
-			if got := strings.TrimSpace(cell.Glyph + " " + cell.Why); cell.Letter == c.letter && got != c.want {
-				t.Errorf("%s %s: %q, want %q", c.of.Lock, c.letter, got, c.want)
+		cell := at(t, levels.Page{}.Add(all, []string{c.of.Lock}), c.of.Lock, c.letter)
+		if got := strings.TrimSpace(cell.Glyph + " " + cell.Why); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.of.Lock, c.letter, got, c.want)
+		}
+	}
+}
+
+// at is a cell of a page.
+func at(t *testing.T, p levels.Page, lock, letter string) levels.Cell {
+	t.Helper()
+	for _, row := range p.Rows {
+		for _, c := range row.Cells {
+			if row.Lock == lock && c.Letter == letter {
+				return c
 			}
 		}
+	}
+	t.Fatalf("no cell %s of %s", letter, lock)
+	return levels.Cell{}
+}
+
+// TestTriesAddUp: those of a published page and of more runs, each once, while the settings are the same.
+func TestTriesAddUp(t *testing.T) {
+	night := func(day int, does string, files map[string]result.File) []levels.Result {
+		mine := levels.Result{
+			Lock: "mine", Files: files, Again: map[string]string{"alone": "again", "crowd": "again"}, Does: map[string]string{"crowd": does},
+		}
+		for name, f := range files {
+			f.Run = result.Run{Started: time.Date(2026, 11, day, 23, 0, 0, 0, time.UTC), Commit: "abc", Host: result.Host{CPUs: 2, CPUModel: "mine"}}
+			files[name] = f
+		}
+		return []levels.Result{
+			{Lock: "none", Files: map[string]result.File{"crowd": file(0, []string{"safe", "unsafe"}[day%2])}},
+			{Lock: "kazoo", Files: map[string]result.File{"alone": file(0, "unsafe")}},
+			mine,
+		}
+	}
+	first := night(28, "hold 2ms", map[string]result.File{"crowd": file(0, "safe", "thrice"), "alone": file(1234, "safe", "unsafe"), "crash": file(0, "unsound")})
+	second := night(29, "hold 2ms", map[string]result.File{"crowd": file(0, "safe", "unsound"), "alone": file(2345, "unsafe", "safe"), "crash": file(0, "silent")})
+	other := night(29, "hold 3ms", map[string]result.File{"crowd": file(0, "safe")})
+	rows := []string{"mine", "none"}
+	// published is a page as it comes back from its file.
+	published := func(p levels.Page) (back levels.Page) {
+		text, err := json.Marshal(p)
+		must.Do(t, err)
+		must.Do(t, strictjson.Decode(text, &back))
+		return back
+	}
+	says := func(p levels.Page, letter string) string {
+		c := at(t, p, "mine", letter)
+		return fmt.Sprintf("%s %s: %d of %d runs, %d tries", c.Glyph, c.Why, c.Shown, c.Runs, c.Tries)
+	}
+	one := published(levels.Page{}.Add(first, rows))
+	if got := says(one, "A"); got != "? the control none was silent: 0 of 2 runs, 4 tries" {
+		t.Error(got)
+	}
+	one.Rows[0].Cells[9].History = "histories/first"
+	two := published(one.Add(second, rows))
+	for letter, want := range map[string]string{
+		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? crash: saturated: 0 of 0 runs, 0 tries", "J": "✗ 2.3 s : 2 of 4 runs, 4 tries",
+	} {
+		if got := says(two, letter); got != want {
+			t.Errorf("%s: %s, want %s", letter, got, want)
+		}
+	}
+	if j := at(t, two, "mine", "J"); j.History != "histories/first" || j.Again != "again" {
+		t.Errorf("the first history does not stay: %+v", j)
+	}
+	if two.Controls[0].Shown != 1 || two.Controls[0].Runs != 2 || two.Since != "2026-11-28" || two.Date != "2026-11-29" {
+		t.Errorf("control %+v, from %s until %s", two.Controls[0], two.Since, two.Date)
+	}
+	if diff := cmp.Diff(two, published(published(two).Add(second, rows))); diff != "" {
+		t.Errorf("the same runs count twice:\n%s", diff)
+	}
+	if diff := cmp.Diff(two.Rows, published(published(two).Add(other, nil)).Rows); diff != "" {
+		t.Errorf("a row that was not asked for has changed:\n%s", diff)
+	}
+	anew := published(two).Add(other, rows)
+	if got := says(anew, "A") + ", " + says(anew, "J"); got != "✓ 1 : 0 of 1 runs, 1 tries, ✗ 2.3 s : 2 of 4 runs, 4 tries" {
+		t.Errorf("where only A has other settings: %s", got)
 	}
 }
 
@@ -123,6 +206,17 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 		}
 		rows[row] = true
 	}
+	apart := map[string]string{
+		"local":           "between masters it is none",
+		"lamport":         "one peer that does not answer blocks it, so that most faults show nothing else",
+		"ricart-agrawala": "likewise",
+		"2pc":             "likewise",
+	}
+	for _, e := range catalog.Entries() {
+		if rows[e.Name] == (apart[e.Name] != "") {
+			t.Errorf("%s: want it in a row, or a reason in the list of this test", e.Name)
+		}
+	}
 	for name := range adapters.Promises() {
 		if !rows[name] {
 			t.Errorf("promises.yaml speaks of %s, which has no row", name)
@@ -140,7 +234,7 @@ func TestPage(t *testing.T) {
 		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]string{"failover": "no replica"},
 	}
 	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}}
-	p := levels.Of([]levels.Result{curator, none}, []string{"curator"})
+	p := levels.Page{}.Add([]levels.Result{curator, none}, []string{"curator"})
 	for i, c := range p.Rows[0].Cells {
 		if c.Letter == "J" {
 			p.Rows[0].Cells[i].History = "histories/curator.alone.jsonl.gz"
@@ -151,7 +245,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Measured until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
+		"Measured from 2026-11-29 until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
 		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | none | 1 of 1 |",
 		"| curator | J | 1 of 1 | locklab run --locks curator | [history](<histories/curator.alone.jsonl.gz>) | at any time no two",
 		"| curator | G | · no replica |", "| lease-safe |",

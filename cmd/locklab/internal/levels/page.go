@@ -1,6 +1,7 @@
 package levels
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -13,10 +14,10 @@ import (
 
 // Page is the table with what stands behind it: result.json of the published levels.
 type Page struct {
+	Since    string   `json:"since"` // the days of the first run and of the last
 	Date     string   `json:"date"`
-	Commits  []string `json:"commits"` // of the runs
-	CPU      string   `json:"cpu,omitzero"`
-	CPUs     int      `json:"cpus"`
+	Commits  []string `json:"commits"`  // of the runs
+	Machines []string `json:"machines"` // likewise
 	Rows     []Row    `json:"rows"`
 	Controls []Cell   `json:"controls"` // in the order of the anomalies
 }
@@ -29,40 +30,76 @@ type Row struct {
 	Cells   []Cell `json:"cells"`
 }
 
-// Of is the page of some rows; the other results are of controls.
-func Of(all []Result, rows []string) (p Page) {
+// Add is the page with what more runs made of some rows; the other results are of controls. Cells of other settings
+// begin anew, and a run that is counted already is not counted again.
+func (p Page) Add(all []Result, rows []string) Page {
 	for _, r := range all {
 		for _, file := range r.Files {
-			if day := file.Run.Started.Format(time.DateOnly); !file.Run.Started.IsZero() && day > p.Date {
-				p.Date, p.CPU, p.CPUs = day, file.Run.Host.CPUModel, file.Run.Host.CPUs
+			if file.Run.Started.IsZero() {
+				continue
 			}
-			if c := file.Run.Commit; c != "" && !slices.Contains(p.Commits, c) {
-				p.Commits = append(p.Commits, c)
-			}
+			day, host := file.Run.Started.Format(time.DateOnly), file.Run.Host
+			p.Since, p.Date = min(cmp.Or(p.Since, day), day), max(p.Date, day)
+			p.Commits = append(p.Commits, file.Run.Commit)
+			p.Machines = append(p.Machines, fmt.Sprintf("%d CPUs (%s)", host.CPUs, host.CPUModel))
 		}
 	}
-	slices.Sort(p.Commits)
-	promises := adapters.Promises()
-	p.Controls = make([]Cell, len(Anomalies()))
+	for _, list := range []*[]string{&p.Commits, &p.Machines} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	anomalies, promises := Anomalies(), adapters.Promises()
+	fill := func(cells []Cell) []Cell {
+		for _, a := range anomalies[len(cells):] {
+			cells = append(cells, Cell{Letter: a.Letter, Glyph: "?", Why: "it was not run"})
+		}
+		return cells
+	}
+	p.Controls = fill(p.Controls)
+	for i := range p.Rows {
+		p.Rows[i].Cells = fill(p.Rows[i].Cells) // with columns that are new
+	}
 	for _, r := range all {
-		cells := Cells(r, all)
-		for i, a := range Anomalies() {
-			c := &cells[i]
-			if c.Shown > 0 {
-				c.Again = r.Again[c.Run]
-				if c.Promise = promises[r.Lock].Of(c.Letter); c.Promise != "" {
-					c.Glyph += " !"
-				}
+		version, asked := promises[r.Lock].Version(), slices.Contains(rows, r.Lock)
+		at := slices.IndexFunc(p.Rows, func(row Row) bool { return row.Lock == r.Lock })
+		if asked && at < 0 {
+			at, p.Rows = len(p.Rows), append(p.Rows, Row{Lock: r.Lock, Cells: fill(nil)})
+		}
+		if asked {
+			p.Rows[at].Version = version
+		}
+		for i, a := range anomalies {
+			if asked {
+				p.Rows[at].Cells[i] = a.cell(r, version, p.Rows[at].Cells[i])
 			}
 			if a.Control == r.Lock {
-				p.Controls[i] = *c
+				p.Controls[i] = a.cell(r, version, p.Controls[i])
 			}
 		}
-		if slices.Contains(rows, r.Lock) {
-			p.Rows = append(p.Rows, Row{r.Lock, promises[r.Lock].Version(), Level(cells), cells})
+	}
+	for i, a := range anomalies {
+		for _, row := range p.Rows {
+			a.judge(&row.Cells[i], p.Controls[i], promises[row.Lock])
+		}
+		a.judge(&p.Controls[i], p.Controls[i], promises[a.Control])
+	}
+	for i := range p.Rows {
+		p.Rows[i].Level = Level(p.Rows[i].Cells)
+	}
+	slices.SortStableFunc(p.Rows, func(a, b Row) int {
+		return slices.Index(Rows(), a.Lock) - slices.Index(Rows(), b.Lock)
+	})
+	return p
+}
+
+// Tries are those of all cells.
+func (p Page) Tries() (n int) {
+	for _, row := range p.Rows {
+		for _, c := range row.Cells {
+			n += c.Tries
 		}
 	}
-	return p
+	return n
 }
 
 // Glyphs are the table.
@@ -144,8 +181,8 @@ func (p Page) Versions() table.Table {
 
 // Markdown writes all of it.
 func (p Page) Markdown(w io.Writer) (err error) {
-	_, err = fmt.Fprintf(w, "Measured until %s with %s on %d CPUs (%s).\n", p.Date,
-		strings.Join(p.Commits, ", "), p.CPUs, p.CPU)
+	_, err = fmt.Fprintf(w, "Measured from %s until %s with %s on %s.\n", p.Since, p.Date,
+		strings.Join(p.Commits, ", "), strings.Join(p.Machines, ", "))
 	for _, part := range []struct {
 		title string
 		table table.Table

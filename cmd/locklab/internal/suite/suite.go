@@ -239,10 +239,14 @@ func (s Suite) Only(ids []string) (Suite, error) {
 	return s, nil
 }
 
-// needs says whether a part makes a row of a claim.
+// needs says whether a part makes a row of a claim. One that names no locks, or no scenarios, may.
 func (s Suite) needs(p Part) bool {
-	locks, _ := catalog.ParseList("locks", []string{p.flag("locks").Value}) // libraries are no locks of the catalogue
-	made := append(texts(locks), strings.Split(p.flag("locks").Value, ",")...)
+	named := p.flag("locks")
+	if named == nil || p.flag("scenarios") == nil {
+		return true
+	}
+	locks, _ := catalog.ParseList("locks", []string{named.Value}) // libraries are no locks of the catalogue
+	made := append(texts(locks), strings.Split(named.Value, ",")...)
 	for _, c := range s.Claims {
 		for _, cell := range c.Cells {
 			if slices.Contains(made, cell.Lock) && slices.Contains(p.scenarios(), cell.Scenario) {

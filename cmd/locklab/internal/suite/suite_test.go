@@ -187,6 +187,14 @@ func TestOnly(t *testing.T) {
 		!strings.Contains(fmt.Sprint(one.Parts), "symfony-pdo") {
 		t.Errorf("%+v, %v", one, err)
 	}
+	text := strings.NewReplacer("- claim:", "- id: mine\n    claim:", `locks: "redis,redlock", `, "").Replace(good)
+	usual, err := suite.Parse("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one, err := usual.Only([]string{"mine"}); err != nil || len(one.Parts) != 1 {
+		t.Errorf("a part that names no locks: %+v, %v", one, err)
+	}
 	if _, err := track.Only([]string{"symfony-pod"}); err == nil || !strings.Contains(err.Error(), "symfony-pdo") {
 		t.Errorf("an unknown claim: %v", err)
 	}

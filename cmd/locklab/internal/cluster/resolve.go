@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"locklab/chaos/fault"
+	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/httpapi"
+	"locklab/locks/clock"
+	"locklab/nodes/master"
+	"locklab/nodes/role"
+	"locklab/nodes/topology"
+)
+
+// resolver finds the nodes behind the selectors holder, leader and primary by asking the
+// masters and the lock servers, over control connections. Of nodes that do not answer another may.
+type resolver struct{ cluster *Cluster }
+
+var _ fault.Resolver = resolver{}
+
+const (
+	// lookEvery is the pause between two rounds of questions, and answerTime bounds each of them.
+	lookEvery  = 5 * time.Millisecond
+	answerTime = time.Second
+	// freshHold is how old a hold may be to be still there when its holder is stopped;
+	// lastHold is for how long a fresh one is looked for before any will do.
+	freshHold = 10 * time.Millisecond
+	lastHold  = time.Second
+)
+
+// Holder is a master that got the lock of the resource, or some lock if that is "", an instant ago. Holds are
+// short, so it asks until it meets one, or until the context ends. Whether the master still held the lock when
+// the fault hit it is for the history to prove.
+func (r resolver) Holder(ctx context.Context, resource string) (string, error) {
+	began := clock.Mono()
+	nothing := "no master holds a lock"
+	if resource != "" {
+		nothing = "no master holds the lock of " + resource
+	}
+	return r.poll(ctx, nothing, func() string {
+		for _, m := range r.cluster.plan.Topology.NodesOf(role.Master) {
+			status, err := r.masterStatus(ctx, m.Name)
+			if err != nil {
+				continue
+			}
+			for _, h := range slices.Backward(status.Holds) {
+				if resource != "" && h.Resource != resource {
+					continue
+				}
+				if h.AgeNS <= int64(freshHold) || clock.Mono()-began >= int64(lastHold) {
+					return m.Name
+				}
+				break // the others are older
+			}
+		}
+		return ""
+	})
+}
+
+// Leader is the server that leads the lock service.
+func (r resolver) Leader(ctx context.Context) (leader string, err error) {
+	return r.poll(ctx, "no server leads", func() (name string) {
+		r.eachServer(ctx, func(ctx context.Context, s catalog.Server, n topology.Placed, addr string) {
+			if name != "" || s.Leads == nil {
+				return
+			}
+			if leads, err := s.Leads(ctx, addr); err == nil && leads {
+				name = n.Name
+			}
+		})
+		return name
+	})
+}
+
+// Primary is the server that the nodes name which decide it; the only one, where there is no
+// other.
+func (r resolver) Primary(ctx context.Context) (string, error) {
+	return r.poll(ctx, "no node names a primary", func() (name string) {
+		var latest uint64
+		r.eachServer(ctx, func(ctx context.Context, s catalog.Server, n topology.Placed, addr string) {
+			if s.Primary == nil {
+				if s.Nodes == 1 {
+					name = n.Name
+				}
+				return
+			}
+			alias, epoch, err := s.Primary(ctx, addr)
+			if is := r.cluster.plan.nodeAt(alias); err == nil && is != "" && (name == "" || epoch > latest) {
+				name, latest = is, epoch
+			}
+		})
+		return name
+	})
+}
+
+// eachServer calls ask for each of the lock's servers, with the address at which clients dial it.
+func (r resolver) eachServer(ctx context.Context, ask func(context.Context, catalog.Server, topology.Placed, string)) {
+	for _, s := range r.cluster.plan.lock.Servers {
+		for _, n := range r.cluster.plan.Topology.NodesOf(s.Name) {
+			limited, cancel := context.WithTimeout(ctx, answerTime)
+			ask(limited, s, n, r.cluster.addrs[n.Name][s.ClientPort])
+			cancel()
+		}
+	}
+}
+
+// poll asks until there is an answer; nothing found when ctx ends is ErrNoTarget.
+func (r resolver) poll(ctx context.Context, nothing string, ask func() string) (string, error) {
+	for {
+		if name := ask(); name != "" {
+			return name, nil
+		}
+		if clock.Sleep(ctx, lookEvery) != nil {
+			return "", fmt.Errorf("%s: %w: %w", nothing, fault.ErrNoTarget, ctx.Err())
+		}
+	}
+}
+
+func (r resolver) masterStatus(ctx context.Context, name string) (status master.Status, err error) {
+	client := httpapi.NewClient(r.cluster.masterURL(name), httpapi.ClientConfig{Name: "master", Timeout: answerTime})
+	defer client.Close()
+	err = client.Call(ctx, http.MethodGet, "/v1/status", nil, &status)
+	return status, err
+}
