@@ -1,30 +1,24 @@
 package bench
 
 import (
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"math"
+	"math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	json "github.com/go-json-experiment/json/v1"
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	pool "github.com/go-redsync/redsync/v4/redis/goredis/v9"
@@ -33,16 +27,15 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
-	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"locklab/chaos/link"
 	"locklab/internal/must"
-	"locklab/internal/seed"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/etcdlock"
+	"locklab/locks/etcdlock/etcdtest"
 	"locklab/locks/locktest"
 	"locklab/locks/multiphase"
 	"locklab/locks/peerlock/mesh"
@@ -52,171 +45,177 @@ import (
 	"locklab/locks/redlock"
 	"locklab/locks/redlock/redistest"
 	"locklab/locks/zklock"
+	"locklab/locks/zklock/zktest"
+	"locklab/nodes/agent"
+	"locklab/nodes/agent/agenttest"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/postgresnode"
-	nodeprocess "locklab/nodes/process"
+	"locklab/nodes/process"
 	"locklab/nodes/raftnode"
-	"locklab/nodes/zookeepernode"
+	"locklab/nodes/redisnode"
+	"locklab/nodes/role"
 	"locklab/reports/compare/stats"
+	"locklab/workloads/capacity"
 	"locklab/workloads/check"
 	"locklab/workloads/history"
 	"locklab/workloads/loadgen"
 	"locklab/workloads/result"
 )
 
-// patience is how many times as many rounds a row gets whose first rounds leave open whether it reaches its figure.
-const patience = 4
+const patience = 4 // times as many rounds has a row whose first ones leave open whether it reaches its figure
 
 var (
-	rounds  = flag.Int("rounds", 6, fmt.Sprintf("counted rounds per row, after one that warms up; %d times as many while it is open whether a figure is reached", patience))
+	rounds  = flag.Int("rounds", 6, "counted rounds per row, after one that warms up; more of a row that is open")
 	each    = flag.Duration("each", time.Second, "how long one measurement takes")
 	pattern = flag.String("rows", "", "regular expression: only rows whose name matches")
 	strict  = flag.Bool("check", false, "fail if a figure to reach is surely missed")
 )
 
-// row is one line of the table: a ratio of two subjects measured in turn, so that it holds although the machine's
-// speed drifts.
+// row is a line of the table: a ratio of two sides measured in turn, which holds although the machine's speed drifts.
 type row struct {
-	name  string  // the subject / its peer
-	reach float64 // the figure to reach: of times at most, of rates at least; 0: the ratio is only reported
-	unit  string  // of the two figures
+	name  string // the subject / its peer
+	n     int    // what start wants to know of the row
+	reach float64
+	unit  string // of the two figures
 	start starter
 }
 
-// starter makes the two subjects ready. peer is nil for a figure that stands for itself; then the row shows subject
-// instead of a ratio.
-type starter func(b testing.TB) (subject, peer measurement)
+// at are numbers of workers or processes, each with its figure to reach: of times at most, of rates at least; 0: the
+// ratio is only reported.
+type at [][2]float64
+
+// starter makes a row's two sides ready, the subject and its peer.
+type starter func(b testing.TB, n int) sides
+type sides [2]measurement
 
 // measurement runs once for about the given time and returns its figure.
 type measurement func(ctx context.Context, d time.Duration) (float64, error)
 
+// one is the peer of a figure that stands for itself.
+func one(context.Context, time.Duration) (float64, error) { return 1, nil }
+
 func rows() (all []row) {
-	add := func(reach float64, unit string, start starter, name string, args ...any) {
-		all = append(all, row{fmt.Sprintf(name, args...), reach, unit, start})
+	add := func(reach at, unit string, start starter, name string) {
+		for _, at := range reach {
+			all = append(all, row{strings.ReplaceAll(name, "%d", fmt.Sprint(at[0])), int(at[0]), at[1], unit, start})
+		}
 	}
 
 	// redlock against redsync and the floor, and the lock on one instance against its bare commands, on five
 	// redis-server processes in memory on the loopback.
-	for i, n := range []int{1, 16, 64} {
-		add([]float64{1.4, 3.5, 6}[i], "ops/s", func(b testing.TB) (subject, peer measurement) {
-			s := startRedis(b)
-			return rate(n, of(ownKey, s.redlock("redlock"))), rate(n, s.redsync(n, ownKey))
-		}, "redlock acquire+release / redsync, a key each, %d goroutines of one process over shared pipelines", n)
-	}
-	add(1.3, "us", func(b testing.TB) (subject, peer measurement) {
+	add(at{{1, 1.4}, {16, 3.5}, {64, 6}}, "ops/s", func(b testing.TB, n int) sides {
 		s := startRedis(b)
-		return p50(of(oneKey, s.redlock("redlock"))), p50(s.parallelSets)
+		return sides{rate(n, of(ownKey, s.redlock("redlock"))), rate(n, s.redsync(n, ownKey))}
+	}, "redlock acquire+release / redsync, a key each, %d goroutines of one process over shared pipelines")
+	add(at{{1, 1.3}}, "us", func(b testing.TB, _ int) sides {
+		s := startRedis(b)
+		return sides{p50(of(oneKey, s.redlock("redlock"))), p50(s.parallelSets)}
 	}, "redlock acquire p50 / 5 parallel SETs p50, 1 worker")
 	// The clients know nothing of each other, as processes do. The users of redsync share a pool of connections, as
 	// goroutines of one process do; it makes them no slower.
-	add(1, "/s", func(b testing.TB) (subject, peer measurement) {
+	add(at{{16, 1}}, "/s", func(b testing.TB, n int) sides {
 		s := startRedis(b)
-		return changes(16, of(oneKey, many(16, s.redlock, "redlock:delay=1ms")...)), changes(16, s.redsync(16, oneKey))
-	}, "redlock:delay=1ms (textbook), one key, 16 clients of 1 worker: owner changes / redsync, both with 1 ms delay, drawn from 0.5 to 1.5 ms")
-	for i, n := range []int{1, 16, 64} {
-		add([]float64{0.9, 1.5, 2}[i], "ops/s", func(b testing.TB) (subject, peer measurement) {
-			s := startRedis(b)
-			return rate(n, of(ownKey, s.redis("redis"))), rate(n, s.bare)
-		}, "redis acquire+release / SET NX PX and compare-and-delete by go-redis, a key each, %d goroutines", n)
-	}
+		return sides{changes(n, of(oneKey, many(n, s.redlock, "redlock:delay=1ms")...)), changes(n, s.redsync(n, oneKey))}
+	}, "redlock:delay=1ms (textbook), one key, %d clients of 1 worker: owner changes / redsync, both with 1 ms delay, "+
+		"drawn from 0.5 to 1.5 ms")
+	add(at{{1, 0.9}, {16, 1.5}, {64, 2}}, "ops/s", func(b testing.TB, n int) sides {
+		s := startRedis(b)
+		return sides{rate(n, of(ownKey, s.redis("redis"))), rate(n, s.bare)}
+	}, "redis acquire+release / SET NX PX and compare-and-delete by go-redis, a key each, %d goroutines")
 	// With two clients one waits, and the ratio is that of a message to a pause: the figure to reach is for that.
-	for i, n := range []int{2, 16} {
-		why := []string{"1 waits: a message against a pause", "15 wait: one of these polls every 3 ms, and a message wakes them all for one grant"}[i]
-		add([]float64{20, 0}[i], "/s", func(b testing.TB) (subject, peer measurement) {
-			s := startRedis(b)
-			return changes(n, of(oneKey, many(n, s.redis, "redis:pubsub")...)), changes(n, of(oneKey, many(n, s.redis, "redis:delay=50ms")...))
-		}, "redis:pubsub, one key, %d clients of 1 worker: owner changes / redis polling every 50 ms; %s", n, why)
+	pubsub := func(b testing.TB, n int) sides {
+		s := startRedis(b)
+		return sides{changes(n, of(oneKey, many(n, s.redis, "redis:pubsub")...)),
+			changes(n, of(oneKey, many(n, s.redis, "redis:delay=50ms")...))}
 	}
+	const polling = "redis:pubsub, one key, %d clients of 1 worker: owner changes / redis polling every 50 ms; "
+	add(at{{2, 20}}, "/s", pubsub, polling+"1 waits: a message against a pause")
+	add(at{{16, 0}}, "/s", pubsub,
+		polling+"15 wait: one of these polls every 3 ms, and a message wakes them all for one grant")
 
 	// Locks on PostgreSQL against the statements that such a lock cannot do without, the locks etcd and zookeeper against
 	// those of the libraries, and raft against etcd's: servers on this machine's disk with fsync, without any link
 	// between them. etcd's client spreads its requests over the members, as it does by default.
-	add(0.85, "ops/s", againstStatements("postgres:lease",
-		"UPDATE bench_locks SET owner = 'bench', fence = fence + 1, expires = now() + interval '3 s' WHERE resource = $1 AND expires < now() RETURNING fence",
+	add(at{{16, 0.85}}, "ops/s", againstStatements("postgres:lease",
+		"UPDATE bench_locks SET owner = 'bench', fence = fence + 1, expires = now() + interval '3 s' "+
+			"WHERE resource = $1 AND expires < now() RETURNING fence",
 		"UPDATE bench_locks SET expires = '-infinity', owner = NULL WHERE resource = $1 RETURNING fence",
-	), "postgres:lease acquire+release / its bare statements by pgx, a key each, 16 goroutines")
-	add(0.85, "ops/s", againstStatements("postgres:advisory",
-		"WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 1))) SELECT nextval('bench_fence') FROM locked",
+	), "postgres:lease acquire+release / its bare statements by pgx, a key each, %d goroutines")
+	add(at{{16, 0.85}}, "ops/s", againstStatements("postgres:advisory",
+		"WITH locked AS MATERIALIZED (SELECT pg_advisory_lock(hashtextextended($1, 1))) "+
+			"SELECT nextval('bench_fence') FROM locked",
 		"SELECT pg_advisory_unlock(hashtextextended($1, 1))::int::bigint",
-	), "postgres:advisory acquire+release / its bare statements by pgx, a key each, 16 goroutines; with a token")
-	const etcd = "etcd lock+unlock / concurrency.Mutex, 16 workers with leases of a minute, "
-	add(1, "ops/s", etcdAgainstMutex(ownKey), etcd+"distinct keys, a client each")
-	add(1, "ops/s", etcdAgainstMutex(oneKey), etcd+"one key, a client each; etcd's Mutex hands over on a 100 ms timer")
+	), "postgres:advisory acquire+release / its bare statements by pgx, a key each, %d goroutines; with a token")
+	const etcd = "etcd lock+unlock / concurrency.Mutex, %d workers with leases of a minute, "
+	add(at{{16, 1}}, "ops/s", etcdAgainstMutex(ownKey), etcd+"distinct keys, a client each")
+	add(at{{16, 1}}, "ops/s", etcdAgainstMutex(oneKey),
+		etcd+"one key, a client each; etcd's Mutex hands over on a 100 ms timer")
 	const library = "zookeeper acquire+release / the library's zk.Lock, "
-	for _, n := range []int{1, 16, 64} {
-		add(1, "ops/s", zookeeperAgainst(n, ownKey, false), library+"distinct keys, %d workers", n)
-	}
-	add(1, "ops/s", zookeeperAgainst(16, oneKey, false), library+"one key, 16 workers")
-	for _, n := range []int{16, 64} {
-		add(0, "ops/s", zookeeperAgainst(n, oneKey, true), "zookeeper acquire+release / zookeeper:watch=all (the herd), one key, %d workers", n)
-	}
-	for i, n := range []int{1, 16, 64} {
-		add([]float64{1.3, 2, 3}[i], "ops/s", raftAgainst(n, ownKey, etcdMutexes), "raft lock+unlock / etcd Mutex, distinct keys, %d workers", n)
-	}
-	add(10, "ops/s", raftAgainst(16, oneKey, etcdMutexes), "raft lock+unlock / etcd Mutex, one key, 16 workers; etcd's Mutex hands over on a 100 ms timer")
-	add(1, "ops/s", raftAgainst(16, oneKey, etcdQueue), "raft lock+unlock / our own mutex on etcd's leases and watches, without that timer, one key, 16 workers")
+	add(at{{1, 1}, {16, 1}, {64, 1}}, "ops/s", zookeeperAgainst(ownKey, false), library+"distinct keys, %d workers")
+	add(at{{16, 1}}, "ops/s", zookeeperAgainst(oneKey, false), library+"one key, %d workers")
+	add(at{{16, 0}, {64, 0}}, "ops/s", zookeeperAgainst(oneKey, true),
+		"zookeeper acquire+release / zookeeper:watch=all (the herd), one key, %d workers")
+	add(at{{1, 1.3}, {16, 2}, {64, 3}}, "ops/s", raftAgainst(ownKey, etcdMutexes),
+		"raft lock+unlock / etcd Mutex, distinct keys, %d workers")
+	add(at{{16, 10}}, "ops/s", raftAgainst(oneKey, etcdMutexes),
+		"raft lock+unlock / etcd Mutex, one key, %d workers; etcd's Mutex hands over on a 100 ms timer")
+	add(at{{16, 1}}, "ops/s", raftAgainst(oneKey, etcdQueue),
+		"raft lock+unlock / our own mutex on etcd's leases and watches, without that timer, one key, %d workers")
 
 	// One peer, in this process, against n-1 others, each in a process of its own. All of them also serve the two floors:
 	// an echo over plain TCP, and the mesh with no locking logic on it.
-	for i, n := range []int{2, 3, 6} {
-		add([]float64{2, 4, 15}[i], "us", func(b testing.TB) (subject, peer measurement) {
-			g := startGroup(b, n, "multiphase")
-			return g.latency(func(acquire, _ float64) float64 { return acquire }), g.latency(func(_, echo float64) float64 { return echo })
-		}, "multiphase acquire p50 / round trip of one message, %d processes", n)
-	}
-	for i, floor := range []string{"request-grant rounds", "rounds nobody waits for"} {
-		add([]float64{0.5, 0}[i], "ops/s", func(b testing.TB) (subject, peer measurement) {
-			g := startGroup(b, 3, "multiphase")
-			return rate(inFlight, of(ownKey, g.lock)), []measurement{g.bareRate, g.bareEchoRate}[i]
-		}, "multiphase, 1,000 names in flight / bare %s, 3 processes", floor)
-	}
-	for i, n := range []int{2, 3} { // the headline has two masters; three show the cost of a further one
-		add([]float64{10, 0}[i], "ops/s", func(b testing.TB) (subject, peer measurement) {
-			return rate(64, of(ownKey, startGroup(b, n, "multiphase").lock)), rate(64, of(ownKey, startRedis(b).redlock("redlock")))
-		}, "multiphase acquire+release, %d processes / redlock, a name each, 64 workers", n)
-	}
+	add(at{{2, 2}, {3, 4}, {6, 15}}, "us", func(b testing.TB, n int) sides {
+		g := startGroup(b, n, "multiphase")
+		return sides{g.latency(0), g.latency(1)}
+	}, "multiphase acquire p50 / round trip of one message, %d processes")
+	const names = "multiphase, 1,000 names in flight / bare "
+	add(at{{3, 0.5}}, "ops/s", func(b testing.TB, n int) sides {
+		g := startGroup(b, n, "multiphase")
+		return sides{rate(inFlight, of(ownKey, g.lock)), g.bare.rate(true)}
+	}, names+"request-grant rounds, %d processes")
+	add(at{{3, 0}}, "ops/s", func(b testing.TB, n int) sides {
+		g := startGroup(b, n, "multiphase")
+		return sides{rate(inFlight, of(ownKey, g.lock)), g.bare.rate(false)}
+	}, names+"rounds nobody waits for, %d processes")
+	// The headline has two masters; three show the cost of a further one.
+	add(at{{2, 10}, {3, 0}}, "ops/s", func(b testing.TB, n int) sides {
+		return sides{rate(64, of(ownKey, startGroup(b, n, "multiphase").lock)),
+			rate(64, of(ownKey, startRedis(b).redlock("redlock")))}
+	}, "multiphase acquire+release, %d processes / redlock, a name each, 64 workers")
 	// One acquisition among the peers serves the waiters of a process in turn, or each makes its own.
-	add(3, "ops/s", func(b testing.TB) (subject, peer measurement) {
-		return startGroup(b, 2, "multiphase:cohort").hotRate, startGroup(b, 2, "multiphase").hotRate
-	}, "multiphase:cohort / multiphase, one resource, 64 workers of 2 processes")
+	add(at{{2, 3}}, "ops/s", func(b testing.TB, n int) sides {
+		return sides{startGroup(b, n, "multiphase:cohort").hotRate, startGroup(b, n, "multiphase").hotRate}
+	}, "multiphase:cohort / multiphase, one resource, 64 workers of %d processes")
 
 	// What the links add to what is measured through them, how late the generator is, and how fast the checker.
-	add(4, "us", func(b testing.TB) (subject, peer measurement) { return path(b, new(time.Duration)), path(b, nil) },
+	add(at{{1, 4}}, "us", func(b testing.TB, _ int) sides { return sides{path(b, 0), path(b, -1)} },
 		"link: round trip through a link p50 / direct p50")
-	add(150, "us", func(testing.TB) (subject, peer measurement) { return generatorLateness, nil },
+	add(at{{1, 150}}, "us", func(testing.TB, int) sides { return sides{generatorLateness, one} },
 		"generator: lateness p99 at 10,000 operations/s")
-	add(2, "us", func(testing.TB) (subject, peer measurement) { return generatorLateness, bareLateness },
+	add(at{{1, 2}}, "us", func(testing.TB, int) sides { return sides{generatorLateness, bareLateness} },
 		"generator: lateness p99 / that of a bare loop that sleeps until the same moments")
-	add(1, "s", startChecker, "checker: read and check a history of a million events")
-	add(1./3, "ops/s", func(b testing.TB) (subject, peer measurement) {
-		return rate(8, syncedSets(b, true)), rate(8, syncedSets(b, false))
-	}, "power-loss: SETs of a Redis that syncs each, watched / not watched, 8 connections")
+	add(at{{1, 1}}, "s", startChecker, "checker: read and check a history of a million events")
+	add(at{{8, 1. / 3}}, "ops/s", func(b testing.TB, n int) sides {
+		return sides{rate(n, syncedSets(b, diskfault.Power)), rate(n, syncedSets(b, ""))}
+	}, "power-loss: SETs of a Redis that syncs each, watched / not watched, %d connections")
 	for _, delay := range []time.Duration{time.Millisecond, 300 * time.Microsecond} {
-		add(100, "us", func(b testing.TB) (subject, peer measurement) {
-			plain, delayed := path(b, new(time.Duration)), path(b, &delay)
-			return func(ctx context.Context, d time.Duration) (float64, error) {
+		add(at{{1, 100}}, "us", func(b testing.TB, _ int) sides {
+			plain, delayed := path(b, 0), path(b, delay)
+			return sides{func(ctx context.Context, d time.Duration) (float64, error) {
 				without, err1 := plain(ctx, d/2) // what a link costs without a delay is taken off
 				with, err2 := delayed(ctx, d/2)
-				return math.Abs(with - without - micros(delay)), cmp.Or(err1, err2)
-			}, nil
-		}, "link: error of an injected delay of %v, p50", delay)
+				wrong := with - without - micros(delay)
+				return max(wrong, -wrong), errors.Join(err1, err2)
+			}, one}
+		}, fmt.Sprintf("link: error of an injected delay of %v, p50", delay))
 	}
 	return all
 }
 
-// TestMain makes this program the other process of a row where it was started as one.
+// TestMain makes this program a node's process where an agent has started it as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "disk" {
-		fmt.Fprintln(os.Stderr, "bench disk:", diskfault.Exec(os.Args[2:]))
-		os.Exit(1)
-	}
-	if len(os.Args) != 4 || os.Args[1] != "peer" {
-		os.Exit(m.Run())
-	}
-	serve := map[string]func(ctx context.Context, config []byte) error{"raft": serveRaft, "multiphase": serveMultiphase}[os.Args[2]]
-	if err := serve(context.Background(), []byte(os.Args[3])); err != nil {
-		fmt.Fprintf(os.Stderr, "bench peer %s: %v\n", os.Args[2], err)
-		os.Exit(1)
+	if !agenttest.Node(raftnode.Role(), postgresnode.Role(), redisnode.Role(), peers) {
+		m.Run() // and the return ends the process with what came of it
 	}
 }
 
@@ -225,8 +224,8 @@ func BenchmarkRows(b *testing.B) {
 	if err != nil || *rounds < 1 || *each <= 0 {
 		b.Fatalf("-rows wants a regular expression, -rounds and -each more than 0: %v", err)
 	}
-	fmt.Printf("ratios are medians of %d interleaved rounds of %v, or of %d where these leave open whether the figure to reach is, "+
-		"[interval of the median, at 95 %% from 6 rounds on]; open: so do all rounds\n", *rounds, *each, patience**rounds)
+	fmt.Printf("ratios are medians of %d interleaved rounds of %v, of %d if these leave the figure to reach open, "+
+		"[interval of the median, at 95 %% from 6 rounds on]; open: so do all\n", *rounds, *each, patience**rounds)
 	for _, r := range rows() {
 		if match.MatchString(r.name) {
 			b.Run(r.name, r.measure)
@@ -236,45 +235,29 @@ func BenchmarkRows(b *testing.B) {
 
 // measure runs subject and peer in turn, changing the order, and prints the row's line.
 func (r row) measure(b *testing.B) {
-	subject, peer := r.start(b)
-	var figures [2][]float64
-	var ratios []float64
+	sides := r.start(b, r.n)
+	var subject, peer, ratios []float64
 	var low, high float64
 	open := func() bool { return low < r.reach && r.reach < high }
 	for i := 0; i <= *rounds || i <= patience**rounds && open(); i++ { // the first round warms up and is not counted
-		now := [2]float64{0, 1}
-		for n := range now {
-			which := (n + i) % 2
-			if m := []measurement{subject, peer}[which]; m != nil {
-				var err error
-				now[which], err = m(b.Context(), *each)
-				must.Do(b, err)
-			}
-		}
-		if i > 0 {
-			figures[0], figures[1], ratios = append(figures[0], now[0]), append(figures[1], now[1]), append(ratios, now[0]/now[1])
+		if now := sides.measure(b, i%2, *each); i > 0 {
+			subject, peer, ratios = append(subject, now[0]), append(peer, now[1]), append(ratios, now[0]/now[1])
 			low, high, _ = stats.Interval(ratios)
 		}
 	}
-	sign, missed := ">=", high < r.reach
+	target, missed := fmt.Sprintf(">= %.4g", r.reach), high < r.reach
 	if r.unit == "us" || r.unit == "s" {
-		sign, missed = "<=", r.reach != 0 && low > r.reach
+		target, missed = fmt.Sprintf("<= %.4g", r.reach), low > r.reach
 	}
-	target, mark := fmt.Sprintf("%s %.4g", sign, r.reach), "reached"
-	switch {
-	case r.reach == 0:
-		target, mark = "reported", ""
-	case missed:
-		mark = "MISSED"
-	case open():
+	mark := map[bool]string{false: "reached", true: "MISSED"}[missed]
+	if r.reach == 0 {
+		target, mark, missed = "reported", "", false
+	} else if open() {
 		mark = "open"
 	}
-	absolute := fmt.Sprintf("%.4g", result.Median(figures[0]))
-	if peer != nil {
-		absolute += fmt.Sprintf(" / %.4g", result.Median(figures[1]))
-	}
 	ratio := result.Median(ratios)
-	fmt.Printf("%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %s %s\n", r.name, ratio, low, high, len(ratios), target, mark, absolute, r.unit)
+	fmt.Printf("%-72s %8.3g  [%.3g .. %.3g] of %d  %-9s %-8s %.4g / %.4g %s\n", r.name, ratio, low, high, len(ratios),
+		target, mark, result.Median(subject), result.Median(peer), r.unit)
 	b.ReportMetric(0, "ns/op") // which would be those of all rounds together
 	b.ReportMetric(ratio, "ratio")
 	if missed && *strict {
@@ -282,28 +265,41 @@ func (r row) measure(b *testing.B) {
 	}
 }
 
+// measure runs both sides, beginning with the first.
+func (s sides) measure(tb testing.TB, first int, d time.Duration) (figures [2]float64) {
+	for _, side := range []int{first, 1 - first} {
+		var err error
+		if figures[side], err = s[side](tb.Context(), d); err != nil || figures[side] <= 0 {
+			tb.Fatalf("side %d: %v, %v", side, figures[side], err)
+		}
+	}
+	return figures
+}
+
+// TestRowsCanBeMeasured measures a row of each kind, for a moment.
+func TestRowsCanBeMeasured(t *testing.T) {
+	kinds := regexp.MustCompile(`^(redlock acquire.* 16|redis:pubsub.* 2 clients|postgres:lease|etcd .*distinct|` +
+		`zookeeper .*herd.* 16|raft .*our own|multiphase acquire p50.* 3|multiphase, 1,000|multiphase:cohort|link:|` +
+		`generator: lateness p99 /)`)
+	for _, r := range rows() {
+		if kinds.MatchString(r.name) {
+			t.Run(r.name, func(t *testing.T) { r.start(t, r.n).measure(t, 0, 100*time.Millisecond) })
+		}
+	}
+}
+
 // taker has a worker take a lock, and says how it gives it back.
 type taker func(ctx context.Context, worker int) (giveBack, error)
-
 type giveBack = func(context.Context) error
 
-// pair is an acquisition and its release.
-func (take taker) pair(ctx context.Context, worker int) error {
-	release, err := take(ctx, worker)
-	if err != nil {
-		return err
-	}
-	return release(ctx)
-}
+// nothing is how what is no lock is given back.
+func nothing(context.Context) error { return nil }
 
 // of has each worker take its key of a client, which are used in turn.
 func of(key func(worker int) string, clients ...locks.Locker) taker {
 	return func(ctx context.Context, w int) (giveBack, error) {
 		lease, err := clients[w%len(clients)].Acquire(ctx, key(w))
-		if err != nil {
-			return nil, err
-		}
-		return lease.Release, nil
+		return func(ctx context.Context) error { return lease.Release(ctx) }, err
 	}
 }
 
@@ -314,53 +310,37 @@ func many(n int, client func(spec string) locks.Locker, spec string) (all []lock
 	return all
 }
 
-// nothing is how what is no lock is given back.
-func nothing(context.Context) error { return nil }
-
-// loop has workers do something over and over, until one fails, and says how often they did, and took.
-func loop(ctx context.Context, d time.Duration, workers int, once func(ctx context.Context, worker int) error) (n int64, took time.Duration, err error) {
-	var all atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	begin := clock.Mono()
-	for w := range workers {
-		group.Go(func() error {
-			done := int64(0)
-			defer func() { all.Add(done) }()
-			for ; since(begin) < d && ctx.Err() == nil; done++ {
-				if err := once(ctx, w); err != nil {
-					return err
-				}
-			}
-			return ctx.Err()
-		})
-	}
-	err = group.Wait()
-	return all.Load(), since(begin), err
-}
-
 // rate is how often per second workers together take something and give it back.
 func rate(workers int, take taker) measurement {
-	return func(ctx context.Context, d time.Duration) (float64, error) {
-		n, took, err := loop(ctx, d, workers, take.pair)
-		return float64(n) / took.Seconds(), err
-	}
+	return counted(workers, take, func(int) bool { return true })
 }
 
 // changes is how often per second the holder changes while workers pass through a lock.
 func changes(workers int, take taker) measurement {
+	var last atomic.Int64
+	return counted(workers, take, func(w int) bool { return last.Swap(int64(w)) != int64(w) })
+}
+
+// counted is how often per second workers take what counts. All that they take they give back.
+func counted(workers int, take taker, counts func(worker int) bool) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
-		var last, changes atomic.Int64 // last is the worker + 1
-		_, took, err := loop(ctx, d, workers, func(ctx context.Context, w int) error {
+		ctx, fail := context.WithCancelCause(ctx)
+		defer fail(nil)
+		var all atomic.Int64
+		begin := clock.Mono()
+		loadgen.Closed(ctx, d, workers, func(ctx context.Context, w int, _ loadgen.Op) {
 			release, err := take(ctx, w)
+			if err == nil {
+				if counts(w) {
+					all.Add(1)
+				}
+				err = release(ctx)
+			}
 			if err != nil {
-				return err
+				fail(err)
 			}
-			if last.Swap(int64(w)+1) != int64(w)+1 {
-				changes.Add(1)
-			}
-			return release(ctx)
 		})
-		return math.Round(float64(changes.Load()) / took.Seconds()), err
+		return float64(all.Load()) / since(begin).Seconds(), context.Cause(ctx)
 	}
 }
 
@@ -368,63 +348,36 @@ func changes(workers int, take taker) measurement {
 func p50(take taker) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
 		var all []float64
-		_, _, err := loop(ctx, d, 1, func(ctx context.Context, _ int) error {
+		_, err := rate(1, func(ctx context.Context, w int) (giveBack, error) {
 			begin := clock.Mono()
-			release, err := take(ctx, 0)
-			if all = append(all, micros(since(begin))); err != nil {
-				return err
-			}
-			return release(ctx)
-		})
+			release, err := take(ctx, w)
+			all = append(all, micros(since(begin)))
+			return release, err
+		})(ctx, d)
 		return result.Median(all), err
 	}
 }
 
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
+func micros(d time.Duration) float64  { return float64(d) / float64(time.Microsecond) }
 func since(begin int64) time.Duration { return time.Duration(clock.Mono() - begin) }
 
 // ownKey, a key for each worker, and oneKey, the same for all, are names of what is locked.
 func ownKey(worker int) string { return fmt.Sprint("key-", worker) }
 func oneKey(int) string        { return "key" }
 
-// TestRowsCanBeMeasured measures a row of each kind, for a moment.
-func TestRowsCanBeMeasured(t *testing.T) {
-	kinds := regexp.MustCompile(`^(redlock acquire.* 16|redis:pubsub.* 2 clients|postgres:lease|etcd .*distinct|zookeeper .*herd.* 16|raft .*our own|` +
-		`multiphase acquire p50.* 3|multiphase, 1,000|multiphase:cohort|link:|generator: lateness p99 /)`)
-	for _, r := range rows() {
-		if !kinds.MatchString(r.name) {
-			continue
-		}
-		t.Run(r.name, func(t *testing.T) {
-			subject, peer := r.start(t)
-			for which, m := range []measurement{subject, peer} {
-				if m == nil {
-					continue
-				}
-				if figure, err := m(t.Context(), 100*time.Millisecond); err != nil || figure <= 0 {
-					t.Errorf("side %d: %v %s: %v", which, figure, r.unit, err)
-				}
-			}
-		})
-	}
-}
-
 // redisServers are five servers and the clients that are measured on them.
 type redisServers struct {
 	b       testing.TB
 	addrs   []string
 	clients []*goredis.Client // go-redis as it is by default, for the peers
-	pools   []redsyncredis.Pool
 }
 
 func startRedis(b testing.TB) *redisServers {
-	b.Helper()
 	s := &redisServers{b: b}
 	for _, server := range redistest.Start(b, 5) {
 		client := server.Client()
 		b.Cleanup(func() { _ = client.Close() }) // its end cannot change a figure any more
-		s.addrs, s.clients, s.pools = append(s.addrs, server.Addr()), append(s.clients, client), append(s.pools, pool.NewPool(client))
+		s.addrs, s.clients = append(s.addrs, server.Addr()), append(s.clients, client)
 	}
 	return s
 }
@@ -442,35 +395,35 @@ func (s *redisServers) redis(spec string) locks.Locker {
 // redsync has a mutex for each worker. In place of its own pause of 50 to 250 ms, which is drawn too, it has one of
 // 1 ms as redlock:delay=1ms does; its setting for another one is fixed, and waiters would come back in step.
 func (s *redisServers) redsync(workers int, key func(worker int) string) taker {
-	mutexes, all := make([]*redsync.Mutex, workers), redsync.New(s.pools...)
+	var pools []redsyncredis.Pool
+	for _, c := range s.clients {
+		pools = append(pools, pool.NewPool(c))
+	}
+	pause := func(int) time.Duration { return time.Millisecond/2 + rand.N(time.Millisecond) }
+	patient := []redsync.Option{redsync.WithTries(1 << 30), redsync.WithRetryDelayFunc(pause)}
+	mutexes := make([]*redsync.Mutex, workers)
 	for w := range mutexes {
-		pauses := seed.Seed(1).Child(fmt.Sprintf("redsync %d", w)).Rand()
-		mutexes[w] = all.NewMutex("redsync-"+key(w), redsync.WithTries(math.MaxInt32), redsync.WithRetryDelayFunc(func(int) time.Duration {
-			return time.Millisecond/2 + time.Duration(pauses.Int64N(int64(time.Millisecond)+1))
-		}))
+		mutexes[w] = redsync.New(pools...).NewMutex("redsync-"+key(w), patient...)
 	}
 	return func(ctx context.Context, w int) (giveBack, error) {
-		return func(ctx context.Context) error { _, err := mutexes[w].UnlockContext(ctx); return err }, mutexes[w].LockContext(ctx)
+		unlock := func(ctx context.Context) error { _, err := mutexes[w].UnlockContext(ctx); return err }
+		return unlock, mutexes[w].LockContext(ctx)
 	}
 }
-
-const bareValue = "0123456789abcdef0123456789abcdef"
 
 // parallelSets is the floor: the round trips of an acquisition and nothing else.
 func (s *redisServers) parallelSets(ctx context.Context, _ int) (giveBack, error) {
 	var sets errgroup.Group
 	for _, c := range s.clients {
-		sets.Go(func() error { return c.SetNX(ctx, "bench-floor", bareValue, 3*time.Second).Err() })
+		sets.Go(func() error { return c.Set(ctx, "bench-floor", bareValue, 3*time.Second).Err() })
 	}
-	return func(ctx context.Context) (err error) {
-		for _, c := range s.clients {
-			err = errors.Join(err, c.Del(ctx, "bench-floor").Err())
-		}
-		return err
-	}, sets.Wait()
+	return nothing, sets.Wait()
 }
 
-var bareRelease = goredis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
+const bareValue = "0123456789abcdef0123456789abcdef"
+
+var bareRelease = goredis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
+return 0`)
 
 // bare is the two commands of the lock and nothing else, over go-redis's own pool.
 func (s *redisServers) bare(ctx context.Context, w int) (giveBack, error) {
@@ -479,280 +432,115 @@ func (s *redisServers) bare(ctx context.Context, w int) (giveBack, error) {
 		c.SetNX(ctx, key, bareValue, 3*time.Second).Err()
 }
 
-// syncedSets are a server's whose writes and syncs the agent sees, as its power may be cut; or not.
-func syncedSets(b testing.TB, watched bool) taker {
-	b.Helper()
-	server, err := exec.LookPath("redis-server")
-	must.Do(b, err)
-	dir, addr := b.TempDir(), locktest.FreeAddr(b)
-	_, port, err := net.SplitHostPort(addr)
-	must.Do(b, err)
-	args := []string{"--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", dir}
-	cmd := exec.Command(server, args...)
-	if watched {
-		given, kept, err := diskfault.Sockets()
-		must.Do(b, err)
-		disk, gone, served := diskfault.New(dir), make(chan struct{}), make(chan error, 1)
-		must.Do(b, disk.WatchPower(dir+".kept"))
-		cmd = exec.Command(os.Args[0], append([]string{"disk"}, diskfault.Command(3, diskfault.Power, server, args)...)...)
-		cmd.ExtraFiles = []*os.File{given}
-		go func() { served <- disk.Serve(kept, gone) }()
-		b.Cleanup(func() {
-			close(gone)
-			must.Do(b, <-served)
-			disk.Close()
-		})
-	}
-	start(b, cmd)
-	client := goredis.NewClient(&goredis.Options{Addr: addr})
+// syncedSets are those of a server whose calls the agent may watch, as for a cut of its power.
+func syncedSets(b testing.TB, watched diskfault.Calls) taker {
+	_, addrs := agenttest.Start(b, redisnode.Role(), 1,
+		agent.NodeSpec{Settings: []byte(`{"persistence":"always"}`), Disk: watched}, nil)
+	client := goredis.NewClient(&goredis.Options{Addr: addrs[0][redisnode.Port]})
 	b.Cleanup(func() { _ = client.Close() })
-	locktest.Eventually(b, "the server answers", func() bool { return client.Ping(b.Context()).Err() == nil })
 	return func(ctx context.Context, worker int) (giveBack, error) {
 		return nothing, client.Set(ctx, ownKey(worker), "held", 0).Err()
 	}
 }
 
-// start starts a process that is killed with the row, and returns its input and output. The end of its input tells our
-// own to end.
-func start(b testing.TB, cmd *exec.Cmd) io.ReadWriter {
-	b.Helper()
-	in, err1 := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	must.Do(b, errors.Join(err1, err2, cmd.Start()))
-	b.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-	})
-	return struct {
-		io.Reader
-		io.Writer
-	}{out, in}
-}
-
-// startPeer starts this program again, to serve what TestMain calls kind, with one processor as the lab's nodes have.
-func startPeer(b testing.TB, kind string, config any) io.ReadWriter {
-	b.Helper()
-	text, err := json.Marshal(config)
-	must.Do(b, err)
-	cmd := exec.Command(os.Args[0], "peer", kind, string(text))
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	cmd.Stderr = os.Stderr
-	return start(b, cmd)
-}
-
-func freePorts(b testing.TB, n int) (addrs []string) {
-	b.Helper()
-	for range n {
-		addrs = append(addrs, locktest.FreeAddr(b))
-	}
-	return addrs
-}
-
 // againstStatements has the lock run against two statements that return a number, by pgx from a pool of the same size,
 // on a table of the locks' form with a row for each worker.
 func againstStatements(lock, take, give string) starter {
-	const workers = 16 // as many as each side has connections
-	return func(b testing.TB) (subject, peer measurement) {
-		url := startPostgres(b)
-		pool, err := pgxpool.New(b.Context(), fmt.Sprintf("%s&pool_max_conns=%d", url, workers))
+	return func(b testing.TB, n int) sides { // with as many connections of each side
+		_, addrs := agenttest.Start(b, postgresnode.Role(), 1, agent.NodeSpec{}, nil)
+		url := postgresnode.URL(addrs[0][postgresnode.Port])
+		pool, err := pgxpool.New(b.Context(), fmt.Sprintf("%s&pool_max_conns=%d", url, n))
 		must.Do(b, err)
 		b.Cleanup(pool.Close)
-		locktest.Eventually(b, "the server answers", func() bool { return pool.Ping(b.Context()) == nil })
-		options := locktest.Options(b, pglock.ParseOptions, fmt.Sprintf("%s,conns=%d", lock, workers))
+		options := locktest.Options(b, pglock.ParseOptions, fmt.Sprintf("%s,conns=%d", lock, n))
 		l, err := pglock.New(pglock.Config{URL: url, Options: options})
 		locktest.Open(b, l, err)
 		_, err = pool.Exec(b.Context(), fmt.Sprintf(`CREATE SEQUENCE bench_fence;
-CREATE TABLE bench_locks (resource text PRIMARY KEY, owner text, fence bigint NOT NULL DEFAULT 0, expires timestamptz NOT NULL DEFAULT '-infinity') WITH (fillfactor = 50);
-INSERT INTO bench_locks (resource) SELECT 'key-' || n FROM generate_series(0, %d) AS n`, workers-1))
+CREATE TABLE bench_locks (resource text PRIMARY KEY, owner text, fence bigint NOT NULL DEFAULT 0,
+	expires timestamptz NOT NULL DEFAULT '-infinity') WITH (fillfactor = 50);
+INSERT INTO bench_locks (resource) SELECT 'key-' || n FROM generate_series(0, %d) AS n`, n-1))
 		must.Do(b, err)
-		return rate(workers, of(ownKey, l)), rate(workers, func(ctx context.Context, w int) (giveBack, error) {
+		return sides{rate(n, of(ownKey, l)), rate(n, func(ctx context.Context, w int) (giveBack, error) {
 			conn, err := pool.Acquire(ctx) // both on one, which an advisory lock belongs to
 			if err != nil {
 				return nil, err
 			}
-			var n int64
+			var number int64
 			return func(ctx context.Context) error {
 				defer conn.Release()
-				return conn.QueryRow(ctx, give, ownKey(w)).Scan(&n)
-			}, conn.QueryRow(ctx, take, ownKey(w)).Scan(&n)
-		})
+				return conn.QueryRow(ctx, give, ownKey(w)).Scan(&number)
+			}, conn.QueryRow(ctx, take, ownKey(w)).Scan(&number)
+		})}
 	}
-}
-
-// startPostgres starts a server as the lab does, and returns the URL that its clients dial.
-func startPostgres(b testing.TB) (url string) {
-	b.Helper()
-	server, addr := postgresnode.Role(), locktest.FreeAddr(b)
-	must.Do(b, server.Missing())
-	node := &nodeprocess.Node{
-		Config:   nodeprocess.Config{Name: postgresnode.Name, Dir: b.TempDir(), Addrs: map[string]string{postgresnode.Port: addr}},
-		Recorder: history.NewWriter(io.Discard, "bench", postgresnode.Name), Log: slog.New(slog.DiscardHandler),
-	}
-	running, end := context.WithCancel(context.WithoutCancel(b.Context()))
-	var ended sync.WaitGroup
-	ended.Go(func() { _ = server.Main(running, node) }) // it ends as asked, and its client sees what fails
-	b.Cleanup(func() {
-		end()
-		ended.Wait()
-		_ = node.Recorder.Close() // it writes nowhere
-	})
-	return postgresnode.URL(addr)
 }
 
 // etcdAgainstMutex has a client for each worker: the callers of one client of the lock queue in it, and would hand over
 // without etcd. 16 Mutexes of one client would share its connections, and have etcd answer several at once.
 func etcdAgainstMutex(key func(worker int) string) starter {
-	return func(b testing.TB) (subject, peer measurement) {
-		const workers = 16
-		addrs := startEtcd(b).Endpoints()
-		options := etcdlock.DefaultOptions()
-		options.TTL = etcdLease // with its own of 3 s it would renew 20 times as often as the Mutex
+	return func(b testing.TB, n int) sides {
+		c := etcdtest.Start(b, 3)
+		options := locktest.Options(b, etcdlock.ParseOptions, "etcd:ttl=1m") // as the Mutex's: 3 s would renew more often
 		var ours []locks.Locker
-		theirs := make([]taker, workers)
-		for w := range workers {
-			l, err := etcdlock.New(etcdlock.Config{Addrs: addrs, Options: options})
-			ours = append(ours, locktest.Open(b, l, err))
-			theirs[w] = etcdMutexes(b, dialEtcd(b, addrs), 1, func(int) string { return "mutex-" + key(w) })
+		var theirs []*clientv3.Client
+		for range n {
+			l, err := etcdlock.New(etcdlock.Config{Addrs: c.Addrs, Options: options})
+			ours, theirs = append(ours, locktest.Open(b, l, err)), append(theirs, etcdtest.Dial(b, c.Addrs))
 		}
-		return rate(workers, of(key, ours...)), rate(workers, func(ctx context.Context, w int) (giveBack, error) { return theirs[w](ctx, 0) })
+		return sides{rate(n, of(key, ours...)), rate(n, etcdMutexes(b, n, key, theirs...))}
 	}
 }
 
-// raftAgainst has one client process, and three of servers.
-func raftAgainst(workers int, key func(int) string, peers func(testing.TB, *clientv3.Client, int, func(int) string) taker) starter {
-	return func(b testing.TB) (subject, peer measurement) {
-		return rate(workers, of(key, startRaft(b))), rate(workers, peers(b, startEtcd(b), workers, key))
-	}
-}
-
-// startRaft starts three servers by running this program again, and returns a client when there is a leader.
-func startRaft(b testing.TB) locks.Locker {
-	b.Helper()
-	const n = 3
-	addrs := freePorts(b, 2*n)
-	var servers []raftlock.Server
-	var peers []raftnode.Peer
-	for i := range n {
-		name := fmt.Sprintf("raft-%d", i+1)
-		servers = append(servers, raftlock.Server{Name: name, Addr: addrs[i]})
-		peers = append(peers, raftnode.Peer{Name: name, Addr: addrs[n+i]})
-	}
-	for i, s := range servers {
-		c := raftnode.Config{Name: s.Name, Dir: b.TempDir(), ClientAddr: s.Addr, RaftAddr: peers[i].Addr, Founds: true}
-		c.Settings.Peers = slices.Delete(slices.Clone(peers), i, i+1)
-		startPeer(b, "raft", c)
-	}
-	l, err := raftlock.New(raftlock.Config{Servers: servers, Client: "bench"})
-	locktest.Open(b, l, err)
-	must.Do(b, of(oneKey, l).pair(b.Context(), 0))
-	return l
-}
-
-// serveRaft is a server's process.
-func serveRaft(ctx context.Context, config []byte) error {
-	var c raftnode.Config
-	if err := json.Unmarshal(config, &c); err != nil {
-		return err
-	}
-	c.Clock, c.Log = clock.System(), slog.New(slog.DiscardHandler)
-	server, err := raftnode.Start(ctx, c)
-	if err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // any end is the end
-	return server.Close()
-}
-
-// etcdLease is the lease of both sides.
-const etcdLease = time.Minute
-
-func startEtcd(b testing.TB) *clientv3.Client {
-	b.Helper()
-	const n = 3
-	addrs := freePorts(b, 2*n)
-	var cluster []string
-	for i, addr := range addrs[n:] {
-		cluster = append(cluster, fmt.Sprintf("etcd-%d=http://%s", i+1, addr))
-	}
-	for i, addr := range addrs[:n] {
-		name, peer, _ := strings.Cut(cluster[i], "=")
-		start(b, exec.Command("etcd", "--name", name, "--data-dir", b.TempDir(),
-			"--listen-client-urls", "http://"+addr, "--advertise-client-urls", "http://"+addr,
-			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new", "--log-level", "error"))
-	}
-	c := dialEtcd(b, addrs[:n])
-	_, err := c.Get(locktest.Within(b), "ready") // waits for a leader
-	must.Do(b, err)
-	return c
-}
-
-func dialEtcd(b testing.TB, addrs []string) *clientv3.Client {
-	b.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: addrs, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
-	must.Do(b, err)
-	b.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-// etcdMutexes are etcd's own, with a session for each worker.
-func etcdMutexes(b testing.TB, c *clientv3.Client, workers int, key func(int) string) taker {
-	b.Helper()
+// etcdMutexes are etcd's own, with a session of a minute for each worker. The clients are used in turn.
+func etcdMutexes(b testing.TB, workers int, key func(int) string, clients ...*clientv3.Client) taker {
 	mutexes := make([]*concurrency.Mutex, workers)
 	for i := range mutexes {
-		session, err := concurrency.NewSession(c, concurrency.WithTTL(int(etcdLease/time.Second)))
+		session, err := concurrency.NewSession(clients[i%len(clients)], concurrency.WithTTL(60))
 		must.Do(b, err)
 		b.Cleanup(session.Orphan)
 		mutexes[i] = concurrency.NewMutex(session, key(i))
 	}
-	return func(ctx context.Context, w int) (giveBack, error) {
-		return mutexes[w].Unlock, mutexes[w].Lock(ctx)
-	}
+	return func(ctx context.Context, w int) (giveBack, error) { return mutexes[w].Unlock, mutexes[w].Lock(ctx) }
 }
 
-// etcdQueue is a mutex on etcd's leases and watches, as a peer to measure against. As in etcd's own Mutex, each waiter
-// has a key with a lease, and the oldest key holds. But that one opens a watch from a past revision for every wait, which
-// etcd serves on a timer of 100 ms; this one has a single watch, open all the time, whose events etcd sends at once.
-func etcdQueue(b testing.TB, c *clientv3.Client, _ int, key func(int) string) taker {
-	b.Helper()
-	prefix := key(0) + "/"
+// etcdQueue is a mutex on etcd's leases and watches. As in etcd's own, each waiter has a key with a lease, and the
+// oldest key holds. That one opens a watch from a past revision for every wait, which etcd serves on a timer of 100 ms;
+// this one has a single watch, open all the time, whose events etcd sends at once.
+func etcdQueue(b testing.TB, workers int, key func(int) string, clients ...*clientv3.Client) taker {
+	c := clients[0]
 	lease, err := c.Grant(b.Context(), 600) // longer than any row takes
 	must.Do(b, err)
-	watching, cancel := context.WithCancel(b.Context())
-	events, ended := c.Watch(watching, prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()), make(chan struct{})
+	events := c.Watch(b.Context(), key(0)+"/", clientv3.WithPrefix(), clientv3.WithCreatedNotify())
 	created := <-events
 	must.Do(b, created.Err())
-	b.Cleanup(func() { cancel(); <-ended })
-	var waiting sync.Map // key -> chan struct{}, closed when the key is the oldest
+	name := func(w int) string { return fmt.Sprintf("%s/%d", key(0), w) }
+	granted, ended := map[string]chan struct{}{}, make(chan struct{})
+	for w := range workers {
+		granted[name(w)] = make(chan struct{}, 1)
+	}
 	go func() {
 		defer close(ended)
 		var order []string // keys that exist, the oldest first, as far as the watch has told
 		for response := range events {
 			for _, e := range response.Events { // in the order of their revisions
-				if key := string(e.Kv.Key); e.Type == clientv3.EventTypeDelete {
-					order = slices.DeleteFunc(order, func(k string) bool { return k == key })
+				released := e.Type == clientv3.EventTypeDelete
+				if released { // by its holder, whose key is the oldest
+					order = order[1:]
 				} else {
-					order = append(order, key)
+					order = append(order, string(e.Kv.Key))
 				}
-				if len(order) > 0 {
-					if granted, waits := waiting.LoadAndDelete(order[0]); waits {
-						close(granted.(chan struct{}))
-					}
+				if len(order) == 1 || released && len(order) > 1 {
+					granted[order[0]] <- struct{}{}
 				}
 			}
 		}
 	}()
-	var keys atomic.Int64
-	return func(ctx context.Context, _ int) (giveBack, error) {
-		key := fmt.Sprintf("%s%d", prefix, keys.Add(1)) // never the same twice
-		granted := make(chan struct{})
-		waiting.Store(key, granted)
-		if _, err := c.Put(ctx, key, "", clientv3.WithLease(lease.ID)); err != nil {
+	return func(ctx context.Context, w int) (giveBack, error) {
+		if _, err := c.Put(ctx, name(w), "", clientv3.WithLease(lease.ID)); err != nil {
 			return nil, err
 		}
 		select {
-		case <-granted:
-			return func(ctx context.Context) error { _, err := c.Delete(ctx, key); return err }, nil
+		case <-granted[name(w)]:
+			return func(ctx context.Context) error { _, err := c.Delete(ctx, name(w)); return err }, nil
 		case <-ended:
 			return nil, errors.New("etcd queue: the watch ended")
 		case <-ctx.Done():
@@ -761,142 +549,139 @@ func etcdQueue(b testing.TB, c *clientv3.Client, _ int, key func(int) string) ta
 	}
 }
 
-// zookeeperAgainst has one session for all workers of each side. The library's lock is the same recipe.
-func zookeeperAgainst(workers int, key func(int) string, herd bool) starter {
-	return func(b testing.TB) (subject, peer measurement) {
-		addrs := startZookeeper(b)
-		lock := func(all bool) locks.Locker {
-			o := zklock.DefaultOptions()
-			o.Session, o.WatchAll = time.Minute, all
-			return locktest.Open(b, zklock.New(zklock.Config{Addrs: addrs, Options: o}), nil)
+// onEtcd is what workers take there.
+type onEtcd func(b testing.TB, workers int, key func(int) string, clients ...*clientv3.Client) taker
+
+// raftAgainst has one client process, and three of servers.
+func raftAgainst(key func(int) string, theirs onEtcd) starter {
+	return func(b testing.TB, n int) sides {
+		name := func(i int) string { return agenttest.Name(raftnode.Name, i) }
+		_, all := agenttest.Start(b, raftnode.Role(), 3, agent.NodeSpec{}, func(i int, all []map[string]string) any {
+			var s raftnode.Settings
+			for j, addrs := range all {
+				s.Peers = append(s.Peers, raftnode.Peer{Name: name(j), Addr: addrs[raftnode.PortRaft]})
+			}
+			s.Peers = slices.Delete(s.Peers, i, i+1)
+			return s
+		})
+		var servers []raftlock.Server
+		for i, addrs := range all {
+			servers = append(servers, raftlock.Server{Name: name(i), Addr: addrs[raftnode.PortClient]})
 		}
-		ours := of(key, lock(false))
-		must.Do(b, ours.pair(locktest.Within(b), 0)) // waits for a leader
+		l, err := raftlock.New(raftlock.Config{Servers: servers, Client: "bench"})
+		locktest.Release(b, locktest.Acquire(b, locktest.Open(b, l, err), "ready")) // waits for a leader
+		return sides{rate(n, of(key, l)), rate(n, theirs(b, n, key, etcdtest.Start(b, 3).Client))}
+	}
+}
+
+// zookeeperAgainst has one session for all workers of each side. The library's lock is the same recipe. The leader
+// answers faster than the others, which must ask it: all clients dial the same server.
+func zookeeperAgainst(key func(int) string, herd bool) starter {
+	return func(b testing.TB, n int) sides {
+		addrs := zktest.Start(b, 3).Addrs[:1]
+		lock := func(spec string) locks.Locker {
+			options := locktest.Options(b, zklock.ParseOptions, spec)
+			return locktest.Open(b, zklock.New(zklock.Config{Addrs: addrs, Options: options}), nil)
+		}
+		ours := rate(n, of(key, lock("zookeeper:session=1m")))
 		if herd {
-			return rate(workers, ours), rate(workers, of(func(w int) string { return "herd-" + key(w) }, lock(true)))
+			return sides{ours, rate(n, of(func(int) string { return "herd" }, lock("zookeeper:session=1m,watch=all")))}
 		}
-		conn, _, err := zk.Connect(addrs, time.Minute, zk.WithLogInfo(false))
-		must.Do(b, err)
-		b.Cleanup(conn.Close)
-		all := make([]*zk.Lock, workers)
+		conn, all := zktest.Connect(b, addrs), make([]*zk.Lock, n)
 		for w := range all {
 			all[w] = zk.NewLock(conn, "/peer/"+key(w), zk.WorldACL(zk.PermAll))
 		}
-		return rate(workers, ours), rate(workers, func(_ context.Context, w int) (giveBack, error) {
+		return sides{ours, rate(n, func(_ context.Context, w int) (giveBack, error) {
 			return func(context.Context) error { return all[w].Unlock() }, all[w].Lock()
-		})
+		})}
 	}
 }
 
-func startZookeeper(b testing.TB) (clients []string) {
-	b.Helper()
-	const n = 3
-	addrs := freePorts(b, 3*n)
-	var peers []zookeepernode.Peer
-	for i := range n {
-		peers = append(peers, zookeepernode.Peer{
-			Name: fmt.Sprint("zookeeper-", i+1), Quorum: zookeepernode.Port{Addr: addrs[n+i]}, Election: zookeepernode.Port{Addr: addrs[2*n+i]},
-		})
-	}
-	for i, p := range peers {
-		dir := filepath.Join(b.TempDir(), p.Name)
-		java, args, err := zookeepernode.Prepare(dir, p.Name, map[string]string{
-			zookeepernode.PortClient: addrs[i], zookeepernode.PortQuorum: p.Quorum.Addr, zookeepernode.PortElection: p.Election.Addr,
-		}, slices.Delete(slices.Clone(peers), i, i+1))
-		must.Do(b, err)
-		cmd := exec.Command(java, args...)
-		cmd.Dir = dir
-		start(b, cmd)
-	}
-	return addrs[:1] // the leader answers faster than the others, which must ask it: all clients dial the same server
-}
+const inFlight, messageBytes = 1000, 20 // the size is about that of a message of the lock
 
-const (
-	inFlight     = 1000
-	messageBytes = 20 // about the size of a message of the lock
-)
-
-// member is what a process of a group is told: its rank, and the addresses of all of them.
+// member is a process of a group: this one with rank 0, which dials all others, or a node of its agent.
 type member struct {
-	Rank             int
-	Lock, Bare, Echo []string
-	Spec             string // of the lock
+	Rank    int
+	Options multiphase.Options
+	Others  []map[string]string // the addresses of the ranks from 1 on
 }
 
 // serve runs the lock and the bare mesh of one process.
-func (m member) serve(ctx context.Context, handler mesh.Handler) (multiphase.Locker, *mesh.Mesh, error) {
-	among := func(addrs []string) (c mesh.Config, err error) {
-		c = mesh.Config{Self: mesh.Peer{ID: fmt.Sprint(m.Rank), Rank: m.Rank}, Cluster: "bench"}
-		for rank, addr := range addrs {
+func (m member) serve() (l multiphase.Locker, bare *bareMesh, err error) {
+	among := func(port string) (c mesh.Config, err error) {
+		c.Self = mesh.Peer{ID: fmt.Sprint(m.Rank), Rank: m.Rank}
+		for rank, addrs := range append([]map[string]string{nil}, m.Others...) {
 			if rank != m.Rank {
-				c.Peers = append(c.Peers, mesh.Peer{ID: fmt.Sprint(rank), Rank: rank, Addr: addr})
+				c.Peers = append(c.Peers, mesh.Peer{ID: fmt.Sprint(rank), Rank: rank, Addr: addrs[port]})
+			} else if rank > 0 {
+				c.Listener, err = net.Listen("tcp", addrs[port])
 			}
 		}
-		c.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addrs[m.Rank])
 		return c, err
 	}
-	lock, err1 := among(m.Lock)
-	bare, err2 := among(m.Bare)
-	spec, err3 := locks.ParseSpec(m.Spec)
-	options, err4 := multiphase.ParseOptions(spec)
+	lock, err1 := among("lock")
+	only, err2 := among("bare")
+	bare = &bareMesh{connected: make(chan *mesh.Link, mesh.MaxRank)}
+	only.Handler = bare
+	l, err3 := multiphase.New(multiphase.Config{Options: m.Options, Config: lock})
+	bare.Mesh, err = mesh.New(only)
+	return l, bare, errors.Join(err1, err2, err3, err)
+}
+
+// peers is a process of a group, with one processor as all the lab's nodes have.
+var peers = role.Role{Name: "peer", Ports: []string{"lock", "bare", "echo", "api"}, Env: process.Environment, Main: run}
+
+func run(ctx context.Context, node *process.Node) error {
+	var m member
+	err1 := node.Decode(&m)
+	l, _, err2 := m.serve()
+	echo, err3 := net.Listen("tcp", node.Addrs["echo"])
+	api, err4 := net.Listen("tcp", node.Addrs["api"])
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return nil, nil, err
+		return err
 	}
-	bare.Protocol, bare.Handler = "bare", handler
-	l, err1 := multiphase.New(multiphase.Config{Options: options, Config: lock})
-	floor, err2 := mesh.New(bare)
-	return l, floor, errors.Join(err1, err2)
+	go serveEcho(echo) // ends with the process
+	go func() { _ = http.Serve(api, capacity.Handler(node.Name, "", l)) }()
+	node.Ready()
+	<-ctx.Done()
+	return nil
+}
+
+// serveEcho answers each byte with itself.
+func serveEcho(on net.Listener) {
+	for conn, err := on.Accept(); err == nil; conn, err = on.Accept() {
+		go func() { _, _ = io.Copy(struct{ io.Writer }{conn}, conn) }() // without splice: a plain server
+	}
 }
 
 // group is n processes, this one included.
 type group struct {
-	lock   multiphase.Locker
-	bare   *bareRounds
-	mesh   *mesh.Mesh
-	echoes []net.Conn      // one to each other process
-	others []io.ReadWriter // their input and output
+	lock    multiphase.Locker
+	bare    *bareMesh
+	echoes  []net.Conn // one to each other process
+	masters []loadgen.Master
 }
 
 func startGroup(b testing.TB, n int, spec string) *group {
-	b.Helper()
-	g := &group{bare: &bareRounds{all: make(chan struct{}), peers: n - 1}}
-	m := member{Spec: spec, Lock: freePorts(b, n), Bare: freePorts(b, n), Echo: freePorts(b, n)}
-	for m.Rank = 1; m.Rank < n; m.Rank++ {
-		g.others = append(g.others, startPeer(b, "multiphase", m))
-	}
-	m.Rank = 0
-	var err error
-	g.lock, g.mesh, err = m.serve(b.Context(), g.bare)
-	locktest.Open(b, g.lock, err)
-	b.Cleanup(func() { _ = g.mesh.Close() })
-	must.Do(b, g.lock.Ready(locktest.Within(b)))
-	<-g.bare.all
-	for _, addr := range m.Echo[1:] {
-		g.echoes = append(g.echoes, dial(b, addr))
+	options := locktest.Options(b, multiphase.ParseOptions, spec)
+	_, others := agenttest.Start(b, peers, n-1, agent.NodeSpec{}, func(i int, others []map[string]string) any {
+		return member{i + 1, options, others}
+	})
+	lock, bare, err := member{0, options, others}.serve()
+	locktest.Open(b, lock, err)
+	b.Cleanup(func() { _ = bare.Close() })
+	must.Do(b, lock.Ready(locktest.Within(b)))
+	self := httptest.NewServer(capacity.Handler("self", "", lock))
+	b.Cleanup(self.Close)
+	g := &group{lock: lock, bare: bare, masters: []loadgen.Master{{Name: "self", URL: self.URL}}}
+	for _, addrs := range others {
+		conn, err := net.Dial("tcp", addrs["echo"])
+		must.Do(b, err)
+		b.Cleanup(func() { _ = conn.Close() })
+		g.echoes, bare.links = append(g.echoes, conn), append(bare.links, <-bare.connected)
+		g.masters = append(g.masters, loadgen.Master{Name: "peer", URL: "http://" + addrs["api"]})
 	}
 	return g
-}
-
-func dial(b testing.TB, addr string) net.Conn {
-	b.Helper()
-	conn, err := new(net.Dialer).DialContext(b.Context(), "tcp", addr)
-	must.Do(b, err)
-	b.Cleanup(func() { _ = conn.Close() })
-	return conn
-}
-
-// serveEcho answers each byte with itself.
-func serveEcho(ctx context.Context, addr string) (net.Listener, error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	go func() {
-		for conn, err := ln.Accept(); err == nil; conn, err = ln.Accept() {
-			go func() { _, _ = io.Copy(struct{ io.Writer }{conn}, conn) }() // without splice: a plain server
-		}
-	}()
-	return ln, nil
 }
 
 // roundTrip is one message to an echo and back.
@@ -907,81 +692,42 @@ func roundTrip(conn net.Conn) error {
 	return errors.Join(err1, err2)
 }
 
-// path times round trips to an echo in this process, through a link that delays them by so much; directly if that is nil.
-func path(b testing.TB, delay *time.Duration) measurement {
-	echo, err := serveEcho(b.Context(), "127.0.0.1:0")
+// path times round trips to an echo in this process, through a link with this delay; directly if that is negative.
+func path(b testing.TB, delay time.Duration) measurement {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(b, err)
 	b.Cleanup(func() { _ = echo.Close() })
+	go serveEcho(echo)
 	addr := echo.Addr().String()
-	if delay != nil {
+	if delay >= 0 {
 		config := link.DefaultConfig()
 		config.Host = "bench"
 		host, err := link.NewHost(config)
 		must.Do(b, err)
 		b.Cleanup(host.Close)
-		addr, err = host.Open(link.Spec{Name: "echo", ToHost: "bench", ToNode: "echo", Upstream: addr, Up: link.Latency{Delay: *delay}})
+		spec := link.Spec{Name: "echo", ToHost: "bench", ToNode: "echo", Upstream: addr, Up: link.Latency{Delay: delay}}
+		addr, err = host.Open(spec)
 		must.Do(b, err)
 	}
-	conn := dial(b, addr)
+	conn, err := net.Dial("tcp", addr)
+	must.Do(b, err)
+	b.Cleanup(func() { _ = conn.Close() })
 	return p50(func(context.Context, int) (giveBack, error) { return nothing, roundTrip(conn) })
 }
 
-// serveMultiphase is a process of a group. It takes the hot resource for as many
-// nanoseconds as a line of its input says, and answers how often it did.
-func serveMultiphase(ctx context.Context, config []byte) error {
-	var m member
-	if err := json.Unmarshal(config, &m); err != nil {
-		return err
-	}
-	if _, err := serveEcho(ctx, m.Echo[m.Rank]); err != nil {
-		return err
-	}
-	l, _, err := m.serve(ctx, answerAll{})
-	for err == nil {
-		var n int64
-		var d time.Duration
-		if _, end := fmt.Scanln((*int64)(&d)); end != nil { // the bench has ended
-			break
-		}
-		n, err = takeHot(ctx, l, d)
-		fmt.Println(n)
-	}
-	return err
-}
-
-// takeHot has workers of this process all take the same resource, over and over.
-func takeHot(ctx context.Context, l locks.Locker, d time.Duration) (int64, error) {
-	n, _, err := loop(ctx, d, 32, of(oneKey, l).pair)
-	return n, err
-}
-
-// hotRate is how often per second the workers of all processes of the group take one
-// resource. All processes have one processor, as the lab's masters do.
+// hotRate is how often per second the workers of all processes of the group take one resource. All processes have one
+// processor, as the lab's masters do.
 func (g *group) hotRate(ctx context.Context, d time.Duration) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	begin := clock.Mono()
-	for _, p := range g.others {
-		if _, err := fmt.Fprintln(p, int64(d)); err != nil {
-			return 0, err
-		}
-	}
-	total, err := takeHot(ctx, g.lock, d)
-	for _, p := range g.others {
-		var n int64
-		_, failed := fmt.Fscanln(p, &n)
-		total, err = total+n, errors.Join(err, failed)
-	}
-	return float64(total) / since(begin).Seconds(), err
+	e, err := capacity.Measure(ctx, g.masters, capacity.Plan{Clients: 32, One: true, Duration: d})
+	return float64(e.Count) / d.Seconds(), err
 }
 
-// latency picks one of the medians, in microseconds, of Acquire and of a message's round
-// trip over plain TCP. They take turns within one loop: whether a core sleeps deeply
-// or not changes both several times over, and must not come between them. After each
-// Release an echo with every peer, not timed, gives them time to take notice of it, for
-// an uncontended acquisition does not overlap with the end of another. All processes
-// have one processor, as the lab's masters do: with two, a goroutine that was just
-// made ready is sometimes carried to the other core, which has to be woken first.
-func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
+// latency is one of two medians, in microseconds: that of Acquire, and that of a message's round trip over plain TCP.
+// They take turns: whether a core sleeps deeply changes both several times over. After each Release an echo with every
+// peer, not timed, gives them time to notice it. All processes have one processor, as the lab's masters do: with two, a
+// goroutine that was just made ready is sometimes carried to the other core, which has to be woken first.
+func (g *group) latency(which int) measurement {
 	return func(ctx context.Context, d time.Duration) (float64, error) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		var echoes []float64
@@ -998,121 +744,87 @@ func (g *group) latency(pick func(acquire, echo float64) float64) measurement {
 				return err
 			}, err
 		})(ctx, d)
-		return pick(took, result.Median(echoes)), err
+		return []float64{took, result.Median(echoes)}[which], err
 	}
 }
 
-// bareRate is a worker for each name with nothing but the mesh: it asks all peers and waits until
-// they have answered.
-func (g *group) bareRate(ctx context.Context, d time.Duration) (float64, error) {
-	wake := make([]chan struct{}, inFlight)
-	for w := range wake {
-		wake[w] = make(chan struct{}, 1)
-	}
-	g.bare.begin(func(id uint32) { wake[id] <- struct{}{} })
-	return rate(inFlight, func(ctx context.Context, w int) (giveBack, error) {
-		g.bare.mu.Lock()
-		g.bare.ask(uint32(w)) //nolint:gosec // not negative
-		g.bare.mu.Unlock()
-		g.mesh.FlushTogether()
-		select {
-		case <-wake[w]:
-			return nothing, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	})(ctx, d)
+// bareMesh carries requests, which other processes grant, with no locking logic.
+type bareMesh struct {
+	*mesh.Mesh
+	connected chan *mesh.Link
+	links     []*mesh.Link // to all peers
+
+	granted atomic.Pointer[func(id int)] // told once all peers have answered; nil in a process that only grants
+	answers [inFlight]atomic.Int64       // to each request in flight, and those before it
 }
 
-// bareEchoRate keeps as many requests in flight without any worker that waits: the
-// handler asks again as soon as all have answered.
-func (g *group) bareEchoRate(ctx context.Context, d time.Duration) (float64, error) {
-	b, done, begin := g.bare, 0, clock.Mono()
-	b.begin(func(id uint32) {
-		done++
-		b.ask(id)
-	})
-	b.mu.Lock()
-	for id := range uint32(inFlight) {
-		b.ask(id)
-	}
-	b.mu.Unlock()
-	g.mesh.Flush()
-	_ = clock.Sleep(ctx, d) // ctx is looked at below
-	b.begin(nil)            // the rest is not counted, nor asked again
-	return float64(done) / since(begin).Seconds(), ctx.Err()
-}
+func (m *bareMesh) Connected(link *mesh.Link)      { m.connected <- link }
+func (m *bareMesh) Disconnected(*mesh.Link, error) {}
 
-// answerAll is the other side of the bare rounds: every request is granted.
-type answerAll struct{}
-
-func (answerAll) Connected(*mesh.Link)           {}
-func (answerAll) Disconnected(*mesh.Link, error) {}
-
-func (answerAll) Receive(link *mesh.Link, payload []byte) error {
-	link.Send(payload)
-	return nil
-}
-
-// bareRounds sends requests over nothing but the mesh. A lost connection leaves a measurement without grants.
-type bareRounds struct {
-	answerAll
-	peers int
-	all   chan struct{} // closed once all are connected
-
-	mu      sync.Mutex
-	links   []*mesh.Link
-	payload [messageBytes]byte
-	run     uint32          // tells answers to this measurement from those to an earlier one
-	grants  []int           // of each request in flight
-	granted func(id uint32) // all peers have answered
-}
-
-func (b *bareRounds) begin(granted func(id uint32)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.run++
-	b.grants, b.granted = make([]int, inFlight), granted
-}
-
-func (b *bareRounds) Connected(link *mesh.Link) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.links = append(b.links, link); len(b.links) == b.peers {
-		close(b.all)
-	}
-}
-
-func (b *bareRounds) Receive(_ *mesh.Link, payload []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if binary.BigEndian.Uint32(payload[4:]) == b.run {
-		id := binary.BigEndian.Uint32(payload)
-		if b.grants[id]++; b.grants[id] == b.peers {
-			b.granted(id)
-		}
+func (m *bareMesh) Receive(link *mesh.Link, payload []byte) error {
+	if granted := m.granted.Load(); granted == nil {
+		link.Send(payload)
+	} else if id := int(payload[0])<<8 | int(payload[1]); m.answers[id].Add(1)%int64(len(m.links)) == 0 {
+		(*granted)(id)
 	}
 	return nil
 }
 
-func (b *bareRounds) ask(id uint32) {
-	b.grants[id] = 0
-	binary.BigEndian.PutUint32(b.payload[:], id)
-	binary.BigEndian.PutUint32(b.payload[4:], b.run)
-	for _, l := range b.links {
-		l.Send(b.payload[:])
+func (m *bareMesh) ask(id int) {
+	payload := [messageBytes]byte{byte(id >> 8), byte(id)}
+	for _, l := range m.links {
+		l.Send(payload[:])
 	}
 }
 
-// arrivals are those of the rows on the generator.
-func arrivals() loadgen.Pacer { return loadgen.Poisson(10_000, 1) }
+// rate is that of requests in flight, each of which is asked again when all peers have answered: by a worker of its
+// own, which has waited for that, or by the handler.
+func (m *bareMesh) rate(waits bool) measurement {
+	return func(ctx context.Context, d time.Duration) (float64, error) {
+		ask := m.ask
+		if waits {
+			var answered [inFlight]chan struct{}
+			for id := range answered {
+				answered[id] = make(chan struct{}, 1)
+				defer close(answered[id])
+				go func() {
+					for range answered[id] {
+						m.ask(id)
+						m.FlushTogether()
+					}
+				}()
+			}
+			ask = func(id int) { answered[id] <- struct{}{} }
+		}
+		var done atomic.Int64
+		var ending sync.WaitGroup
+		ending.Add(inFlight)
+		begin := clock.Mono()
+		granted := func(id int) {
+			if since(begin) > d {
+				ending.Done()
+				return
+			}
+			done.Add(1)
+			ask(id)
+		}
+		m.granted.Store(&granted)
+		for id := range inFlight {
+			ask(id)
+		}
+		m.Flush()
+		ending.Wait()
+		return float64(done.Load()) / d.Seconds(), ctx.Err()
+	}
+}
 
-// generatorLateness is in microseconds: how much later than intended 99 % of the
-// operations began, in a worker.
+var arrivals = loadgen.Poisson(10_000, 1) // of the rows on the generator
+
+// generatorLateness is in microseconds: how much later than intended 99 % of the operations began, in a worker.
 func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
 	var mu sync.Mutex
 	var late []time.Duration
-	err := loadgen.Open(ctx, loadgen.Config{Duration: d}, arrivals(), func(_ context.Context, op loadgen.Op) {
+	err := loadgen.Open(ctx, loadgen.Config{Duration: d}, arrivals, func(_ context.Context, op loadgen.Op) {
 		mu.Lock()
 		defer mu.Unlock()
 		late = append(late, time.Duration(op.SentNS-op.IntendedNS))
@@ -1120,8 +832,7 @@ func generatorLateness(ctx context.Context, d time.Duration) (float64, error) {
 	return p99(late), errors.Join(err, ctx.Err())
 }
 
-// bareLateness is the same of one thread that only sleeps, without the 50 us that the kernel may add: what this machine
-// allows.
+// bareLateness is that of a thread that only sleeps, without the 50 us that the kernel may add.
 func bareLateness(ctx context.Context, d time.Duration) (float64, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -1129,13 +840,12 @@ func bareLateness(ctx context.Context, d time.Duration) (float64, error) {
 	defer func() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) }() // as it was
 	var late []time.Duration
 	began := clock.Mono()
-	for at := range arrivals() {
+	for at := range arrivals {
 		if at > d || ctx.Err() != nil {
 			break
 		}
-		for left := at - since(began); left > 0; left = at - since(began) {
-			ts := unix.NsecToTimespec(int64(left))
-			_ = unix.Nanosleep(&ts, nil) // one that is interrupted goes on
+		due := unix.NsecToTimespec(began + int64(at))
+		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &due, nil) == unix.EINTR {
 		}
 		late = append(late, since(began)-at)
 	}
@@ -1148,38 +858,38 @@ func p99(late []time.Duration) float64 {
 	return micros(late[len(late)*99/100])
 }
 
-// startChecker has the checker read half a million acquisitions and their releases: a run of 64 clients on two masters
-// that compete for eight resources with a lock that works.
-func startChecker(b testing.TB) (subject, peer measurement) {
+// startChecker has the checker read a run of 64 clients on two masters that compete for eight resources, safely.
+func startChecker(b testing.TB, _ int) sides {
 	const holds = 500_000
-	path := filepath.Join(b.TempDir(), "history.jsonl")
+	path := b.TempDir() + "/history.jsonl"
 	w, err := history.Create(path)
 	must.Do(b, err)
-	w.Record(history.Event{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Workload: "mutex", Lock: "multiphase", DurationNS: int64(time.Minute)}})
+	run := &history.Run{Schema: history.Schema, Workload: "mutex", Lock: "multiphase", DurationNS: int64(time.Minute)}
+	w.Record(history.Event{Kind: history.KindRun, Run: run})
 	w.Record(history.Event{Kind: history.KindPhase, State: history.PhaseMeasure})
 	var at int64
 	for n := range holds {
-		node := "master-" + strconv.Itoa(n%2+1)
+		node := fmt.Sprint("master-", n%2+1)
 		at = int64(n/8+1) * int64(time.Millisecond)
 		e := history.Event{
-			Kind: history.KindAcquire, FromNS: at - 900_000, SentNS: at - 890_000, AtNS: at, Node: node,
-			Client: node + "/c" + strconv.Itoa(n%64), Hold: "h-" + node + "-" + strconv.Itoa(n), Resource: "r" + strconv.Itoa(n%8),
-			Outcome: "ok", Token: uint64(n/8 + 1), Messages: uint64(3 * n), //nolint:gosec // not negative
+			Kind: history.KindAcquire, FromNS: at - 900_000, SentNS: at - 890_000, AtNS: at, Outcome: "ok", Node: node,
+			Client: fmt.Sprint(node, "/c", n%64), Hold: fmt.Sprint("h-", node, "-", n), Resource: fmt.Sprint("r", n%8),
+			Token: uint64(n/8 + 1), Messages: uint64(3 * n), //nolint:gosec // not negative
 		}
 		w.Record(e)
 		e.Kind, e.FromNS, e.SentNS, e.AtNS = history.KindRelease, at+500_000, 0, at+600_000
 		w.Record(e)
 	}
-	for _, state := range []string{history.PhaseDrain, history.PhaseEnd} {
-		w.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: at + int64(time.Millisecond)})
-	}
+	w.Record(history.Event{Kind: history.KindPhase, State: history.PhaseDrain, AtNS: at + 1_000_000})
+	w.Record(history.Event{Kind: history.KindPhase, State: history.PhaseEnd, AtNS: at + 1_000_000})
 	must.Do(b, w.Close())
-	return func(ctx context.Context, _ time.Duration) (float64, error) {
+	return sides{func(ctx context.Context, _ time.Duration) (float64, error) {
 		began := clock.Mono()
 		row, err := check.File(ctx, path)
-		if n := row.Figures["requests"]; err == nil && (row.Verdict.Safety.State != result.OK || n < holds-8) { // asked for from the beginning on
+		n := row.Figures["requests"] // of those that were asked for from the beginning on
+		if err == nil && (row.Verdict.Safety.State != result.OK || n < holds-8) {
 			err = fmt.Errorf("check history: safety is %v of %.0f holds, want ok of %d", row.Verdict.Safety, n, holds)
 		}
 		return since(began).Seconds(), err
-	}, nil
+	}, one}
 }

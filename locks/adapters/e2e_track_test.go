@@ -11,16 +11,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"locklab/internal/must"
-	"locklab/internal/testfile"
 	"locklab/locks/adapters"
+	"locklab/locks/etcdlock/etcdtest"
 	"locklab/locks/locktest"
 	"locklab/locks/redlock/redistest"
+	"locklab/locks/zklock/zktest"
 )
 
 // TestE2ETrackAlone: the programs of the track record show their bugs with the library and no lab. With the
@@ -104,25 +104,9 @@ func classPath(t *testing.T) string {
 
 func startRedis(t *testing.T) []string { return redistest.Addrs(redistest.Start(t, 3)) }
 
-func startEtcd(t *testing.T) []string {
-	addr := locktest.FreeAddr(t)
-	serve(t, addr, exec.Command("etcd", "--data-dir", t.TempDir(), "--log-level", "error", "--listen-client-urls", "http://"+addr,
-		"--advertise-client-urls", "http://"+addr, "--listen-peer-urls", "http://"+locktest.FreeAddr(t)))
-	return []string{addr}
-}
+func startEtcd(t *testing.T) []string { return etcdtest.Start(t, 1).Addrs }
 
-func startZooKeeper(t *testing.T) []string {
-	addr, dir := locktest.FreeAddr(t), t.TempDir()
-	_, port, _ := net.SplitHostPort(addr)
-	settings := filepath.Join(dir, "zoo.cfg")
-	testfile.Write(t, settings, "tickTime=500\nmaxSessionTimeout=60000\nadmin.enableServer=false\ndataDir="+dir+
-		"\nclientPortAddress=127.0.0.1\nclientPort="+port+"\n")
-	jars, _ := filepath.Glob("/usr/share/java/*.jar") // the pattern is right
-	jars = slices.DeleteFunc(jars, func(jar string) bool { return strings.Contains(jar, "slf4j") })
-	serve(t, addr, exec.Command("java", "-cp", strings.Join(append(jars, "/usr/share/java/slf4j-api.jar"), ":"),
-		"org.apache.zookeeper.server.quorum.QuorumPeerMain", settings))
-	return []string{addr}
-}
+func startZooKeeper(t *testing.T) []string { return zktest.Start(t, 1).Addrs }
 
 func startPostgres(t *testing.T) []string {
 	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is right

@@ -9,19 +9,29 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
+	"go.uber.org/goleak"
 
 	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/etcdlock"
+	"locklab/locks/etcdlock/etcdtest"
 	"locklab/locks/locktest"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newClient(tb testing.TB, addrs []string, o etcdlock.Options) *etcdlock.Locker {
+	tb.Helper()
+	l, err := etcdlock.New(etcdlock.Config{Addrs: addrs, Options: o})
+	return locktest.Open(tb, l, err)
+}
+
 func TestConforms(t *testing.T) {
-	c := startCluster(t, 3)
+	c := etcdtest.Start(t, 3)
 	o := etcdlock.DefaultOptions()
 	locktest.Run(t, locktest.Subject{CloseFreesWithin: 3 * o.TTL, New: func(tb testing.TB) (all []locks.Locker) {
 		for range 3 {
-			all = append(all, newClient(tb, c.addrs, o))
+			all = append(all, newClient(tb, c.Addrs, o))
 		}
 		return all
 	}})
@@ -30,13 +40,13 @@ func TestConforms(t *testing.T) {
 // TestACutOffHolder is told, if late: the library's Session may say so only after another
 // client has the lock. Its release says nothing, as the library's does not.
 func TestACutOffHolder(t *testing.T) {
-	c := startCluster(t, 3)
-	links, addrs := locktest.Links(t, c.addrs)
+	c := etcdtest.Start(t, 3)
+	links, addrs := locktest.Links(t, c.Addrs)
 	first := locktest.Acquire(t, newClient(t, addrs, etcdlock.DefaultOptions()), "r")
 	for _, l := range links {
 		l.Cut(true)
 	}
-	second := locktest.Acquire(t, newClient(t, c.addrs, etcdlock.DefaultOptions()), "r")
+	second := locktest.Acquire(t, newClient(t, c.Addrs, etcdlock.DefaultOptions()), "r")
 	locktest.AwaitLost(t, first)
 	before, _ := first.Token()
 	if after, _ := second.Token(); after <= before {
@@ -51,14 +61,14 @@ func TestACutOffHolder(t *testing.T) {
 // TestNoQuorum: while the members stand still nothing is granted, all calls end with their
 // contexts or with Close, and the holder is told. Nothing stays behind.
 func TestNoQuorum(t *testing.T) {
-	c := startCluster(t, 3)
-	client := func() *etcdlock.Locker { return newClient(t, c.addrs, etcdlock.DefaultOptions()) }
+	c := etcdtest.Start(t, 3)
+	client := func() *etcdlock.Locker { return newClient(t, c.Addrs, etcdlock.DefaultOptions()) }
 	l, closed := client(), client()
 	locktest.Release(t, locktest.Acquire(t, l, "r")) // and its session is idle
 	held := locktest.Acquire(t, closed, "held")
 	waiting := make(chan error, 1)
 	go func() { _, err := l.Acquire(t.Context(), "held"); waiting <- err }()
-	c.signal(t, syscall.SIGSTOP)
+	c.Signal(t, syscall.SIGSTOP)
 	if err := locktest.Refused(t, client(), "r", time.Second); !errors.Is(err, locks.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire without a session: %v", err)
 	}
@@ -69,7 +79,7 @@ func TestNoQuorum(t *testing.T) {
 		t.Errorf("a wait that Close ended: %v", err)
 	}
 	locktest.AwaitLost(t, held)
-	c.signal(t, syscall.SIGCONT)
+	c.Signal(t, syscall.SIGCONT)
 	for _, r := range []string{"r", "held"} {
 		locktest.Release(t, locktest.Acquire(t, client(), r))
 	}
@@ -78,9 +88,9 @@ func TestNoQuorum(t *testing.T) {
 // TestAWaitThatCannotBeUndone: the library deletes the key of a wait that ended, without a limit of
 // time. The caller is told that the outcome is unknown, and the key goes when it can.
 func TestAWaitThatCannotBeUndone(t *testing.T) {
-	c := startCluster(t, 1)
-	links, addrs := locktest.Links(t, c.addrs)
-	l, holder := newClient(t, addrs, long()), newClient(t, c.addrs, long())
+	c := etcdtest.Start(t, 1)
+	links, addrs := locktest.Links(t, c.Addrs)
+	l, holder := newClient(t, addrs, long()), newClient(t, c.Addrs, long())
 	locktest.Release(t, locktest.Acquire(t, l, "before"))
 	held := locktest.Acquire(t, holder, "r")
 	ctx, cancel := context.WithCancel(locktest.Within(t))
@@ -105,9 +115,9 @@ func long() etcdlock.Options {
 }
 
 // keys counts those of a resource.
-func keys(t *testing.T, c *cluster, resource string) int64 {
+func keys(t *testing.T, c *etcdtest.Cluster, resource string) int64 {
 	t.Helper()
-	answer, err := c.client.Get(locktest.Within(t), "locklab/"+resource+"/", clientv3.WithPrefix())
+	answer, err := c.Client.Get(locktest.Within(t), "locklab/"+resource+"/", clientv3.WithPrefix())
 	must.Do(t, err)
 	return answer.Count
 }
@@ -115,7 +125,7 @@ func keys(t *testing.T, c *cluster, resource string) int64 {
 // TestGuardedWrites: a holder whose key is gone, as etcd deletes it with a lease that has
 // ended, writes nothing that is compared with the lock, whatever it believes.
 func TestGuardedWrites(t *testing.T) {
-	c := startCluster(t, 1)
+	c := etcdtest.Start(t, 1)
 	if _, is := store(t, c, etcdlock.DefaultOptions()); is {
 		t.Error("a lease has a store that nobody asked for")
 	}
@@ -131,7 +141,7 @@ func TestGuardedWrites(t *testing.T) {
 			t.Errorf("wrote version %d: %v, want %d", version, err, want+1)
 		}
 	}
-	if _, err := c.client.Delete(t.Context(), "locklab/r/", clientv3.WithPrefix()); err != nil {
+	if _, err := c.Client.Delete(t.Context(), "locklab/r/", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 	second, _ := store(t, c, o)
@@ -152,9 +162,9 @@ func TestGuardedWrites(t *testing.T) {
 }
 
 // store is that of a new client's hold of r.
-func store(t *testing.T, c *cluster, o etcdlock.Options) (locks.Store, bool) {
+func store(t *testing.T, c *etcdtest.Cluster, o etcdlock.Options) (locks.Store, bool) {
 	t.Helper()
-	lease := locktest.Acquire(t, newClient(t, c.addrs, o), "r")
+	lease := locktest.Acquire(t, newClient(t, c.Addrs, o), "r")
 	s, is := lease.(locks.Storer).Store()
 	if !is {
 		locktest.Release(t, lease)
@@ -165,8 +175,8 @@ func store(t *testing.T, c *cluster, o etcdlock.Options) (locks.Store, bool) {
 // TestAMutexKnowsSessionsOnly: two of one session hold at once, which is why each call has
 // a session of its own.
 func TestAMutexKnowsSessionsOnly(t *testing.T) {
-	c := startCluster(t, 1)
-	session, err := concurrency.NewSession(c.client)
+	c := etcdtest.Start(t, 1)
+	session, err := concurrency.NewSession(c.Client)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,23 +9,32 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
 
 	"locklab/internal/signals"
 	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/zklock"
+	"locklab/locks/zklock/zktest"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newClient(tb testing.TB, addrs []string, o zklock.Options) *zklock.Locker {
+	tb.Helper()
+	return locktest.Open(tb, zklock.New(zklock.Config{Addrs: addrs, Options: o}), nil)
+}
+
 func TestConforms(t *testing.T) {
-	e := startEnsemble(t, 3)
+	e := zktest.Start(t, 3)
 	for name, all := range map[string]bool{"watch=previous": false, "watch=all": true} {
 		o := zklock.DefaultOptions()
 		o.WatchAll, o.Session = all, 10*time.Second
 		t.Run(name, func(t *testing.T) {
 			locktest.Run(t, locktest.Subject{CloseFreesWithin: 2 * o.Session, New: func(tb testing.TB) (all []locks.Locker) {
 				for range 3 {
-					all = append(all, newClient(tb, e.addrs, o))
+					all = append(all, newClient(tb, e.Addrs, o))
 				}
 				return all
 			}})
@@ -43,13 +52,13 @@ func patient() zklock.Options {
 // TestLostBeforeAnotherHolds: a holder that is cut off is told before its session ends at the
 // servers, and what it writes after that can be refused.
 func TestLostBeforeAnotherHolds(t *testing.T) {
-	e := startEnsemble(t, 3)
+	e := zktest.Start(t, 3)
 	for name, break_ := range map[string]func(*locktest.Link){
 		"cut": func(l *locktest.Link) { l.Cut(true) }, "held": func(l *locktest.Link) { l.Hold(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			links, addrs := locktest.Links(t, e.addrs)
-			holder, waiter := newClient(t, addrs, zklock.DefaultOptions()), newClient(t, e.addrs, patient())
+			links, addrs := locktest.Links(t, e.Addrs)
+			holder, waiter := newClient(t, addrs, zklock.DefaultOptions()), newClient(t, e.Addrs, patient())
 			first := locktest.Acquire(t, holder, "r")
 			for _, l := range links {
 				break_(l)
@@ -73,8 +82,8 @@ func TestLostBeforeAnotherHolds(t *testing.T) {
 // TestSurvivesAServer: a client whose server is gone goes on with another one, in the same
 // session, and what it held is still held.
 func TestSurvivesAServer(t *testing.T) {
-	e := startEnsemble(t, 3)
-	links, addrs := locktest.Links(t, e.addrs)
+	e := zktest.Start(t, 3)
+	links, addrs := locktest.Links(t, e.Addrs)
 	l := newClient(t, addrs, patient())
 	held := locktest.Acquire(t, l, "held")
 	for i, break_ := range []func(*locktest.Link){func(l *locktest.Link) { l.Cut(true) }, func(l *locktest.Link) { l.Hold(true) }, func(*locktest.Link) {}} {
@@ -93,8 +102,8 @@ func TestSurvivesAServer(t *testing.T) {
 // TestNothingStaysBehind: whatever becomes of connections, a claim whose creation or deletion
 // was not answered is found out about, within the session that made it.
 func TestNothingStaysBehind(t *testing.T) {
-	e := startEnsemble(t, 1)
-	link := locktest.NewLink(t, e.addrs[0])
+	e := zktest.Start(t, 1)
+	link := locktest.NewLink(t, e.Addrs[0])
 	o := patient()
 	l := newClient(t, []string{link.Addr()}, o)
 	held := locktest.Acquire(t, l, "held")
@@ -122,7 +131,7 @@ func TestNothingStaysBehind(t *testing.T) {
 		}
 	}
 	working.Wait()
-	look := e.connect(t)
+	look := zktest.Connect(t, e.Addrs)
 	wait, cancel := context.WithTimeout(t.Context(), o.Session/2) // before the session could have tidied up
 	defer cancel()
 	for left := []string{""}; len(left) > 0; {
@@ -142,31 +151,31 @@ func TestNothingStaysBehind(t *testing.T) {
 // TestNoQuorum stops the servers: nothing is granted, what was asked for in vain is unknown at worst,
 // the holder is told, and nothing stays behind for who comes after.
 func TestNoQuorum(t *testing.T) {
-	e := startEnsemble(t, 3)
-	l := newClient(t, e.addrs, zklock.DefaultOptions())
+	e := zktest.Start(t, 3)
+	l := newClient(t, e.Addrs, zklock.DefaultOptions())
 	held := locktest.Acquire(t, l, "held")
-	e.signal(t, syscall.SIGSTOP)
+	e.Signal(t, syscall.SIGSTOP)
 	if err := locktest.Refused(t, l, "r", 2*time.Second); !errors.Is(err, locks.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("acquire without a quorum, with a session: %v", err)
 	}
-	without := newClient(t, e.addrs, zklock.DefaultOptions())
+	without := newClient(t, e.Addrs, zklock.DefaultOptions())
 	if err := locktest.Refused(t, without, "r", 2*time.Second); !errors.Is(err, locks.ErrNotAcquired) {
 		t.Errorf("acquire without a quorum, and without a session: %v", err)
 	}
 	locktest.AwaitLost(t, held)
-	e.signal(t, syscall.SIGCONT)
-	locktest.Release(t, locktest.Acquire(t, newClient(t, e.addrs, patient()), "r"))
+	e.Signal(t, syscall.SIGCONT)
+	locktest.Release(t, locktest.Acquire(t, newClient(t, e.Addrs, patient()), "r"))
 }
 
 // TestHerd: with watch=all a release wakes everybody who waits, else only the next one.
 func TestHerd(t *testing.T) {
-	e := startEnsemble(t, 1)
+	e := zktest.Start(t, 1)
 	const waiters = 16
 	woken := map[bool]uint64{}
 	for _, all := range []bool{false, true} {
 		o := patient()
 		o.WatchAll = all
-		l := newClient(t, e.addrs, o)
+		l := newClient(t, e.Addrs, o)
 		first := locktest.Acquire(t, l, "herd")
 		got := make(chan locks.Lease)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -180,7 +189,7 @@ func TestHerd(t *testing.T) {
 				got <- le
 			}()
 		}
-		look := e.connect(t)
+		look := zktest.Connect(t, e.Addrs)
 		locktest.Eventually(t, "all wait in line", func() bool {
 			names, _, err := look.Children("/locklab/@herd")
 			return err == nil && len(names) == waiters+1
@@ -214,16 +223,16 @@ func TestHerd(t *testing.T) {
 // TestTokensBeginAgain where the servers have lost their data: what the resource has seen says
 // nothing any more. The lab refuses scenarios in which ZooKeeper's servers do.
 func TestTokensBeginAgain(t *testing.T) {
-	e := startEnsemble(t, 1)
-	l := newClient(t, e.addrs, patient())
+	e := zktest.Start(t, 1)
+	l := newClient(t, e.Addrs, patient())
 	var before locks.Token
 	for range 10 {
 		lease := locktest.Acquire(t, l, "r")
 		before, _ = lease.Token()
 		locktest.Release(t, lease)
 	}
-	e.forget(t, 0)
-	after, _ := locktest.Acquire(t, newClient(t, e.addrs, patient()), "r").Token()
+	e.Forget(t, 0)
+	after, _ := locktest.Acquire(t, newClient(t, e.Addrs, patient()), "r").Token()
 	if after >= before {
 		t.Errorf("token %d after %d: the servers did not forget", after, before)
 	}

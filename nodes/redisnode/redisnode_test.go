@@ -2,9 +2,6 @@ package redisnode
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,45 +10,28 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"locklab/internal/httpapi"
 	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/locks/locktest"
 	"locklab/locks/redlock"
 	"locklab/nodes/agent"
+	"locklab/nodes/agent/agenttest"
 	"locklab/nodes/fakeclock"
 	"locklab/nodes/process"
-	"locklab/nodes/role"
 )
 
-// TestMain lets the test binary be the locklab that the agent runs: node ROLE --config FILE.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 4 && os.Args[1] == "node" {
-		if err := process.Run(context.Background(), os.Args[4], Role().Main); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	if !agenttest.Node(Role()) {
+		goleak.VerifyTestMain(m)
 	}
-	goleak.VerifyTestMain(m)
 }
 
 // start has an agent start a server.
 func start(t *testing.T, settings string, fakeClock bool) (a *agent.Client, client *redis.Client) {
 	t.Helper()
-	exe, err := os.Executable()
-	must.Do(t, err)
-	c := agent.DefaultConfig()
-	c.Host, c.Token, c.Executable, c.Roles = "h", httpapi.NewToken(), exe, []role.Role{Role()}
-	c.DataDir = filepath.Join(t.TempDir(), `with "quotes" and spaces`)
-	host, err := agent.New(c)
-	must.Do(t, err)
-	a = agent.NewClient(host.URL(), c.Token)
-	t.Cleanup(func() { a.Close(); must.Do(t, host.Close()) })
-	addrs, err := a.Reserve(t.Context(), "redis-1", Name)
-	must.Do(t, err)
-	must.Do(t, a.Start(t.Context(), agent.NodeSpec{Name: "redis-1", Role: Name, Settings: []byte(settings), FakeClock: fakeClock}))
-	client = redis.NewClient(&redis.Options{Addr: addrs[Port]})
+	spec := agent.NodeSpec{Settings: []byte(settings), FakeClock: fakeClock}
+	a, addrs := agenttest.Start(t, Role(), 1, spec, nil)
+	client = redis.NewClient(&redis.Options{Addr: addrs[0][Port]})
 	t.Cleanup(func() { _ = client.Close() })
 	return a, client
 }

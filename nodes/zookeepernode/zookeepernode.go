@@ -107,7 +107,7 @@ func run(ctx context.Context, node *process.Node) error {
 
 	_, err = os.Stat(filepath.Join(node.Dir, myID))
 	returns := err == nil
-	java, args, err := Prepare(node.Dir, node.Name, node.Addrs, settings.Peers)
+	java, args, err := prepare(node.Dir, node.Name, node.Addrs, settings.Peers)
 	if err != nil {
 		return err
 	}
@@ -127,9 +127,9 @@ func run(ctx context.Context, node *process.Node) error {
 	})
 }
 
-// Prepare writes what a server reads into its directory, and says what to run in there, without
-// a proxy: a small heap and the compiler that starts fast, because three servers share a machine.
-func Prepare(dir, name string, addrs map[string]string, peers []Peer) (java string, args []string, err error) {
+// prepare writes what a server reads into its directory, and says what to run in there: a small heap and the compiler
+// that starts fast, because three servers share a machine.
+func prepare(dir, name string, addrs map[string]string, peers []Peer) (java string, args []string, err error) {
 	java, classes, err := program()
 	if err != nil {
 		return "", nil, err

@@ -1,39 +1,27 @@
 package zookeepernode_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
-	"locklab/internal/httpapi"
 	"locklab/internal/must"
 	"locklab/locks/locktest"
+	"locklab/locks/zklock/zktest"
 	"locklab/nodes/agent"
-	"locklab/nodes/process"
-	"locklab/nodes/role"
+	"locklab/nodes/agent/agenttest"
 	"locklab/nodes/zookeepernode"
 )
 
-// TestMain lets the test binary be the locklab that the agent runs: node zookeeper --config FILE.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 4 && os.Args[1] == "node" {
-		if err := process.Run(context.Background(), os.Args[4], zookeepernode.Role().Main); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	if !agenttest.Node(zookeepernode.Role()) {
+		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/signal.loop"))
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/signal.loop"))
 }
 
 // ensemble is three real servers, started by an agent, with a link for each way from one to
@@ -44,54 +32,28 @@ type ensemble struct {
 	links []*locktest.Link
 }
 
-func name(i int) string { return fmt.Sprint("zk-", i) }
+func name(i int) string { return agenttest.Name(zookeepernode.Name, i) }
 
 func startEnsemble(t *testing.T) *ensemble {
 	t.Helper()
-	must.Do(t, zookeepernode.Role().Missing())
-	exe, err := os.Executable()
-	must.Do(t, err)
-	c := agent.DefaultConfig()
-	c.Host, c.Zone, c.Token, c.DataDir, c.Executable = "h", "a", httpapi.NewToken(), t.TempDir(), exe
-	c.Roles, c.StartTimeout, c.Log = []role.Role{zookeepernode.Role()}, time.Minute, slog.New(slog.DiscardHandler)
-	a, err := agent.New(c)
-	must.Do(t, err)
-	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	e := &ensemble{agent: agent.NewClient(a.URL(), c.Token)}
-	for i := range 3 {
-		addrs, err := e.agent.Reserve(t.Context(), name(i), zookeepernode.Name)
-		must.Do(t, err)
-		e.addrs = append(e.addrs, addrs)
+	e := &ensemble{}
+	way := func(addr string) zookeepernode.Port {
+		l := locktest.NewLink(t, addr)
+		e.links = append(e.links, l)
+		return zookeepernode.Port{Addr: addr, Link: l.Addr()}
 	}
-	started := make(chan error)
-	for i := range 3 {
+	settings := func(i int, all []map[string]string) any {
 		var s zookeepernode.Settings
-		way := func(addr string) zookeepernode.Port {
-			l := locktest.NewLink(t, addr)
-			e.links = append(e.links, l)
-			return zookeepernode.Port{Addr: addr, Link: l.Addr()}
-		}
-		for j, other := range e.addrs {
+		for j, other := range all {
 			if i != j {
 				s.Peers = append(s.Peers, zookeepernode.Peer{
 					Name: name(j), Quorum: way(other[zookeepernode.PortQuorum]), Election: way(other[zookeepernode.PortElection]),
 				})
 			}
 		}
-		settings, err := json.Marshal(s)
-		must.Do(t, err)
-		go func() {
-			started <- e.agent.Start(t.Context(), agent.NodeSpec{Name: name(i), Role: zookeepernode.Name, Settings: settings})
-		}()
+		return s
 	}
-	for range 3 {
-		err = errors.Join(err, <-started)
-	}
-	must.Do(t, err)
+	e.agent, e.addrs = agenttest.Start(t, zookeepernode.Role(), 3, agent.NodeSpec{}, settings)
 	return e
 }
 
@@ -127,19 +89,6 @@ func (e *ensemble) connections(t *testing.T) (count int) {
 	return count
 }
 
-// connect returns a client of one server.
-func (e *ensemble) connect(t *testing.T, i int) *zk.Conn {
-	t.Helper()
-	c, _, err := zk.Connect([]string{e.addrs[i][zookeepernode.PortClient]}, 10*time.Second, zk.WithLogger(quiet{}))
-	must.Do(t, err)
-	t.Cleanup(c.Close)
-	return c
-}
-
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
 // TestServersTalkOverTheirLinks: who cuts all links leaves no leader, and no connection from
 // one server to another; who heals them gets a leader.
 func TestServersTalkOverTheirLinks(t *testing.T) {
@@ -147,7 +96,7 @@ func TestServersTalkOverTheirLinks(t *testing.T) {
 		t.Skip("connections are counted as Linux shows them: ", err)
 	}
 	e := startEnsemble(t)
-	first := e.connect(t, 0)
+	first := zktest.Connect(t, []string{e.addrs[0][zookeepernode.PortClient]})
 	for range 2 {
 		// ZooKeeper 3.8 does not start again where it was killed while it took over a new epoch:
 		// "The current epoch, 1, is older than the last zxid".
