@@ -143,7 +143,8 @@ func (r *run[S, M, P]) touchAll(i int) {
 func (r *run[S, M, P]) expectSilence(from, to int) {
 	since := r.now - r.network.Int64N(int64(heartbeat)) + r.cfg.delay(from, to)
 	stamp := r.link(from, to).stamp
-	r.push(event{at: max(r.now, since+int64(mesh.SilenceMin)), to: to, silent: true, do: func() { r.silence(to, from, stamp) }})
+	at := max(r.now, since+int64(mesh.SilenceMin))
+	r.push(event{at: at, to: to, silent: true, do: func() { r.silence(to, from, stamp) }})
 }
 
 // silence ends a connection that was silent for too long, and tells the other end.

@@ -158,7 +158,7 @@ type Server struct {
 	// Dials are the roles whose nodes it dials by their aliases; nil if it dials no other role.
 	Dials []string
 	// Settings are a node's, given the others of its role as its host reaches them; with Dials given all
-	// nodes that it dials, and itself, in the topology's order. A second is the topology's.
+	// nodes that it dials, and itself, in the topology's order. A second is the topology's. nil if there are none.
 	Settings func(others []Member, second time.Duration) any
 }
 

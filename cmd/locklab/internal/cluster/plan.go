@@ -172,6 +172,8 @@ func (p Plan) settings(n topology.Placed) (jsontext.Value, error) {
 	for _, s := range p.lock.Servers {
 		switch {
 		case s.Name != n.Role:
+		case s.Settings == nil:
+			return jsontext.Value("{}"), nil
 		case len(s.Dials) > 0:
 			return json.Marshal(s.Settings(p.aliased(n), p.second))
 		default:
