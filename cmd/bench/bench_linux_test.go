@@ -85,10 +85,9 @@ type row struct {
 type at [][2]float64
 
 // starter makes a row's two sides ready, the subject and its peer.
-type (
-	starter func(b testing.TB, n int) sides
-	sides   [2]measurement
-)
+type starter func(b testing.TB, n int) sides
+
+type sides [2]measurement
 
 // measurement runs once for about the given time and returns its figure.
 type measurement func(ctx context.Context, d time.Duration) (float64, error)
@@ -127,10 +126,8 @@ func rows() (all []row) {
 	// With two clients one waits, and the ratio is that of a message to a pause: the figure to reach is for that.
 	pubsub := func(b testing.TB, n int) sides {
 		s := startRedis(b)
-		return sides{
-			changes(n, of(oneKey, many(n, s.redis, "redis:pubsub")...)),
-			changes(n, of(oneKey, many(n, s.redis, "redis:delay=50ms")...)),
-		}
+		told, polls := many(n, s.redis, "redis:pubsub"), many(n, s.redis, "redis:delay=50ms")
+		return sides{changes(n, of(oneKey, told...)), changes(n, of(oneKey, polls...))}
 	}
 	const polling = "redis:pubsub, one key, %d clients of 1 worker: owner changes / redis polling every 50 ms; "
 	add(at{{2, 20}}, "/s", pubsub, polling+"1 waits: a message against a pause")
@@ -183,10 +180,8 @@ func rows() (all []row) {
 	}, names+"rounds nobody waits for, %d processes")
 	// The headline has two masters; three show the cost of a further one.
 	add(at{{2, 10}, {3, 0}}, "ops/s", func(b testing.TB, n int) sides {
-		return sides{
-			rate(64, of(ownKey, startGroup(b, n, "multiphase").lock)),
-			rate(64, of(ownKey, startRedis(b).redlock("redlock"))),
-		}
+		g, s := startGroup(b, n, "multiphase"), startRedis(b)
+		return sides{rate(64, of(ownKey, g.lock)), rate(64, of(ownKey, s.redlock("redlock")))}
 	}, "multiphase acquire+release, %d processes / redlock, a name each, 64 workers")
 	// One acquisition among the peers serves the waiters of a process in turn, or each makes its own.
 	add(at{{2, 3}}, "ops/s", func(b testing.TB, n int) sides {
@@ -295,10 +290,9 @@ func TestRowsCanBeMeasured(t *testing.T) {
 }
 
 // taker has a worker take a lock, and says how it gives it back.
-type (
-	taker    func(ctx context.Context, worker int) (giveBack, error)
-	giveBack = func(context.Context) error
-)
+type taker func(ctx context.Context, worker int) (giveBack, error)
+
+type giveBack = func(context.Context) error
 
 // nothing is how what is no lock is given back.
 func nothing(context.Context) error { return nil }

@@ -1,4 +1,3 @@
-// Package bench has Go benchmarks of how fast the lab's own parts are, as ratios against a peer or a floor that is
-// measured in the same run, in turn: `make bench`, with BENCH="-rows redlock -check" for rows by their names, and to
-// fail if a figure to reach is surely missed.
+// Package bench compares how fast the lab's parts are with a peer or a floor, in turn: `make bench`, or with
+// BENCH="-rows redlock -check" rows by their names; -check fails where a figure to reach is surely missed.
 package bench
