@@ -321,7 +321,7 @@ func (s slower) passages(c *Change, now Reports, q float64, slow bool) (last int
 // shownBy is the share of the legs on which something random must have been seen.
 const shownBy = 0.9
 
-// bychance proves that a share of what is sent is late: on nine of ten legs something was.
+// bychance proves that a share of the probes is late: on nine of ten legs at least one was.
 type bychance struct {
 	slower
 	after time.Duration // is late

@@ -234,7 +234,7 @@ type Done struct {
 
 func (d *Done) over() bool { return d.EndedNS != 0 }
 
-// What says in a few words what was done: which toxic was put on which way, or that the link
+// What names the change in a few words: which toxic was put on which way, or that the link
 // was taken down.
 func (d Done) What() string {
 	if i := d.Impairment; i.ID != downID(i.Link) {
@@ -260,8 +260,8 @@ func (h *Host) data() []*link {
 	return all
 }
 
-// Hand lists what was put on the links by hand since the host was made or cleared, also
-// what was taken off again.
+// Hand lists the impairments that were put on the links by hand since the host was made or cleared, also
+// those that were taken off again.
 func (h *Host) Hand() (all []Done) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -342,7 +342,7 @@ func (c *Client) Opened(ctx context.Context) ([]Opened, error) {
 // Hand lists the impairments made by hand on the host's links, see [Host.Hand].
 func (c *Client) Hand(ctx context.Context) ([]Done, error) { return ask[[]Done](ctx, c, "hand", nil) }
 
-// ask posts what is in, or gets if that is nil.
+// ask posts in, or sends a GET if in is nil.
 func ask[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
 	method := http.MethodPost
 	if in == nil {

@@ -294,7 +294,7 @@ type taker func(ctx context.Context, worker int) (giveBack, error)
 
 type giveBack = func(context.Context) error
 
-// nothing is how what is no lock is given back.
+// nothing gives back a taker that is no lock.
 func nothing(context.Context) error { return nil }
 
 // of has each worker take its key of a client, which are used in turn.
