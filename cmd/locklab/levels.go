@@ -344,7 +344,7 @@ func (f *levelsFlags) write(p levels.Page, jobs []job) error {
 		}
 	}
 	for _, page := range f.tables {
-		if err := between(page, func(w io.Writer) error { return table.Markdown(w, p.Glyphs()) }); err != nil {
+		if err := between(page, p.Short); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func TestE2ETrackAlone(t *testing.T) {
 	for id, start := range map[string]func(*testing.T) []string{
 		"redis-py-4279": startRedis, "redsync-186": startRedis, "rueidis-602": startRedis, "symfony-combined": startRedis,
 		"kazoo-2": startZooKeeper, "kazoo-732": startZooKeeper, "curator-727": startZooKeeper,
-		"python-etcd3-2149": startEtcd, "etcd-10811": startEtcd,
+		"python-etcd3-2149": startEtcd, "etcd-10811": startEtcd, "etcd-5603": startEtcd,
 		"symfony-pdo": startPostgres, "client-go-124588": func(*testing.T) []string { return nil },
 	} {
 		t.Run(id, func(t *testing.T) {

@@ -119,6 +119,20 @@ func (p Page) Glyphs() table.Table {
 	return t
 }
 
+// Short writes the table with a legend below it.
+func (p Page) Short(w io.Writer) error {
+	if err := table.Markdown(w, p.Glyphs()); err != nil {
+		return err
+	}
+	var names []string
+	for _, a := range Anomalies() {
+		names = append(names, fmt.Sprintf("**%s** %s", a.Letter, a.Name))
+	}
+	_, err := fmt.Fprintf(w, "\n✗ shown, `!` against the documentation; ✓ n: not shown in n tries; · does not apply; ? undecided. %s.\n",
+		strings.Join(names, "; "))
+	return err
+}
+
 // Columns are the anomalies with their controls.
 func (p Page) Columns() table.Table {
 	t := table.Table{Columns: table.Heads("=", "anomaly", "shown when", "control", "fired")}
