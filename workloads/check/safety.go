@@ -65,7 +65,7 @@ func (j *safety) statement() result.Statement {
 	return result.Statement{State: result.OK}
 }
 
-// violation counts one.
+// violation counts and keeps a violation.
 func (j *safety) violation(code result.Code, at int64, resource string, was, came result.Party) {
 	j.row.Figures[code.Figure()]++
 	j.found = append(j.found, result.Violation{Code: code, AtMS: j.MS(at), Resource: resource, First: was, Second: came})
@@ -239,8 +239,8 @@ func (j *safety) compare(r *room, earlier []*room) (left []*room) {
 	return append(earlier[:0], earlier[keep:]...)
 }
 
-// arrivedLate says that the order of a room arrived after its master had been killed. Such a first room of two
-// excuses, too, if it began after the second's master had looked at the workers.
+// arrivedLate says that the order of a room arrived after its master had been killed. The first room of a pair is
+// excused by this only if it began after the second's master had looked at the workers.
 func (j *safety) arrivedLate(r *room) bool {
 	return r.order == nil && j.Nodes[r.Master].Life(r.start) > 0
 }

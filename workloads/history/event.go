@@ -48,8 +48,8 @@ const (
 	// KindLost says that the holder noticed at AtNS that it lost the lock.
 	KindLost Kind = "lost"
 	// KindOrder is a master's order of a room, under the lock (Hold). Node, the master, began to ask the workers for
-	// rooms at FromNS. The order left to Worker at SentNS and was answered at AtNS. Unreachable workers did not
-	// answer.
+	// rooms at FromNS; Unreachable are the workers that did not answer. The order left to Worker at SentNS and was
+	// answered at AtNS.
 	KindOrder Kind = "order"
 
 	// KindRoom is the oracle's record, by the worker that hosts the room; Order names the order behind it.

@@ -23,8 +23,8 @@ type Run struct {
 	Head history.Run
 
 	// From Measure on the run is measured; from Drain on nothing more is due. Ended says that the run recorded its
-	// End; else End is the latest time of the history. If a run was cut short before Measure, that is End. Without a
-	// warm-up it is the first operation.
+	// End; else End is the latest time of the history. In a run that was cut short before Measure, Measure is End; in
+	// one without a warm-up, Measure is the first operation.
 	Measure, Drain, End int64
 	Ended               bool
 	Torn                bool // the last line of the file was cut
@@ -45,7 +45,7 @@ type Run struct {
 
 	// ErrNS is the error bound of each host's clock, as it was known in the end.
 	ErrNS map[string]int64
-	// Missing and Contradictions are what the reading found, for the judge of soundness.
+	// Missing and Contradictions are the flaws that reading found, for the judge of soundness.
 	Missing, Contradictions Flaws
 
 	holds map[string]*Acquire
