@@ -13,14 +13,14 @@ import (
 	"locklab/workloads/history"
 )
 
-// ErrRefused says that a fault cannot be begun, or ended, as things are.
+// ErrRefused says that a fault cannot be begun or ended now.
 var ErrRefused = errors.New("chaos: refused")
 
-// Hand breaks one run with faults that somebody asks for while it goes on, as scenarios do:
-// each is begun, proven, healed and proven to be over, and is in the ledger.
+// Hand breaks a run with faults that a user begins while it goes on. As in scenarios, each is begun, proven,
+// healed, proven over, and recorded.
 type Hand struct {
 	config Config
-	ctx    context.Context //nolint:containedctx // of the run: what is asked for goes on without who asked
+	ctx    context.Context //nolint:containedctx // of the run: a fault outlives the request for it
 	close  context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -30,11 +30,11 @@ type Hand struct {
 	failed error
 }
 
-// byHand is a fault that goes on.
+// byHand is a fault in force.
 type byHand struct {
-	last   history.Event // that was recorded; once its end is asked for, that
-	breaks []string      // what no second fault may break meanwhile
-	healed chan struct{} // closed when its end is asked for
+	last   history.Event // the last recorded; nothing after the request to heal
+	breaks []string      // nodes and traffic that no second fault may break
+	healed chan struct{} // closed when the heal is requested
 }
 
 // NewHand takes faults until it is closed, or ctx ends.
@@ -44,8 +44,8 @@ func NewHand(ctx context.Context, config Config) *Hand {
 	return h
 }
 
-// Begin begins a fault and returns its name in the ledger at once. The error is
-// [ErrRefused] if it has nothing to hit, or hits what another one has broken.
+// Begin begins a fault and returns its name in the ledger at once. The error is [ErrRefused] if the fault has
+// no target, or hits what another fault has broken.
 func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	if len(f.Run) > 0 || f.Prepared || len(f.Windows(0, longest)) != 1 {
 		return "", fmt.Errorf("a fault of the kind %s cannot be begun by hand: %w", f.Kind, ErrRefused)
@@ -58,7 +58,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	id = fmt.Sprintf("%s-%d", f.Kind, h.count+1)
 	b := &byHand{healed: make(chan struct{})}
 	b.last = history.Event{ID: id, Fault: f.Kind, Target: f.Target, Aim: &f.Aim, State: history.FaultAsked}
-	b.breaks = []string{"the " + f.Target} // one that moves may well be found again
+	b.breaks = []string{"the " + f.Target} // a second one on a moving target may find the same node
 	if !f.Moves() {
 		plan, err := f.Plan(h.ctx, id, h.config.Inventory, h.config.Resolver)
 		if err != nil {
@@ -97,7 +97,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	return id, nil
 }
 
-// named are nodes as things that can be broken.
+// named names nodes as entries of breaks.
 func named(nodes []string) (things []string) {
 	for _, node := range nodes {
 		things = append(things, "node "+node)
@@ -105,10 +105,10 @@ func named(nodes []string) (things []string) {
 	return things
 }
 
-// longest is more than any run takes.
+// longest is longer than any run.
 const longest = 1000 * time.Hour
 
-// watched sees what is recorded of a fault.
+// watched passes a fault's events on and keeps the last one.
 type watched struct {
 	hand  *Hand
 	fault *byHand
@@ -124,7 +124,7 @@ func (w watched) Record(e history.Event) {
 	w.hand.config.Recorder.Record(e)
 }
 
-// Heal asks for the end of a fault, or of all if id is empty, and returns at once.
+// Heal requests the end of a fault, or of all if id is empty, and returns at once.
 func (h *Hand) Heal(id string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +145,7 @@ func (h *Hand) Heal(id string) error {
 	return nil
 }
 
-// Open has the last event of each fault that is not over, in the order in which they were asked for.
+// Open returns the last event of each fault that is not over, oldest fault first.
 func (h *Hand) Open() (all []history.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,8 +155,8 @@ func (h *Hand) Open() (all []history.Event) {
 	return all
 }
 
-// Close heals everything and waits for that; the error is what could not be healed. The
-// measured part is over for whatever goes on.
+// Close ends the measured part for all faults in force, heals them and waits; the error names what could not
+// be healed.
 func (h *Hand) Close() error {
 	h.mu.Lock()
 	h.close() // nothing begins from here on

@@ -1,25 +1,22 @@
-// Package chaos carries scenarios out: it begins each fault at its time, sees by
-// the probes that it is really there, heals it, sees that it is really over, and
-// records all that: the ledger of the run is in its history.
+// Package chaos runs scenarios: it begins each fault on time, proves by probes that the fault is in force,
+// heals it, proves that it is over, and records these steps in the history of the run (the ledger).
 //
 //	scenario ──> fault.Fault ──> Plan ──> LinkControl (per host), NodeControl
 //	                                           │ probes, process states
 //	                     history  <── proof <──┘
 //
-// What a fault is, is in package fault; what carries it on a host, in package link;
-// scenarios are in package scenario. This package needs no socket: the controller
-// hands it the clients of its agents.
+// Package fault defines the faults, package link applies them to a host's links, package scenario has the
+// timelines. This package opens no socket: the controller passes in the clients of its agents.
 //
-// A fault has five moments: asked, began (when the last of the traffic it should
-// hit was seen to be hit), heal asked, ended (when the last of it was seen to be
-// back), and what was not seen is not proven. Nor is a fault of links if a byte of the
-// workload, on its own connections, passed as if the fault were not there: see
-// package link for what can be told of which fault. Each ordered pair of hosts that a fault is
-// to hit must show it, or nine of ten where the fault draws what it hits. Delays are compared
-// with what each way took just before the fault, the quick quarter with the quick quarter, and
-// must add more than twice what that varied by. In the history, From and To of a
-// fault of links are its two sides as the scenario names them; a fault that is
-// written with "between" hits both ways.
+// A fault has four moments: asked, began (all affected traffic was seen hit), heal asked, ended (all of it
+// was seen back). A moment that was not seen is not proven. A fault of links is not proven either if a byte
+// of the workload passed unharmed on its own connections; package link says for which faults that can be
+// told.
+//
+// Each ordered pair of hosts that a fault hits must show it; nine of ten where the fault hits at random.
+// Delays compare the lower quartile of one-way times with that just before the fault, and must add more than
+// twice what these times varied by. In the history, From and To of a fault of links are its two sides as the
+// scenario names them; one written with "between" hits both ways.
 //
 //	err := chaos.Run(ctx, config, scenario, 20*time.Second, clock.Mono())
 package chaos

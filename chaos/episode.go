@@ -19,12 +19,10 @@ import (
 	"locklab/workloads/history"
 )
 
-// Run executes the timeline of a scenario whose measured part began (or will
-// begin) at start, on clock.Mono, and lasts measured. It returns when the last
-// fault is healed, which is asked for when the measured part ends at the latest, or
-// as soon as ctx ends; then too everything is healed. Processes that were killed for the
-// rest of the run stay dead. The error says what could not be healed; a fault that
-// could not be begun, or not be seen, is recorded as not proven.
+// Run executes a scenario's timeline. The measured part begins (or began) at start, on clock.Mono, and takes
+// measured. Run returns when the last fault is healed; healing begins at the latest when the measured part or
+// ctx ends. Processes killed for the rest of the run stay dead. The error names what could not be healed; a
+// fault that could not be begun or seen is recorded as not proven.
 func Run(ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64) error {
 	return each(s.Schedule(measured), func(p scenario.Scheduled) error {
 		e := &episode{
@@ -37,17 +35,16 @@ func Run(ctx context.Context, config Config, s scenario.Scenario, measured time.
 }
 
 const (
-	// pollInterval is how often probes and processes are looked at while something
-	// is to be proven.
+	// pollInterval is how often probes and processes are checked during a proof.
 	pollInterval = 10 * time.Millisecond
-	// lookAhead is how long before a fault the probes are looked at that it is compared with.
+	// lookAhead is how long before a fault the probes are read that it is compared with.
 	lookAhead = time.Second
 	// healTime bounds the healing of everything when the run is over.
 	healTime = 15 * time.Second
-	// lengthMargin is how much shorter than meant a fault may be, because to begin it and to
-	// see that takes a moment; but never by more than half.
+	// lengthMargin is how much shorter than meant a fault may be, at most by half: to begin and prove it
+	// takes a moment.
 	lengthMargin = 100 * time.Millisecond
-	// leaseMargin is added to the lease for nodes that lost their memory.
+	// leaseMargin is added to Away for nodes that lost their data.
 	leaseMargin = 250 * time.Millisecond
 )
 
@@ -57,27 +54,26 @@ type episode struct {
 	fault            fault.Fault
 	id               string // in the history
 	target           string // with the node that is hit, once it is found
-	from, until, end int64  // of the fault, and of the measured part
-	// healed is closed when somebody asks for the end of a fault that goes on until then; nil
-	// for one that has its time.
+	from, until, end int64  // of the fault; end is that of the measured part
+	// healed is closed when the end of a fault by hand is requested; nil for a fault with a fixed time.
 	healed <-chan struct{}
 
-	// When it was asked for, was seen to begin, was to end, and was seen to have ended; 0 is never.
+	// When it was requested, seen to begin, requested to end, and seen to have ended; 0 is never.
 	asked, began, healAsked, ended int64
 
-	why      string        // it is not proven
-	planned  bool          // the plan is made, and what it hits does not move
+	why      string        // the reason that it is not proven
+	planned  bool          // the plan is made, and its target does not move
 	before   fault.Reports // what the probes saw before the fault
-	meant    time.Duration // to last, in the measured part
+	meant    time.Duration // how long it was to last, in the measured part
 	killedAt int64
 	back     []string // killed nodes that were started again
-	gone     []string // those that could be back only after the run
+	gone     []string // killed nodes that stay away to the end of the run
 	external bool     // the external program was started, so it has to be stopped
 }
 
-// run says what could not be healed.
+// run carries out the fault; the error names what could not be healed.
 func (e *episode) run(ctx context.Context) error {
-	// So that the hosts probe each other in the last second before a fault of links.
+	// Reading the probes makes the hosts probe each other often in the second before a fault of links.
 	if !e.fault.Moves() && e.wait(ctx, e.from-int64(lookAhead)) && e.makePlan(ctx) == nil {
 		e.ready(ctx)
 	}
@@ -108,7 +104,7 @@ func (e *episode) run(ctx context.Context) error {
 	return e.over(ctx)
 }
 
-// startsAt has the fault last for as long as it was meant to, from a later moment on.
+// startsAt moves the fault to a later start and keeps its length, up to the end of the measured part.
 func (e *episode) startsAt(at int64) {
 	e.from, e.until = at, min(e.until+at-e.from, e.end)
 }
@@ -125,7 +121,7 @@ func (e *episode) lasts(ctx context.Context) {
 	}
 }
 
-// makePlan plans the fault, again and again if what it hits moves.
+// makePlan plans the fault, again at each call if its target moves.
 func (e *episode) makePlan(ctx context.Context) (err error) {
 	if !e.planned {
 		e.plan, err = e.fault.Plan(ctx, e.id, e.config.Inventory, e.config.Resolver)
@@ -134,7 +130,7 @@ func (e *episode) makePlan(ctx context.Context) (err error) {
 	return err
 }
 
-// ready says whether it is known what was usual before the fault.
+// ready says whether the probes before the fault suffice to compare with.
 func (e *episode) ready(ctx context.Context) bool {
 	c := fault.NewChange(e.plan, nil, 0, 0)
 	if e.plan.Proof == nil || e.plan.Proof.Ready(c) {
@@ -145,8 +141,8 @@ func (e *episode) ready(ctx context.Context) bool {
 	return e.plan.Proof.Ready(c)
 }
 
-// prepare plans the fault. A holder, leader or primary may be missing for a moment, and a
-// resolver may look for one for as long as it is given.
+// prepare plans the fault. It tries for ProofTime, because a holder, leader or primary may be missing for a
+// moment.
 func (e *episode) prepare(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, e.config.ProofTime)
 	defer cancel()
@@ -166,8 +162,8 @@ func (e *episode) prepare(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// begin does everything at once, on all hosts. Only the dead come first: processes that
-// live for a moment behind cut links would act as in a partition.
+// begin applies the plan to all hosts at once, but kills first: processes alive behind cut links would act as
+// in a partition.
 func (e *episode) begin(ctx context.Context) error {
 	err := e.onNodes("kill", e.plan.Kill, func(nodes NodeControl, node string) error {
 		if slices.Contains(e.plan.Cut, node) {
@@ -214,13 +210,12 @@ func (e *episode) startExternal(ctx context.Context) error {
 	return e.config.External.Start(ctx, e.plan.External, e.plan.Gone)
 }
 
-// over heals the fault. When the run is over, only what would stay broken is
-// healed; otherwise the return of everything is waited for.
+// over heals the fault. Unless the run is over, it then brings everything back and proves the end.
 func (e *episode) over(ctx context.Context) error {
 	e.healAsked = clock.Mono()
 	e.record(history.FaultHealAsked, e.healAsked, "")
 	last := ctx.Err() != nil || e.healAsked >= e.end
-	var stood error // who was paused or killed has to be, up to the heal
+	var stood error // targets must have stayed paused, dead or broken until the heal
 	if ctx.Err() == nil && e.began != 0 {
 		stood = errors.Join(e.inState(ctx, history.NodePaused, e.plan.Pause), e.clocksAreWrong(ctx), e.disksAreHit(ctx, true))
 		if !e.fault.Instant {
@@ -242,7 +237,7 @@ func (e *episode) over(ctx context.Context) error {
 	default:
 		e.comeBack(ctx)
 		e.proveEnd(ctx)
-		if e.ended != 0 && len(e.gone) > 0 { // as much of it goes on
+		if e.ended != 0 && len(e.gone) > 0 { // for these nodes the fault goes on
 			e.record(history.FaultAway, e.ended, strings.Join(e.gone, ", "))
 			e.ended = 0
 		}
@@ -256,9 +251,8 @@ func (e *episode) over(ctx context.Context) error {
 	return err
 }
 
-// heal takes impairments off and lets stopped processes run. It tries again,
-// because what is left broken would spoil the next run too. passed says which bytes of the
-// workload passed a link that was to be impaired.
+// heal removes impairments, resumes processes and mends clocks and disks. It retries, because leftovers would
+// spoil the next run. passed names bytes of the workload that passed an impaired link.
 func (e *episode) heal(ctx context.Context) (passed, err error) {
 	again := func(f func() error) error {
 		return e.poll(ctx, clock.Mono()+int64(healTime/2), func() (bool, error) {
@@ -299,7 +293,7 @@ func (e *episode) heal(ctx context.Context) (passed, err error) {
 	return passed, err
 }
 
-// stopExternal takes an external fault back, in the time that its program needs.
+// stopExternal ends an external fault and waits for its program.
 func (e *episode) stopExternal(ctx context.Context) error {
 	if !e.external {
 		return nil
@@ -310,8 +304,8 @@ func (e *episode) stopExternal(ctx context.Context) error {
 	return nil
 }
 
-// comeBack starts processes again that were killed or could not write, those without memory
-// late enough. One that could be back only after the run stays away.
+// comeBack restarts nodes that were killed or could not write. A node that loses its data waits for Away
+// first, or stays away if the run ends before that.
 func (e *episode) comeBack(ctx context.Context) {
 	left := max(time.Duration(e.killedAt-clock.Mono())+e.config.Away+leaseMargin, 0)
 	wiped, back := func(node string) bool { return slices.Contains(e.plan.Wipe, node) }, clock.Mono()+int64(left)
@@ -336,8 +330,7 @@ func (e *episode) comeBack(ctx context.Context) {
 	}
 }
 
-// patience is when a proof is given up: what others break takes its time, so it has
-// until the fault is to end, or the run.
+// patience is the deadline of a proof. An external fault, which takes its own time, has until the given end.
 func (e *episode) patience(since, end int64) int64 {
 	deadline := since + int64(e.config.ProofTime)
 	if len(e.plan.External) > 0 {
@@ -346,7 +339,7 @@ func (e *episode) patience(since, end int64) int64 {
 	return deadline
 }
 
-// proveBegin waits until all that the fault should hit is seen to be hit.
+// proveBegin waits until the fault is seen on everything that it should hit.
 func (e *episode) proveBegin(ctx context.Context) {
 	applied := clock.Mono()
 	deadline := min(e.patience(applied, e.until), max(e.until, applied+int64(e.config.ProofTime/2)))
@@ -370,8 +363,8 @@ func (e *episode) proveBegin(ctx context.Context) {
 	e.record(history.FaultBegan, e.began, "")
 }
 
-// links looks whether the probes show a change, and since when. A fault that hits no link
-// has none to show: it is there when it was applied.
+// links returns a function that checks whether the probes show a change, and since when. A fault that hits no
+// link counts as shown when it was applied.
 func (e *episode) links(asked, applied int64,
 	shows func(fault.Proof, *fault.Change, fault.Reports) (int64, error),
 ) func(context.Context) (int64, error) {
@@ -384,8 +377,8 @@ func (e *episode) links(asked, applied int64,
 	}
 }
 
-// proveEnd waits until the traffic is seen to be back, and the processes are ready. A
-// fault whose end was not seen has none.
+// proveEnd waits until the traffic is back and the processes are ready. If that is not seen, the fault has no
+// end.
 func (e *episode) proveEnd(ctx context.Context) {
 	healed := clock.Mono()
 	shown := e.links(e.healAsked, healed, fault.Proof.Ended)
@@ -404,14 +397,14 @@ func (e *episode) proveEnd(ctx context.Context) {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		e.ended = clock.Mono() // the run is over: as far as anybody will see
+		e.ended = clock.Mono() // it ends with the run
 	default:
 		e.unproven(err)
 	}
 }
 
-// proveLength wants the fault to have been in force, in the measured part, for about as
-// long as it was meant to. What others break takes its own time to begin.
+// proveLength records the fault as unproven if it was in force for too little of the measured part. External
+// faults are exempt: they take their own time to begin.
 func (e *episode) proveLength() {
 	if e.why != "" || e.healed != nil {
 		return

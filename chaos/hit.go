@@ -15,16 +15,16 @@ import (
 	"locklab/locks/clock"
 )
 
-// hit is what one fault hits: the means to do something to it, and to look at it.
+// hit is one planned fault, with the means to apply it to its targets and to observe them.
 type hit struct {
 	config Config
 	plan   fault.Plan
-	// When clocks were set wrong, and how exactly they were last seen to be so.
+	// When the clocks were set wrong, and the margin at which they were last seen to be wrong.
 	clocksSet   int64
 	clockMargin time.Duration
 }
 
-// onNodes calls f for all nodes at once; errors say what it was to do.
+// onNodes calls f for all nodes at once; errors name the verb and the node.
 func (h *hit) onNodes(verb string, nodes []string, f func(nodes NodeControl, node string) error) error {
 	return each(nodes, func(node string) error { return wrap(verb, node, f(h.config.Nodes[node], node)) })
 }
@@ -47,7 +47,7 @@ func (h *hit) eachImpairment(verb string, f func(LinkControl, link.Impairment) e
 	})
 }
 
-// inState says which of the nodes are not in the state.
+// inState returns an error for the first node that is not in the state.
 func (h *hit) inState(ctx context.Context, want string, nodes []string) error {
 	for _, node := range nodes {
 		state, err := h.config.Nodes[node].State(ctx, node)
@@ -61,8 +61,7 @@ func (h *hit) inState(ctx context.Context, want string, nodes []string) error {
 	return nil
 }
 
-// look asks the hosts that the fault hits for their probes. A host that does not
-// answer is missing.
+// look collects the probe reports of the hosts that the fault hits, without hosts that do not answer.
 func (h *hit) look(ctx context.Context) fault.Reports {
 	var (
 		hosts = map[string]bool{}
@@ -89,18 +88,16 @@ func (h *hit) look(ctx context.Context) fault.Reports {
 }
 
 const (
-	// clockMargin is by how much a clock that was read may be off: as long as it takes to read
-	// it, on a busy machine.
+	// clockMargin is the error of a clock reading: how long it takes to read one on a busy machine.
 	clockMargin = 400 * time.Millisecond
-	// seenDrift is by how much a clock that drifts must be wrong for that to be seen: it must
-	// be wrong by what its rate says, within a half.
+	// seenDrift is the least drift that is tested: then a clock must be wrong by what its rate says, within a
+	// half.
 	seenDrift = 50 * time.Millisecond
-	// clockTries is how often a clock is read that seems to be wrong: one slow answer of a busy
-	// machine says nothing.
+	// clockTries is how many readings must be wrong in a row: a busy machine may answer late once.
 	clockTries = 3
 )
 
-// setClocks makes clocks wrong that were right.
+// setClocks checks that the clocks are right, then sets them wrong.
 func (h *hit) setClocks(ctx context.Context) error {
 	if err := h.clocksAreRight(ctx); err != nil {
 		return err
@@ -111,8 +108,7 @@ func (h *hit) setClocks(ctx context.Context) error {
 	})
 }
 
-// wrongBy is by how much the fault has made clocks wrong by now, and within what that counts
-// as seen.
+// wrongBy returns the offset that the clocks must have by now, and the margin within which it counts as seen.
 func (h *hit) wrongBy() (off, margin time.Duration) {
 	if h.plan.Rate == 0 {
 		return h.plan.Step, clockMargin
@@ -121,7 +117,7 @@ func (h *hit) wrongBy() (off, margin time.Duration) {
 	return off, min(off.Abs()/2, clockMargin)
 }
 
-// clocksAreWrong says which clock is not wrong as the fault has it.
+// clocksAreWrong returns an error for each clock that is not wrong by what the fault says.
 func (h *hit) clocksAreWrong(ctx context.Context) error {
 	off, margin := h.wrongBy()
 	if len(h.plan.Clocks) > 0 && h.plan.Rate != 0 && off.Abs() < seenDrift {
@@ -131,16 +127,16 @@ func (h *hit) clocksAreWrong(ctx context.Context) error {
 	return h.clocksAre(ctx, h.wrongBy)
 }
 
-// clocksAreRight says which clock is wrong.
+// clocksAreRight returns an error for each clock that is wrong.
 func (h *hit) clocksAreRight(ctx context.Context) error {
 	return h.clocksAre(ctx, func() (time.Duration, time.Duration) { return 0, cmp.Or(h.clockMargin, clockMargin) })
 }
 
-// clocksAre says which clock is not wrong by so much.
+// clocksAre returns an error for each clock whose offset is not the wanted one.
 func (h *hit) clocksAre(ctx context.Context, want func() (off, margin time.Duration)) error {
 	return each(h.plan.Clocks, func(node string) (err error) {
 		for range clockTries {
-			before, _ := want() // it was read at some time between the two
+			before, _ := want() // the clock was read between the two
 			offset, failed := h.config.Nodes[node].NodeClock(ctx, node)
 			after, margin := want()
 			if failed == nil && offset >= min(before, after)-margin && offset <= max(before, after)+margin {
@@ -155,9 +151,9 @@ func (h *hit) clocksAre(ctx context.Context, want func() (off, margin time.Durat
 	})
 }
 
-// disksAreHit says which disk is not wrong as the fault has it, or has not been used since: what
-// nobody uses may be slow, and nobody would know. Once the fault was there for its time, it must also
-// have shown itself.
+// disksAreHit returns an error for each disk that is not set as the fault has it, or was not used since: a
+// slow disk that nothing uses proves nothing. With shown, a write must have been refused, or an fsync
+// delayed, too.
 func (h *hit) disksAreHit(ctx context.Context, shown bool) error {
 	return each(h.plan.Disks, func(node string) error {
 		seen, err := h.config.Nodes[node].Disk(ctx, node)

@@ -24,7 +24,7 @@ const (
 	// limit is how long a program may take, and grace how long it may take to end after SIGTERM.
 	limit = 5 * time.Minute
 	grace = 20 * time.Second
-	// maxSaid bounds what is kept of a program's stderr, its end.
+	// maxSaid is how many bytes are kept of the end of a program's stderr.
 	maxSaid = 2048
 )
 
@@ -69,7 +69,7 @@ func checkProgram(path string) error {
 	return nil
 }
 
-// Check says whether a scenario's words name an allowed pair.
+// Check returns an error unless the words name an allowed pair.
 func (p Programs) Check(run []string) error {
 	if _, known := p[run[0]]; known {
 		return nil
@@ -81,19 +81,19 @@ func (p Programs) Check(run []string) error {
 	return fmt.Errorf("programs %q: %s: want --external %s=START,STOP: %w", run[0], allowed, run[0], ErrInvalid)
 }
 
-// Start begins the fault that the words name. Its error shows what the program said;
-// what it began may be there nevertheless.
+// Start begins the fault that the words name. Its error shows the program's stderr; the fault may be there
+// nevertheless.
 func (p Programs) Start(ctx context.Context, run []string) error {
 	return execute(ctx, p[run[0]].start, run[1:])
 }
 
-// Stop ends it and returns when all is as it was.
+// Stop ends the fault and returns when everything is restored.
 func (p Programs) Stop(ctx context.Context, run []string) error {
 	return execute(ctx, p[run[0]].stop, run[1:])
 }
 
-// execute runs a program to its end. It has a process group of its own, so that
-// Ctrl-C reaches the controller only, which then takes the fault back.
+// execute runs a program in a process group of its own: Ctrl-C reaches only the controller, which then ends
+// the fault.
 func execute(ctx context.Context, path string, args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -108,7 +108,7 @@ func execute(ctx context.Context, path string, args []string) error {
 	}
 	why := err
 	if ctx.Err() != nil {
-		if cmd.Process != nil { // what it started and did not end
+		if cmd.Process != nil { // and its children
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		why = fmt.Errorf("ended before it was done: %w", ctx.Err())

@@ -1,10 +1,9 @@
-// Package fault says what each kind of fault does: which links of which hosts are
-// impaired and how, which processes are killed or stopped, and how the probes can
-// tell that it is so. It only plans, as a pure function of the inventory; the
-// runner in the package above carries the plans out.
+// Package fault defines what each kind of fault does: which links of which hosts it impairs and how, which
+// processes it kills or pauses, and how the probes prove it. It only plans, as a pure function of the
+// inventory; package chaos carries the plans out.
 //
-// Each kind is an entry of kinds.go: its name, its fields, how they are read and checked, the
-// plan that is made of them, and what proves it. What a link does to its bytes is a toxic's, and travels as one.
+// Each kind is an entry of kinds.go: its name, its fields, how they are read and checked, its plan and its
+// proof. Its effect on the bytes of a link is a toxic of package link.
 //
 //	YAML ── Read ──▶ Fault ── Plan ──▶ link.Impairment{toxic} ──▶ the links' connections
 //	                            └────▶ Proof ◀── what the probes saw

@@ -17,13 +17,12 @@ const (
 	effectStop      = "stop"      // the target's hosts go away, with their agents, and come back
 )
 
-// longSilence is for how long what others break must be silent. It may come at any time
-// within minutes, in which a busy machine has many a hiccup, and lasts for long.
+// longSilence is how long traffic must be silent to prove an external fault. Such a fault may begin minutes
+// late; in that time a busy machine causes many shorter silences.
 const longSilence = time.Second
 
-// externalKind is a fault that the lab cannot make itself: programs that the user
-// allowed begin and end it. What they do is not believed but proven, like a fault of
-// the lab's own.
+// externalKind is a fault that the lab cannot make itself: programs that the user allowed begin and end it.
+// Probes prove it like any other fault.
 func externalKind() Kind {
 	return Kind{
 		Name: "external", Summary: "a pair of programs breaks what the lab cannot; probes prove its effect",
@@ -63,17 +62,16 @@ func readExternal(f fields) Fault {
 		return p, err
 	}
 	if effect == effectPartition {
-		fault.Cut = "dropped" // for all that is known
+		fault.Cut = "dropped" // assumed: the lab does not know how it cuts
 	}
 	return fault
 }
 
-// maxWords bounds what a program is given.
+// maxWords bounds the words of an external fault, its name included.
 const maxWords = 8
 
-// CheckRun says what is wrong with the words of an external fault: the name of a
-// pair of programs and their arguments. A word cannot be an option, a path or
-// anything that a shell would understand.
+// CheckRun checks the words of an external fault: the name of a pair of programs and their arguments. A word
+// cannot be an option, a path or shell syntax.
 func CheckRun(run []string) error {
 	if len(run) == 0 || len(run) > maxWords {
 		return fmt.Errorf("want a name and up to %d arguments, such as [fis, c, partition]", maxWords-1)
@@ -87,8 +85,8 @@ func CheckRun(run []string) error {
 	return nil
 }
 
-// away proves that hosts are gone: the controller does not reach them, and whoever probes
-// them gets no answer.
+// away proves that hosts are gone: the controller does not reach them, and hosts that probe them get no
+// answer.
 type away struct{ silent }
 
 func (away) Begun(c *Change, now Reports) (int64, error) {
@@ -105,8 +103,8 @@ func (away) Begun(c *Change, now Reports) (int64, error) {
 	})
 }
 
-// Ended proves that the controller reaches them again. Probes may not: a host that was
-// started anew has forgotten its links.
+// Ended proves that the controller reaches the hosts again. Their probes may not work: a restarted host has
+// lost its links.
 func (away) Ended(c *Change, now Reports) (last int64, err error) {
 	for n, host := range c.Plan.Gone {
 		report, reports := now[host]

@@ -17,10 +17,10 @@ type Fault struct {
 	Target   string      // what it hits, in one line
 	Aim      history.Aim // without the node, which is found when it begins
 	Instant  bool        // it is over as soon as it began
-	Run      []string    // of an external fault: name of the programs, arguments
+	Run      []string    // of an external fault: the name of the programs, then arguments
 	LoseData []string    // roles whose nodes come back without their data
 	Cut      string      // how it cuts links, one of [Cuts]; "" if all arrives in time
-	Prepared bool        // it hits only what was started for it: with a clock that can be set, a disk that can fail
+	Prepared bool        // its targets must be started for it: with a clock that can be set, a disk that can fail
 
 	plan    planner
 	windows func(from, until time.Duration) []Window // nil: once
@@ -45,10 +45,10 @@ type Field struct {
 	Name    string
 	Example string // a value, as one writes it
 	Does    string // for lists of fields
-	Needed  bool   // there is no step without it, or what stands for it
+	Needed  bool   // the field, or its substitute, is required
 }
 
-// Names are those of the fields.
+// Names returns the names of fields.
 func Names(fields []Field) (names []string) {
 	for _, f := range fields {
 		names = append(names, f.Name)
@@ -56,8 +56,8 @@ func Names(fields []Field) (names []string) {
 	return names
 }
 
-// Read reads the fault of a scenario's step. The step may have the fields beside, which it
-// returns, and those of the kind. firstZone is the first zone of the topology, "" if that is not known.
+// Read reads the fault of a scenario's step, whose fields may be those of the kind and those named in beside,
+// and returns the step too. firstZone is the first zone of the topology, "" if not known.
 func Read(n strictyaml.Node, firstZone string, beside ...string) (Fault, strictyaml.Node) {
 	var names []string
 	beside = append(beside, "fault")
@@ -79,10 +79,10 @@ func Read(n strictyaml.Node, firstZone string, beside ...string) (Fault, stricty
 	return Fault{}, n.Fields()
 }
 
-// Window is one time in which a fault is on, from the beginning of the measured part.
+// Window is a period in which a fault is on, counted from the beginning of the measured part.
 type Window struct{ From, Until time.Duration }
 
-// Windows are the times in which the fault is on when it is given this much.
+// Windows returns the periods between from and until in which the fault is on.
 func (f Fault) Windows(from, until time.Duration) []Window {
 	switch {
 	case f.Instant:
@@ -94,7 +94,7 @@ func (f Fault) Windows(from, until time.Duration) []Window {
 	}
 }
 
-// Moves says that which node the fault hits is known only when it begins.
+// Moves says that the fault's target is found only when the fault begins.
 func (f Fault) Moves() bool { return f.Aim.At != "" }
 
 // Plan plans the fault for the inventory as it is now. id must be unique in the run.
@@ -105,14 +105,14 @@ func (f Fault) Plan(ctx context.Context, id string, inv Inventory, resolver Reso
 	return p, err
 }
 
-// fields are those that a kind reads.
+// fields are the fields of a step that a kind reads.
 type fields struct {
 	strictyaml.Node
 	kind      Kind
 	firstZone string
 }
 
-// need is a field that must be there.
+// need returns a field that must be given.
 func (f fields) need(name string) strictyaml.Node {
 	n := f.Get(name)
 	if !n.Given() {
@@ -121,7 +121,7 @@ func (f fields) need(name string) strictyaml.Node {
 	return n
 }
 
-// duration must be there, unless there is no least; then it may be 0.
+// duration reads a duration of at least least; if that is 0, the field is optional.
 func (f fields) duration(name string, least time.Duration) time.Duration {
 	n := f.Get(name)
 	if least > 0 {
@@ -134,15 +134,14 @@ func (f fields) duration(name string, least time.Duration) time.Duration {
 	return d
 }
 
-// only reads a field that has the one value, or is not there.
+// only says whether an optional field is given; it has but one right value.
 func (f fields) only(name, value string) bool {
 	return f.Get(name).Given() && f.Get(name).OneOf(value) != ""
 }
 
-// loseData are the roles that lose their data.
 func (f fields) loseData() []string { return f.Get("lose_data").Texts() }
 
-// target reads a selector of nodes; of the kinds, if only these are right.
+// target reads a selector of nodes of one of the kinds, by default of any.
 func (f fields) target(kinds ...string) selector {
 	if len(kinds) == 0 {
 		kinds = slices.Concat([]string{FirstZone}, namedKinds(), dynamicKinds())
@@ -153,15 +152,15 @@ func (f fields) target(kinds ...string) selector {
 // sides are the two ends of the traffic that a fault of links hits.
 type sides struct {
 	from, to selector
-	both     bool // from to to, and back
+	both     bool // ways, not only from to to
 }
 
-// selected is what a selector can be.
+// selected lists the selectors, for descriptions of fields.
 const selected = "first-zone of the topology, zone:NAME, host:NAME, node:NAME or role:NAME; one:ROLE, majority:ROLE " +
 	"or minority:ROLE, where server is the role of the lock's servers; " +
 	"holder, holder-of:RESOURCE, leader or primary, as they are when it begins"
 
-// traffic are the fields of a fault of links: more, and which links.
+// traffic returns the fields of a fault of links: its sides, and more.
 func traffic(more ...Field) []Field {
 	return append([]Field{
 		{
@@ -174,7 +173,7 @@ func traffic(more ...Field) []Field {
 	}, more...)
 }
 
-// hits is the field that target reads, and lost what loseData does.
+// hits describes the field that target reads, and lost the one that loseData reads.
 func hits(example string) Field {
 	return Field{"target", example, "what it hits: " + selected, true}
 }
@@ -187,10 +186,10 @@ func lost() Field {
 	}
 }
 
-// aim is that of the side that moves; where both do, a holder's comes first, then a leader's.
+// aim is that of the side that moves; of two, a holder goes before a leader, and a leader before a primary.
 func (s sides) aim() history.Aim {
 	aim, other := s.from.aim(), s.to.aim()
-	if aim.At == "" || other.At != "" && other.At < aim.At { // in the order of the alphabet
+	if aim.At == "" || other.At != "" && other.At < aim.At { // alphabetically
 		aim = other
 	}
 	aim.OneWay = !s.both
@@ -235,8 +234,8 @@ func (f fields) sides() (s sides) {
 	return s
 }
 
-// Parse reads one fault as scenarios write it, such as {fault: kill, target: holder}, or the
-// same in JSON; name is what errors call the text, and every error wraps invalid.
+// Parse reads one fault as scenarios write it, such as {fault: kill, target: holder}, or the same in JSON.
+// Errors call the text name and wrap invalid.
 func Parse(name string, text []byte, invalid error) (Fault, error) {
 	doc, err := strictyaml.Parse(name, text, invalid)
 	if err != nil {

@@ -16,33 +16,30 @@ import (
 	"locklab/workloads/history"
 )
 
-// What is too short or too small for the probes to see cannot be proven, so it is refused
-// before the start. On a machine with time to spare a round trip of a probe varies by a
-// quarter of a millisecond, and the timers of the links by a fifth. On a busier machine, or
-// where the topology's own jitter is greater, it is the run that finds out: what cannot be
-// told from how the round trips varied just before is not proven.
+// Faults too short or too small for the probes to see are refused before the start. On an idle machine a
+// probe's round trip varies by 0.25 ms, and the timers of the links by 0.2 ms. On a busier machine, or with
+// more jitter in the topology, the run decides: a shift that the variation just before it hides is not
+// proven.
 const (
-	// LeastTime is how long a fault is on at least. A cut is seen after 25 ms in which three
-	// probes are missed, a delay after eight round trips, and probes leave every 5 ms at
-	// best: a proof takes half of this, and a fault must still be there when it is proven.
+	// LeastTime is the shortest time that a fault may be on. A cut is seen after 25 ms and three missed
+	// probes, a delay after eight round trips, and probes leave every 5 ms at best. A proof takes half of
+	// this time, and the fault must still be in force then.
 	LeastTime = 100 * time.Millisecond
 	// mostTime bounds delays and the parts of a flap.
 	mostTime = time.Minute
-	// leastShift is the least that a fault adds to the time that bytes take one way: half of
-	// it is twice what round trips vary by.
+	// leastShift is the least that a fault adds to one-way times: half of it is twice the variation of round
+	// trips.
 	leastShift = time.Millisecond
-	// leastStall is the least that single bytes come late: any program may be kept from its CPU
-	// for a few milliseconds now and then.
+	// leastStall is the least delay of single chunks: any program may lose its CPU for a few milliseconds.
 	leastStall = 20 * time.Millisecond
-	// mostBytes is where a probe, which is 16 KiB at most, takes as long as leastShift.
+	// mostBytes is the rate in bytes per second at which a probe, at most 16 KiB, takes leastShift.
 	mostBytes = 16_000_000
 	// minFlap is the shortest part of a flap: a dozen probes.
 	minFlap = 60 * time.Millisecond
-	// leastStep is the least by which a clock is set: what a proof can tell from the time
-	// that it takes to read one.
+	// leastStep is the least step of a clock: a proof must tell it from the time that reading a clock takes.
 	leastStep = time.Second
 	mostStep  = 24 * time.Hour
-	// leastDrift is how far a clock's rate is from 1 at least: to prove less takes many times LeastTime.
+	// leastDrift is the least distance of a clock's rate from 1: to prove less takes many times LeastTime.
 	leastDrift = 0.1
 	mostRate   = 10
 )
@@ -93,7 +90,7 @@ func linkKinds() []Kind {
 			}),
 			read: func(f fields) Fault {
 				l := &link.Latency{Jitter: f.duration("jitter", 2*leastShift)}
-				half := l.Jitter / 2 // by which half of the chunks are late
+				half := l.Jitter / 2 // half of the chunks are at least this late
 				return onLinks(f.sides(), l, bychance{slower{half, half}, half, 0.5})
 			},
 		},
@@ -156,7 +153,7 @@ func readFlap(f fields) Fault {
 	return fault
 }
 
-// nodeKinds are faults of processes, with their clocks and disks.
+// nodeKinds are faults of processes, their clocks and their disks.
 func nodeKinds() []Kind {
 	return []Kind{
 		{
@@ -281,7 +278,7 @@ func readPause(f fields) Fault {
 	return fault
 }
 
-// readZoneFailure takes a whole zone away, and what it kills may lose its data.
+// readZoneFailure reads a fault that resets a zone's connections and kills its nodes, which may lose data.
 func readZoneFailure(f fields) Fault {
 	zone, lost, power := f.target(FirstZone, "zone"), f.loseData(), f.only("power", "on")
 	fault := onLinks(sides{zone, selector{kind: Others}, true}, new(link.Reset), silent{silence})
@@ -302,7 +299,7 @@ func readZoneFailure(f fields) Fault {
 	return fault
 }
 
-// onDisks is a fault of the disks of what the target means, but for who keeps nothing on one.
+// onDisks is a fault of the disks of the target's nodes, without those that keep nothing on disk.
 func onDisks(target selector, disk damage.Disk) Fault {
 	return prepared(onNodes(target, func(sc scene, found []string) (p Plan, err error) {
 		if p.Disk, p.Disks = disk, sc.onDisk(found); len(p.Disks) == 0 {
@@ -312,7 +309,6 @@ func onDisks(target selector, disk damage.Disk) Fault {
 	}))
 }
 
-// prepared is a fault that hits only what was started for it.
 func prepared(fault Fault) Fault {
 	fault.Prepared = true
 	return fault

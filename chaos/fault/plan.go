@@ -17,20 +17,20 @@ import (
 // Pair is the traffic from one host to another.
 type Pair struct{ From, To string }
 
-// Plan is what has to be done to begin a fault, and what shows that it is there.
+// Plan is what to do to begin a fault, and how to prove it.
 type Plan struct {
 	// Links are the impairments to apply, by the host whose links they hit.
 	Links map[string][]link.Impairment
 	// Pairs are the ordered pairs of hosts whose traffic is hit.
 	Pairs []Pair
-	// From and To are the same as two lists, as histories have it.
+	// From and To are the hosts of Pairs as two lists, as in histories.
 	From, To []string
 	Aim      history.Aim // with the node that it found
 	Proof    Proof       // nil: no link is hit
 
 	Kill  []string // nodes
 	Pause []string
-	// Point is where in their work they are to stand still, "" anywhere.
+	// Point is where in their work these nodes pause; "" is anywhere.
 	Point string
 	// Wipe are the killed nodes that come back without their data.
 	Wipe []string
@@ -39,17 +39,17 @@ type Plan struct {
 	Cut   []string
 	Power damage.Power
 
-	// Clocks are the nodes whose wall clock is set wrong by Step, and whose clock runs at Rate
-	// then; 0 is the right one.
+	// Clocks are the nodes whose wall clock is set wrong by Step and then runs at Rate; a Rate of 0 keeps the
+	// right one.
 	Clocks []string
 	Step   time.Duration
 	Rate   float64
 
-	// Disks are the nodes whose disk becomes as Disk says.
+	// Disks are the nodes whose disk is set to Disk.
 	Disks []string
 	Disk  damage.Disk
 
-	// External are the words of an external fault: others begin and end it.
+	// External are the words of an external fault.
 	External []string
 	// Gone are the hosts that it stops, and Lost the nodes that go with them.
 	Gone, Lost []string
@@ -58,8 +58,8 @@ type Plan struct {
 // Nodes are the nodes that the plan hits.
 func (p Plan) Nodes() []string { return slices.Concat(p.Kill, p.Pause, p.Clocks, p.Disks, p.Lost) }
 
-// Restarted are the nodes that are started again when the fault is over: one that could not write may be
-// about to end, seconds later even, or has ended, and what it had promised must be on disk.
+// Restarted are the nodes to start again when the fault is over. A node with a full disk is among them: it
+// may exit seconds later, or has exited, and must recover from its disk.
 func (p Plan) Restarted() []string {
 	if p.Disk.Full {
 		return slices.Concat(p.Kill, p.Disks)
@@ -67,7 +67,7 @@ func (p Plan) Restarted() []string {
 	return p.Kill
 }
 
-// planner makes a plan of what a kind read.
+// planner plans the fault that a kind has read.
 type planner func(ctx context.Context, id string, sc scene) (Plan, error)
 
 // onLinks is a fault of the traffic between two sides.
@@ -89,7 +89,7 @@ func onLinks(s sides, effect link.Effect, proof Proof) Fault {
 	}
 }
 
-// onNodes is a fault of processes: hit plans what happens to those that the target means.
+// onNodes is a fault of the target's nodes: hit plans what happens to them.
 func onNodes(target selector, hit func(sc scene, found []string) (Plan, error)) Fault {
 	return Fault{
 		Target: target.String(), Aim: target.aim(),
@@ -103,7 +103,7 @@ func onNodes(target selector, hit func(sc scene, found []string) (Plan, error)) 
 	}
 }
 
-// pairs are the ordered host pairs whose traffic goes between the sides.
+// pairs plans the ordered host pairs between the two sides.
 func (sc scene) pairs(s sides) (p Plan, err error) {
 	if s.from.kind == Zones {
 		for _, h := range sc.Hosts {
@@ -133,7 +133,7 @@ func (sc scene) pairs(s sides) (p Plan, err error) {
 	return p, nil
 }
 
-// twoSides are the hosts of both; where one is others and there are none, none is left.
+// twoSides returns the hosts of each side; a side of others may be empty.
 func (sc scene) twoSides(one, other selector) (from, to []string, err error) {
 	if one.kind == Others {
 		to, from, err = sc.twoSides(other, one)
@@ -146,7 +146,7 @@ func (sc scene) twoSides(one, other selector) (from, to []string, err error) {
 	return from, sc.others(from), err
 }
 
-// impairments lay an effect on traffic on the links that carry it.
+// impairments puts the effect on the links that carry the pairs' traffic, by dialing host.
 func impairments(id string, effect link.Effect, pairs []Pair) map[string][]link.Impairment {
 	ways := map[Pair][]link.Direction{} // dialing host, host of the node
 	for _, p := range pairs {
@@ -178,28 +178,28 @@ type Host struct{ Name, Zone string }
 // Node is a process that runs on a host.
 type Node struct{ Name, Role, Host string }
 
-// Inventory is what faults can hit: what runs now, not all that the topology has.
+// Inventory is what faults can hit: the hosts and nodes that run now, not all of the topology.
 type Inventory struct {
 	Hosts []Host
 	Nodes []Node
-	// Servers are the roles that store what a lock is made of: see AnyServer.
+	// Servers are the roles of the lock's servers: see AnyServer.
 	Servers []string
-	// Diskless are the roles that keep nothing on a disk, so that none of theirs can fail them.
+	// Diskless are the roles that keep nothing on disk: faults of disks do not hit them.
 	Diskless []string
 }
 
-// The selectors beside those that history has as what a fault can aim at.
+// The selectors beside history's AimHolder, AimLeader and AimPrimary.
 const (
 	// HolderOf is the node that holds the lock of the resource that is named behind it.
 	HolderOf = "holder-of"
-	Others   = "others" // the hosts that the other side of the cut does not name
+	Others   = "others" // the hosts that the other side does not name
 	Zones    = "zones"  // every two hosts of different zones
-	// FirstZone is zone:NAME of the first zone of the topology, for scenarios that suit any.
+	// FirstZone is zone:NAME of the topology's first zone, for scenarios that suit any topology.
 	FirstZone = "first-zone"
 )
 
-// The selectors of a part of a role's nodes, in the order of the topology: the first one, the
-// fewest that are more than half, and all others.
+// The selectors of a part of a role's nodes, in the order of the topology: the first, the smallest majority,
+// and the rest.
 const (
 	One      = "one"
 	Majority = "majority"
@@ -211,7 +211,7 @@ const (
 // namedKinds are the selectors that name something.
 func namedKinds() []string { return []string{"zone", "role", "node", "host", One, Majority, Minority} }
 
-// ErrNoTarget says that there is nothing that a selector names.
+// ErrNoTarget says that a selector matches nothing.
 var ErrNoTarget = errors.New("fault: no target")
 
 // Resolver finds the nodes behind the dynamic selectors. The resource is that of the hold,
@@ -222,7 +222,7 @@ type Resolver interface {
 	Primary(ctx context.Context) (node string, err error)
 }
 
-// selector says which hosts or nodes; the name is of a zone, a role, a node or a host.
+// selector selects hosts or nodes; name is that of a zone, role, node, host or resource.
 type selector struct{ kind, name string }
 
 func (s selector) String() string {
@@ -232,7 +232,7 @@ func (s selector) String() string {
 	return s.kind + ":" + s.name
 }
 
-// aim is none of a selector that always means the same nodes.
+// aim is empty for a selector that always means the same nodes.
 func (s selector) aim() (aim history.Aim) {
 	switch s.kind {
 	case history.AimHolder, HolderOf:
@@ -243,17 +243,16 @@ func (s selector) aim() (aim history.Aim) {
 	return aim
 }
 
-// dynamicKinds are the selectors of one node that is another one at every moment.
+// dynamicKinds are the selectors whose node changes during a run.
 func dynamicKinds() []string {
 	return []string{history.AimHolder, HolderOf, history.AimLeader, history.AimPrimary}
 }
 
-// takesName says whether a name belongs to the kind of selector.
+// takesName says whether selectors of this kind have a name.
 func takesName(kind string) bool { return kind == HolderOf || slices.Contains(namedKinds(), kind) }
 
-// readSelector reads one of the kinds. Some write zone: a for zone:a, which is a mapping
-// within brackets; both mean the selector. Which names exist is known only when the fault
-// begins. firstZone is the name that FirstZone stands for.
+// readSelector reads a selector of one of the kinds. A user may write zone: a within brackets, a mapping, for
+// zone:a. Whether the name exists is known only when the fault begins. firstZone replaces FirstZone.
 func readSelector(n strictyaml.Node, kinds []string, firstZone string) selector {
 	var text string
 	if names := n.Names(); len(names) == 1 {
@@ -271,7 +270,7 @@ func readSelector(n strictyaml.Node, kinds []string, firstZone string) selector 
 	return selector{kind, name}
 }
 
-// selectors are those of the kinds, as one writes them.
+// selectors lists the kinds as a user writes them.
 func selectors(kinds []string) string {
 	var all []string
 	for _, k := range kinds {
@@ -293,7 +292,7 @@ func selectors(kinds []string) string {
 type scene struct {
 	Inventory
 	resolver Resolver
-	aim      *history.Aim // of the fault; the node is put into it once it is found
+	aim      *history.Aim // of the fault; resolve sets its node
 }
 
 // hosts are the hosts that a selector names, in the order of the inventory.
@@ -301,7 +300,7 @@ func (inv Inventory) hosts(s selector) ([]string, error) {
 	var found []string
 	nodes := inv.named(s)
 	for _, h := range inv.Hosts {
-		if s.kind == "host" && h.Name == s.name || s.kind == "zone" && h.Zone == s.name || // which may have no node
+		if s.kind == "host" && h.Name == s.name || s.kind == "zone" && h.Zone == s.name || // a zone may have no node
 			slices.ContainsFunc(nodes, func(n Node) bool { return n.Host == h.Name }) {
 			found = append(found, h.Name)
 		}
@@ -383,7 +382,7 @@ func (sc scene) resolve(ctx context.Context, s selector) (selector, error) {
 	return selector{"node", only}, nil
 }
 
-// nodes are the nodes that a selector names.
+// nodes returns the names of the nodes that a selector means now.
 func (sc scene) nodes(ctx context.Context, s selector) ([]string, error) {
 	s, err := sc.resolve(ctx, s)
 	if err != nil {

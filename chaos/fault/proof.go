@@ -11,11 +11,9 @@ import (
 	"locklab/chaos/link"
 )
 
-// Proof is how the probes show a fault of links. Each says since when, or why it is not
-// shown.
+// Proof proves a fault of links by its probes: it returns since when the fault shows, or what is missing.
 type Proof interface {
-	// Adds is what the fault adds to the way of a byte, as histories have it: 0 of one that
-	// lets none through.
+	// Adds is the one-way delay that the fault adds, for histories; 0 for a cut.
 	Adds() time.Duration
 	// Ready says whether the probes before the fault suffice to compare with.
 	Ready(c *Change) bool
@@ -26,7 +24,7 @@ type Proof interface {
 // Reports are what all hosts' probes saw at one moment.
 type Reports map[string]Report
 
-// Report is that of one host.
+// Report is the report of one host.
 type Report struct {
 	At int64 // clock.Mono of the controller
 	link.Report
@@ -41,7 +39,7 @@ func (r Reports) peer(host, to string) (p link.PeerReport, at int64, ok bool) {
 	return p, 0, false
 }
 
-// heard is when and what the host last heard from an origin; zero if never.
+// heard returns when the host last heard from an origin, and the probe's number; zeros if never.
 func (r Reports) heard(host, from string) (at int64, sequence uint64) {
 	for _, h := range r[host].Heard {
 		if h.From == from {
@@ -51,32 +49,31 @@ func (r Reports) heard(host, from string) (at int64, sequence uint64) {
 	return 0, 0
 }
 
-// Change is the beginning or the end of a fault, which is to be shown.
+// Change is the beginning or the end of a fault, which a Proof has to show.
 type Change struct {
 	Plan    Plan
-	Before  Reports // the fault
+	Before  Reports // what the probes saw before the fault
 	Asked   int64   // when it was asked for
 	Applied int64   // when it was in force everywhere
 
 	back map[Pair]int64 // when a pair's traffic was first seen to be back
-	late map[leg]int64  // when a probe was sent that was late there
+	late map[leg]int64  // when the first late probe of a leg was sent
 }
 
-// NewChange is one that was asked for and is in force.
+// NewChange returns a change that was asked for and applied at these times.
 func NewChange(plan Plan, before Reports, asked, applied int64) *Change {
 	return &Change{plan, before, asked, applied, map[Pair]int64{}, map[leg]int64{}}
 }
 
 func (c *Change) hits(pair Pair) bool { return slices.Contains(c.Plan.Pairs, pair) }
 
-// leg is one way of the probes of a host to a peer, and back the way of their answers.
+// leg is the way of a host's probes to a peer or, if back is set, of the answers.
 type leg struct {
 	from, to string
 	back     bool
 }
 
-// legsOf are the ways that show the traffic of an ordered pair: of From's probes there, and of
-// To's answers back.
+// legsOf returns the legs whose bytes go from From to To: From's probes, and From's answers to To's probes.
 func legsOf(pair Pair) []leg {
 	return []leg{{pair.From, pair.To, false}, {pair.To, pair.From, true}}
 }
@@ -88,15 +85,14 @@ func (l leg) String() string {
 	return fmt.Sprintf("probes from %s to %s", l.from, l.to)
 }
 
-// passage is one probe, or its answer, on a leg. The clocks of two hosts differ: only
-// differences between what passages took mean something.
+// passage is one probe, or its answer, on a leg. Two hosts' clocks differ: only differences between tooks
+// mean something.
 type passage struct {
 	sent int64 // the probe
 	took time.Duration
 }
 
-// passages are those of a leg that a report has, oldest first; ok is false if the host does not
-// probe the other.
+// passages returns those of a leg, oldest first; ok is false if the host does not probe the peer.
 func (r Reports) passages(l leg) (all []passage, ok bool) {
 	probe, at, ok := r.peer(l.from, l.to)
 	for _, rtt := range probe.RTTs {
@@ -109,7 +105,7 @@ func (r Reports) passages(l leg) (all []passage, ok bool) {
 	return all, ok
 }
 
-// eachLeg calls f for the legs of all pairs that are probed, and wants one at least.
+// eachLeg calls f for all legs that are probed, and fails if there is none.
 func (c *Change) eachLeg(now Reports, f func(l leg, seen []passage) error) (err error) {
 	some := false
 	for _, pair := range c.Plan.Pairs {
@@ -130,7 +126,7 @@ func (c *Change) eachLeg(now Reports, f func(l leg, seen []passage) error) (err 
 
 var errNoProbes = errors.New("no host probes another across the fault")
 
-// every wants all pairs of hosts that are probed to show it, and at least one.
+// every returns when the last probed pair showed the change. It fails if one has not, or none is probed.
 func (c *Change) every(now Reports,
 	shows func(c *Change, now Reports, pair Pair) (at int64, probed bool, err error),
 ) (last int64, err error) {
@@ -149,16 +145,15 @@ func (c *Change) every(now Reports,
 }
 
 const (
-	// wantedRTTs is how many round trips tell a delay, before and after a change: that at
-	// most one of eight is as quick as the quick quarter was, by chance, happens once in
-	// thousands of times.
+	// wantedRTTs is how many round trips measure a delay, before and after a change. That at most one of
+	// eight takes less than the upper quartile happens by chance once in 2,600 times.
 	wantedRTTs = 8
-	// quick is the quantile that tells the delay.
+	// quick is the quantile that measures the delay.
 	quick = 0.25
 )
 
-// usual is what a leg took before the fault. Where that varied, up to a quantile, by as much as
-// half of what the fault adds, nothing can be told from it.
+// usual returns what a leg took before the fault. It fails if that varied, up to a quantile, by half of the
+// shift or more.
 func (c *Change) usual(l leg, upTo float64, shift time.Duration) (time.Duration, error) {
 	seen, _ := c.Before.passages(l)
 	if len(seen) < wantedRTTs {
@@ -173,7 +168,7 @@ func (c *Change) usual(l leg, upTo float64, shift time.Duration) (time.Duration,
 	return usual, nil
 }
 
-// compares says whether there are enough passages before the fault.
+// compares says whether every leg has enough passages before the fault.
 func (c *Change) compares() bool {
 	few := c.Before == nil
 	_ = c.eachLeg(c.Before, func(_ leg, seen []passage) error { few = few || len(seen) < wantedRTTs; return nil })
@@ -193,16 +188,15 @@ func quantile(all []time.Duration, q float64) time.Duration {
 }
 
 const (
-	// silence is how long nothing may have arrived, although probes were sent every
-	// few milliseconds, for the traffic to count as cut; and missedProbes how many
-	// of them.
+	// silence is how long nothing may have arrived for traffic to count as cut, and missedProbes how many
+	// probes must have been sent meanwhile.
 	silence      = 25 * time.Millisecond
 	missedProbes = 3
-	// alive is how old the last probe of a host that works may be.
+	// alive is the greatest age of the last probe of a host that works.
 	alive = 250 * time.Millisecond
 )
 
-// silent proves that nothing of the traffic arrives any more, for so long.
+// silent proves that nothing of the traffic arrived for this long.
 type silent struct{ least time.Duration }
 
 func (silent) Adds() time.Duration { return 0 }
@@ -211,9 +205,8 @@ func (silent) Ready(*Change) bool { return true }
 
 func (s silent) Begun(c *Change, now Reports) (int64, error) { return c.every(now, s.since) }
 
-// since proves that nothing of the pair's traffic arrives: requests of From's probes do not
-// reach To, or, where only To probes, no answer does although the request did (unless the
-// request's way is cut too).
+// since proves that nothing of the pair's traffic arrives: To hears no probes of From or, where only To
+// probes, gets no answers of From. The other way must work, unless the fault cuts it too.
 func (s silent) since(c *Change, now Reports, pair Pair) (at int64, probed bool, err error) {
 	probe, sentAt, ok := now.peer(pair.From, pair.To)
 	if !ok {
@@ -246,7 +239,7 @@ func (s silent) unanswered(c *Change, now Reports, probes Pair) (at int64, probe
 	return since, true, otherWay(c, now, Pair{probes.To, probes.From})
 }
 
-// otherWay wants a cut of one way to leave the other one alone.
+// otherWay checks that a one-way cut leaves the other way alone.
 func otherWay(c *Change, now Reports, pair Pair) error {
 	if _, _, probed := now.peer(pair.To, pair.From); !probed || c.hits(Pair{pair.To, pair.From}) {
 		return nil
@@ -257,8 +250,8 @@ func otherWay(c *Change, now Reports, pair Pair) error {
 	return nil
 }
 
-// Ended proves that something of every pair's traffic arrived after the heal. That it did is
-// kept: it may be a while until the last pair is back.
+// Ended proves that some traffic of every pair arrived after the heal. The first time is kept, as the last
+// pair may be back much later.
 func (silent) Ended(c *Change, now Reports) (int64, error) {
 	return c.every(now, func(c *Change, now Reports, pair Pair) (at int64, probed bool, err error) {
 		if first, seen := c.back[pair]; seen {
@@ -282,9 +275,8 @@ func (silent) Ended(c *Change, now Reports) (int64, error) {
 	})
 }
 
-// slower proves that the traffic of every ordered pair takes longer, by this much at least. It
-// compares the quick quarter of the passages with that of those before: a busy machine makes
-// some of them long, never short.
+// slower proves that the traffic of every pair takes longer. It compares lower quartiles with those before
+// the fault: a busy machine makes some passages longer, never shorter.
 type slower struct{ by, adds time.Duration }
 
 func (s slower) Adds() time.Duration { return s.adds }
@@ -295,8 +287,8 @@ func (s slower) Begun(c *Change, now Reports) (int64, error) { return s.passages
 
 func (s slower) Ended(c *Change, now Reports) (int64, error) { return s.passages(c, now, quick, false) }
 
-// passages wants a quantile of what every leg takes now to be on the right side of the middle
-// between what it was before and what the fault makes of it.
+// passages compares a quantile of each leg's passages now with the middle between the usual time and that
+// with the fault: it must be above if slow, else below.
 func (s slower) passages(c *Change, now Reports, q float64, slow bool) (last int64, err error) {
 	last = math.MinInt64
 	err = c.eachLeg(now, func(l leg, seen []passage) error {
@@ -318,13 +310,13 @@ func (s slower) passages(c *Change, now Reports, q float64, slow bool) (last int
 	return last, err
 }
 
-// shownBy is the share of the legs on which something random must have been seen.
+// shownBy is the share of the legs on which a random fault must have been seen.
 const shownBy = 0.9
 
-// bychance proves that a share of the probes is late: on nine of ten legs at least one was.
+// bychance proves that a share of the probes is late: at least one on nine of ten legs.
 type bychance struct {
 	slower
-	after time.Duration // is late
+	after time.Duration // a passage is late if it takes this much more than usual
 	share float64
 }
 
@@ -332,12 +324,12 @@ func (b bychance) Begun(c *Change, now Reports) (first int64, err error) {
 	legs, shown := 0, 0
 	err = c.eachLeg(now, func(l leg, seen []passage) error {
 		legs++
-		usual, err := c.usual(l, max(0.75, 1-b.share/2), b.by) // a hiccup is none of the many that are late
+		usual, err := c.usual(l, max(0.75, 1-b.share/2), b.by) // ignores up to half of share that was late before
 		if err != nil {
 			return err
 		}
 		late := slices.IndexFunc(seen, func(p passage) bool { return p.sent >= c.Applied && p.took >= usual+b.after })
-		if late >= 0 && c.late[l] == 0 { // kept, as a report has the last few only
+		if late >= 0 && c.late[l] == 0 { // kept, as a report has only the last few
 			c.late[l] = seen[late].sent
 		}
 		if at := c.late[l]; at != 0 {
@@ -353,5 +345,5 @@ func (b bychance) Begun(c *Change, now Reports) (first int64, err error) {
 	return first, err
 }
 
-// Ended wants nothing to be late any more of the last passages.
+// Ended proves that none of the last passages was late.
 func (b bychance) Ended(c *Change, now Reports) (int64, error) { return b.passages(c, now, 1, false) }

@@ -21,9 +21,9 @@ type conn struct {
 	link     *link
 	seed     seed.Seed
 	client   *net.TCPConn
-	server   atomic.Pointer[net.TCPConn] // nil before the node took it
+	server   atomic.Pointer[net.TCPConn] // nil until the node accepts
 	up, down *chain
-	carried  bool // to the node: toxics hit it; of the link's mu
+	carried  bool // the node accepted, so toxics hit it; guarded by the link's mu
 
 	once sync.Once
 	died chan struct{} // closed when the connection was cut
@@ -37,8 +37,7 @@ func newConn(l *link, s seed.Seed, client *net.TCPConn) *conn {
 	return c
 }
 
-// The names of toxics that are no impairment's: early holds the bytes that a program sends before
-// the node took the connection.
+// Names of toxics of no impairment: early holds the bytes that a program sends before the node accepts.
 const (
 	early = "early"
 	base  = "base"
@@ -61,8 +60,8 @@ func (c *conn) run() {
 	c.link.forget(c)
 }
 
-// connect brings the connection to the node: once nothing cuts it off, unless its program has
-// given up by then, of which the node must never hear. The handshake takes a round trip.
+// connect dials the node once nothing blocks the link. If the program has given up by then, the node must not hear
+// of it. The handshake takes a round trip.
 func (c *conn) connect() bool {
 	l := c.link
 	for open, changed := l.open(); !open; open, changed = l.open() {
@@ -91,8 +90,8 @@ func (c *conn) connect() bool {
 	return true
 }
 
-// begin has the base delays and the impairments of now hit the connection. The caller holds the
-// link's mu, as those of put, remove and clear do.
+// begin puts the base delays and the impairments in force on the connection. The caller holds the link's mu, as
+// for put, remove and clear.
 func (c *conn) begin(active []Impairment) {
 	c.carried = true
 	for _, p := range []*chain{c.up, c.down} {
@@ -119,7 +118,7 @@ func (c *conn) put(i Impairment) {
 	c.each(i.Direction, func(p *chain) { p.put("impairment "+i.ID, runs(i.Effect), i.share()) })
 }
 
-// clear ends all toxics, of a connection that is over.
+// clear stops all toxics of a connection that is over.
 func (c *conn) clear() {
 	for _, p := range []*chain{c.up, c.down} {
 		for _, s := range p.stages {
@@ -157,21 +156,21 @@ func reset(c *net.TCPConn) {
 }
 
 const (
-	// chunkSize is how much is read at once.
+	// chunkSize is how many bytes are read at once.
 	chunkSize = 16 << 10
 	// maxUnderWay bounds the bytes of one direction between the two sockets: held, delayed,
 	// lost, or not yet taken by the receiver.
 	maxUnderWay = 1 << 20
 )
 
-// chain is one direction of a connection: bytes are read from one socket, run through the
-// toxics and are written to the other. The link's base delay is the first toxic.
+// chain is one direction of a connection: bytes are read from one socket, pass the toxics, and are written to the
+// other.
 //
 //	socket ──▶ read ──▶ stage ──▶ stage ──▶ write ──▶ socket
 //
-// Stages and the writer never refuse a chunk, so stages can be changed at any time; the reader
-// stops at maxUnderWay. toxiproxy's own ToxicLink is not used: there a change waits
-// for a receiver that does not read, and it panics or hangs once a toxic has ended its stream.
+// Stages and the writer never refuse a chunk, so stages can change at any time; the reader stops at maxUnderWay.
+// toxiproxy's own ToxicLink is not used: its changes wait for a receiver that does not read, and it panics or
+// hangs once a toxic has ended its stream.
 type chain struct {
 	conn     *conn
 	way      Direction
@@ -184,11 +183,11 @@ type chain struct {
 	underWay int        // bytes read and not written
 	stages   []*stage
 	out      []byte // for the writer
-	over     bool   // the end has come to the writer
+	over     bool   // the end has reached the writer
 	end      ending
 }
 
-// ending says how the connection goes on once the end of a stream has come through.
+// ending says what happens to the connection after the end of a stream.
 type ending int
 
 const (
@@ -229,8 +228,7 @@ func (p *chain) read() {
 	}
 }
 
-// into hands a chunk, or the end, which is nil, to the n-th stage, or to the writer behind the
-// last one. The caller holds mu.
+// into hands a chunk, or the end (nil), to the n-th stage, or to the writer behind the last. The caller holds mu.
 func (p *chain) into(n int, chunk *stream.StreamChunk) {
 	switch {
 	case n < len(p.stages):
@@ -246,7 +244,7 @@ func (p *chain) into(n int, chunk *stream.StreamChunk) {
 	}
 }
 
-// write writes until the end, and passes that on. After an error it throws away.
+// write writes until the end, and passes that on. After an error it discards bytes.
 func (p *chain) write() {
 	p.mu.Lock()
 	for {
@@ -281,7 +279,7 @@ func (p *chain) write() {
 	}
 }
 
-// broken ends this direction with a reset, behind its bytes: its sender no longer reads.
+// broken makes this direction end with a reset, after its bytes, because its sender no longer reads.
 func (p *chain) broken() {
 	p.mu.Lock()
 	p.end = resetsConn
@@ -292,7 +290,7 @@ func (p *chain) broken() {
 	}
 }
 
-// wake has reader and writer see that the connection is dead.
+// wake makes reader and writer see that the connection is dead.
 func (p *chain) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -306,17 +304,17 @@ type stage struct {
 	chain   *chain
 	id      string
 	toxic   toxics.Toxic
-	foreign bool    // it counts from the time stamps of chunks
-	share   float32 // of connections that toxiproxy has it hit
+	foreign bool    // toxiproxy's own, which reads the time stamps of chunks
+	share   float32 // of connections that it hits
 	stub    *toxics.ToxicStub
 	in, out chan *stream.StreamChunk
 	more    chan struct{}
 	stopped chan struct{} // closed when the toxic was stopped
-	done    chan struct{} // closed when run is
+	done    chan struct{} // closed when run has returned
 
-	// Of the chain's mu:
+	// Guarded by the chain's mu:
 	queue  []*stream.StreamChunk
-	sealed bool // the end is in the queue, or was
+	sealed bool // the end is or was in the queue
 	fed    bool // the toxic was given the end
 	closed bool // the end was passed on
 	hole   bool // bytes are lost
@@ -343,8 +341,8 @@ func (p *chain) put(id string, t toxics.Toxic, share float32) {
 	s.start()
 }
 
-// takeOff removes a toxic. The bytes in it, and those that wait for it, go on in order. A
-// connection that lost bytes in it is reset: no network delivers a stream with a hole.
+// takeOff removes a toxic. The bytes in it, and those queued for it, go on in order. If bytes were lost in it, the
+// connection is reset.
 func (p *chain) takeOff(id string) {
 	s := p.stage(id)
 	if s == nil {
@@ -370,7 +368,7 @@ func (p *chain) takeOff(id string) {
 	}
 }
 
-// stage is nil if there is none.
+// stage finds a stage by its id; nil if there is none.
 func (p *chain) stage(id string) *stage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -380,7 +378,7 @@ func (p *chain) stage(id string) *stage {
 	return nil
 }
 
-// take queues a chunk, or the end: nothing comes behind that. The caller holds the chain's mu.
+// take queues a chunk, or the end, unless the end was queued before. The caller holds the chain's mu.
 func (s *stage) take(chunk *stream.StreamChunk) {
 	if !s.sealed && !s.closed {
 		s.sealed = chunk == nil
@@ -434,8 +432,8 @@ func (s *stage) stop(clean func()) {
 	<-s.done
 }
 
-// head is the oldest chunk, and where it is to go; nil if there is none. The end is given to
-// the toxic by closing its input.
+// head returns the oldest chunk and the toxic's input; nil if there is none. The end is given to the toxic by
+// closing its input.
 func (s *stage) head() (*stream.StreamChunk, chan<- *stream.StreamChunk) {
 	s.chain.mu.Lock()
 	defer s.chain.mu.Unlock()
@@ -459,8 +457,7 @@ func (s *stage) pop() {
 	}
 }
 
-// pass hands a chunk, or the end, to the next stage or the writer. A toxic that ends the stream
-// before it was given the end ends the connection, behind the bytes that it passed on.
+// pass hands a chunk, or the end, on. A toxic that ends the stream by itself ends the connection, after its bytes.
 func (s *stage) pass(chunk *stream.StreamChunk) {
 	p := s.chain
 	p.mu.Lock()

@@ -28,7 +28,7 @@ type Config struct {
 	// EchoAdvertise is the address under which other hosts reach the echo service;
 	// empty means the address that it listens on.
 	EchoAdvertise string
-	// Gates are shared with the other hosts of this process; nil is gates of the host's own.
+	// Gates are shared with the other hosts of this process; nil means gates of the host's own.
 	Gates *Gates
 }
 
@@ -74,9 +74,8 @@ func NewHost(config Config) (*Host, error) {
 // EchoAddr is where other hosts' probe links should lead.
 func (h *Host) EchoAddr() string { return cmp.Or(h.config.EchoAdvertise, h.echo.ln.Addr().String()) }
 
-// Open opens a link and returns the address that the host's programs dial. To
-// open the same link again returns the same address. A link to no node leads to the
-// echo service of its host, and is probed.
+// Open opens a link and returns the address that the host's programs dial; the same link has the same address
+// again. A link to no node leads to the echo service of its host, and is probed.
 func (h *Host) Open(spec Spec) (addr string, err error) {
 	if err := spec.validate(); err != nil {
 		return "", err
@@ -101,7 +100,7 @@ func (h *Host) Open(spec Spec) (addr string, err error) {
 	return l.gate.addr, nil
 }
 
-// on are the impairments in force that hit a link. The caller holds mu.
+// on returns the impairments in force that hit a link. The caller holds mu.
 func (h *Host) on(spec Spec) (all []Impairment) {
 	for _, e := range h.log {
 		if i := e.Impairment; !e.over() && i.strikes(spec) {
@@ -111,7 +110,7 @@ func (h *Host) on(spec Spec) (all []Impairment) {
 	return all
 }
 
-// last is the youngest entry under an ID; one that is over if there is none. The caller holds mu.
+// last returns the newest entry of an ID; one that is over if there is none. The caller holds mu.
 func (h *Host) last(id string) *Done {
 	for _, e := range slices.Backward(h.log) {
 		if e.Impairment.ID == id {
@@ -143,11 +142,9 @@ func (h *Host) empty() {
 	h.links, h.probes, h.log = map[string]*link{}, map[string]*prober{}, nil
 }
 
-// Apply puts an impairment on the links to its hosts, on live connections and on
-// those to come, and returns when it is in force. The same impairment may be
-// applied twice; another one under the same ID is refused, unless both are by hand: then it
-// changes the settings, as toxiproxy updates a toxic. What the data links carry from then on
-// is watched: see [Host.Heal].
+// Apply puts an impairment on the links to its hosts, also on future connections, and returns when it is in force.
+// It may be repeated; another impairment under the same ID is refused. If both are by hand, it changes the
+// settings, as in toxiproxy. Data links are watched from then on: see [Host.Heal].
 func (h *Host) Apply(i Impairment) error {
 	if err := i.validate(); err != nil {
 		return err
@@ -174,9 +171,8 @@ func (h *Host) Apply(i Impairment) error {
 	return nil
 }
 
-// Heal takes an impairment off and returns when bytes flow again. It says what of the
-// traffic on data links contradicts that the impairment was there, "" if nothing does.
-// To heal what is not there is fine, so that healing can be repeated.
+// Heal takes an impairment off and returns when bytes flow again. It may be repeated. contradicted says which
+// traffic on data links contradicts that the impairment was in force, "" if none does.
 func (h *Host) Heal(id string) (contradicted string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -222,20 +218,19 @@ type Opened struct {
 	Active []Impairment `json:"active"`
 }
 
-// Done is an impairment that is in force, or was, in times of the host's clock.Mono.
+// Done is an impairment that is or was in force, in times of the host's clock.Mono.
 type Done struct {
 	Impairment Impairment `json:"impairment"`
-	ToHost     string     `json:"to_host"` // of its link, if it is of one
+	ToHost     string     `json:"to_host"` // of Impairment.Link, if given
 	BeganNS    int64      `json:"began_ns"`
 	EndedNS    int64      `json:"ended_ns,omitzero"` // 0 while it is in force
 
-	contradicted string // kept, as healing may be asked for again
+	contradicted string // kept for a repeated heal
 }
 
 func (d *Done) over() bool { return d.EndedNS != 0 }
 
-// What names the change in a few words: which toxic was put on which way, or that the link
-// was taken down.
+// What names the change in a few words: a toxic and its direction, or that the link was taken down.
 func (d Done) What() string {
 	if i := d.Impairment; i.ID != downID(i.Link) {
 		return fmt.Sprintf("%s, %s", typeOf(i.Effect), i.Direction)
@@ -243,7 +238,7 @@ func (d Done) What() string {
 	return "taken down"
 }
 
-// Opened lists the links, by name. Those of probes are not the user's.
+// Opened lists the data links, by name.
 func (h *Host) Opened() (all []Opened) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -260,8 +255,7 @@ func (h *Host) data() []*link {
 	return all
 }
 
-// Hand lists the impairments that were put on the links by hand since the host was made or cleared, also
-// those that were taken off again.
+// Hand lists the impairments made by hand since the host was made or cleared, also healed ones.
 func (h *Host) Hand() (all []Done) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -23,10 +23,9 @@ const (
 	Both Direction = "both"
 )
 
-// has says whether the one way is among them.
+// has says whether d includes the way.
 func (d Direction) has(way Direction) bool { return d == Both || d == way }
 
-// ways are both ways.
 func ways() []Direction { return []Direction{Up, Down} }
 
 // ErrInvalid says that a request to a host of links is wrong.
@@ -39,7 +38,7 @@ type Impairment struct {
 	Direction Direction `json:"direction"`
 	Effect    Effect    `json:"-"`
 
-	Link     string   `json:"link,omitzero"`     // that a user breaks by hand, by name; empty means all to the hosts
+	Link     string   `json:"link,omitzero"`     // that a user breaks by hand; empty means all to ToHosts
 	Toxicity *float32 `json:"toxicity,omitzero"` // the share of connections that it hits, as in toxiproxy; nil means all
 }
 
@@ -76,7 +75,7 @@ func (i *Impairment) UnmarshalJSON(text []byte) error {
 	return strictjson.Decode(w.Settings, effect)
 }
 
-// byHand says whether it is a user's, and no scenario's.
+// byHand says whether a user made it, not a scenario.
 func (i Impairment) byHand() bool { return i.Link != "" }
 
 func (i Impairment) validate() error {
@@ -98,12 +97,12 @@ func (i Impairment) validate() error {
 	return nil
 }
 
-// strikes says whether the link suffers.
+// strikes says whether it hits the link.
 func (i Impairment) strikes(s Spec) bool {
 	return i.hits(s.ToHost) && (i.Link == "" || i.Link == s.Name)
 }
 
-// hits says whether links to the host suffer.
+// hits says whether it hits links to the host.
 func (i Impairment) hits(host string) bool {
 	return len(i.ToHosts) == 0 || slices.Contains(i.ToHosts, host)
 }
@@ -121,10 +120,10 @@ func (i Impairment) resets() bool {
 	return is
 }
 
-// blocks says whether nothing passes, and no new connection comes to be.
+// blocks says whether nothing passes and new connections wait.
 func (i Impairment) blocks() bool { return Cuts(i.Effect) && !i.resets() }
 
-// delay is the part of the one-way delay that the impairment adds at least.
+// delay is the least one-way delay that the impairment adds.
 func (i Impairment) delay(way Direction) time.Duration {
 	if Cuts(i.Effect) || !i.Direction.has(way) {
 		return 0
@@ -138,9 +137,8 @@ type Spec struct {
 	ToHost   string `json:"to_host"`  // decides which impairments hit it
 	ToNode   string `json:"to_node"`  // empty for probes
 	Upstream string `json:"upstream"` // host:port that the node listens on
-	// Listen is the address of the loopback network, IP:port, that the link listens on; ""
-	// is any port of 127.0.0.1. Links may share one if they differ in Source, the IP address
-	// that their programs dial from. See [Gates].
+	// Listen is the loopback address, IP:port, that the link listens on; "" is any port of 127.0.0.1. Links may share
+	// one if they differ in Source, the IP address of their programs. See [Gates].
 	Listen string `json:"listen,omitzero"`
 	Source string `json:"source,omitzero"`
 	// Up and Down are the base delays, always on.
@@ -148,7 +146,7 @@ type Spec struct {
 	Down Latency `json:"down"`
 }
 
-// isProbe says whether it carries the lab's probes, and no traffic of the workload.
+// isProbe says whether the link carries the lab's probes, not the workload.
 func (s Spec) isProbe() bool { return s.ToNode == "" }
 
 func (s Spec) base(way Direction) Latency {

@@ -63,7 +63,7 @@ func openLink(h *Host, spec Spec, active []Impairment) (l *link, err error) {
 	return l, nil
 }
 
-// accept has take have every connection until the listener is closed.
+// accept passes each connection to take until the listener is closed.
 func accept(ln *net.TCPListener, log *slog.Logger, take func(*net.TCPConn)) {
 	for {
 		switch c, err := ln.AcceptTCP(); {
@@ -71,9 +71,9 @@ func accept(ln *net.TCPListener, log *slog.Logger, take func(*net.TCPConn)) {
 			take(c)
 		case errors.Is(err, net.ErrClosed):
 			return
-		default: // out of file descriptors, most likely: let some go
+		default: // most likely out of file descriptors: wait for some
 			log.Warn("link cannot accept", "address", ln.Addr(), "error", err)
-			_ = clock.Sleep(context.Background(), 10*time.Millisecond) // it ends soon enough
+			_ = clock.Sleep(context.Background(), 10*time.Millisecond) // too short to need a context
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (l *link) resets() bool {
 	return l.closed || slices.ContainsFunc(l.active, Impairment.resets)
 }
 
-// carry has the impairments of now hit a connection that the node took, unless it is to be reset.
+// carry puts the impairments in force on a connection that the node accepted; false means that it is to be reset.
 func (l *link) carry(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +108,8 @@ func (l *link) carry(c *conn) bool {
 	return true
 }
 
-// apply puts the impairment on all connections, and on those to come. One that is there
-// already gets these settings.
+// apply puts the impairment on all connections, also future ones, or changes its settings where it is there
+// already.
 func (l *link) apply(i Impairment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *link) apply(i Impairment) {
 	l.watch(i)
 }
 
-// heal takes the impairment off again, and says what contradicted that it was there.
+// heal takes the impairment off, and returns what contradicted it.
 func (l *link) heal(i Impairment) (contradicted string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *link) heal(i Impairment) (contradicted string) {
 	return contradicted
 }
 
-// without are the other impairments. The caller holds mu.
+// without returns the active impairments but one. The caller holds mu.
 func (l *link) without(id string) []Impairment {
 	return slices.DeleteFunc(slices.Clone(l.active), func(j Impairment) bool { return j.ID == id })
 }
@@ -181,17 +181,17 @@ func (l *link) close() {
 	l.wg.Wait()
 }
 
-// Gates are the addresses that several links share: programs that pass addresses on to each
-// other, as Redis and Sentinel do, must all know a node by one address, whatever link leads
-// there from their host. Whose a connection is, is told by the address that it comes from:
+// Gates are addresses that several links share: programs that pass addresses on to each other, as Redis and
+// Sentinel do, must all know a node by one address, whatever link leads there from their host. The source address
+// of a connection tells which link it belongs to:
 //
 //	node s1, from 127.9.4.3 --+                   +--> link of host s1 --> r1
 //	                          +--> 127.9.4.1:21000 +
 //	node s2, from 127.9.4.4 --+    the gate of r1 +--> link of host s2 --> r1
 //
-// Hosts of one process share their Gates. A host that is alone on its machine, as in a
-// container, has the same addresses to itself: where only one link is behind a gate, it
-// takes every connection. A link that asks for no address has a gate of its own.
+// Hosts of one process share their Gates. A host that is alone on its machine, as in a container, shares no
+// address: the only link behind a gate takes every connection. A link without a Listen address has a gate of its
+// own.
 type Gates struct {
 	mu   sync.Mutex
 	open map[string]*gate // by address
@@ -209,7 +209,7 @@ type gate struct {
 	done  chan struct{}    // closed when nothing is accepted any more
 }
 
-// enter puts the link behind the gate at the address that it asks for.
+// enter puts the link behind the gate at its Listen address.
 func (g *Gates) enter(l *link) (*gate, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -235,7 +235,7 @@ func (g *Gates) enter(l *link) (*gate, error) {
 	return at, nil
 }
 
-// leave takes the link away, and closes the gate behind the last.
+// leave removes the link, and closes the gate with the last one.
 func (at *gate) leave(l *link) {
 	at.gates.mu.Lock()
 	delete(at.links, l.spec.Source)
@@ -258,7 +258,7 @@ func (at *gate) take(c *net.TCPConn) {
 	}
 }
 
-// linkFor is nil for a stranger.
+// linkFor is nil if no link has the connection's source address.
 func (at *gate) linkFor(c *net.TCPConn) *link {
 	at.gates.mu.Lock()
 	defer at.gates.mu.Unlock()
@@ -270,28 +270,27 @@ func (at *gate) linkFor(c *net.TCPConn) *link {
 	return at.links[c.RemoteAddr().(*net.TCPAddr).IP.String()]
 }
 
-// watch follows the bytes that arrive at one link from the moment at which an impairment
-// is in force there: none may leave sooner than it lets. A link without traffic shows nothing.
+// watch checks the bytes that arrive at one link while an impairment is in force there: none may leave too soon.
 type watch struct {
 	Impairment
 	since time.Time
-	wrong atomic.Pointer[string] // what left too soon first
+	wrong atomic.Pointer[string] // the first contradiction
 }
 
-// early says what is wrong with so many bytes that left after so long, "" if nothing is. Jitter and flaky may
-// spare any byte by chance: of them, and of what takes less than the margin, the probes alone speak.
+// early says why these bytes, which left after took, contradict the impairment, "" if they do not. Jitter, flaky
+// and delays below the margin are never contradicted: only probes prove them.
 func (w *watch) early(bytes int, took time.Duration) string {
 	if Cuts(w.Effect) {
 		return "while the link was to be cut"
 	}
 	least := Least(w.Effect, int64(bytes))
-	if took < least-max(least/4, 200*time.Microsecond) { // toxics aim at the middle of the timer's errors
+	if took < least-max(least/4, 200*time.Microsecond) { // half of the toxics' wake-ups are early
 		return fmt.Sprintf("after %v, sooner than with the %s that was to be there", took, kindOf(w.Effect))
 	}
 	return ""
 }
 
-// passed counts a chunk that came out of the toxics.
+// passed counts a chunk that came out of the toxics, and checks it against the watches.
 func (l *link) passed(way Direction, chunk *stream.StreamChunk) {
 	bytes := len(chunk.Data)
 	l.carried.of(way).Add(int64(bytes))
@@ -310,8 +309,8 @@ func (l *link) passed(way Direction, chunk *stream.StreamChunk) {
 	}
 }
 
-// watch begins to watch the link for an impairment. Probes speak for themselves, and of what
-// is done by hand nothing is to be proven. The caller holds mu.
+// watch begins to watch the link for an impairment. Probe links and impairments by hand need no watch. The caller
+// holds mu.
 func (l *link) watch(i Impairment) {
 	if i.byHand() || l.spec.isProbe() {
 		return
@@ -320,7 +319,7 @@ func (l *link) watch(i Impairment) {
 	l.watches.Store(&all)
 }
 
-// unwatch ends it, and says what contradicts the impairment.
+// unwatch ends the watch, and returns what contradicted the impairment.
 func (l *link) unwatch(id string) (contradicted string) {
 	all := slices.DeleteFunc(slices.Clone(*l.watches.Load()), func(w *watch) bool {
 		if wrong := w.wrong.Load(); w.ID == id && wrong != nil {

@@ -8,10 +8,10 @@ import (
 
 var _ prometheus.Collector = (*Host)(nil)
 
-// Describe implements prometheus.Collector. It says nothing: which links there are changes.
+// Describe implements prometheus.Collector. It describes nothing, because the set of links changes.
 func (h *Host) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector: the data links that are open, without the probes'.
+// Collect implements prometheus.Collector, for the open data links.
 func (h *Host) Collect(into chan<- prometheus.Metric) {
 	h.mu.Lock()
 	links := h.data()
@@ -22,7 +22,7 @@ func (h *Host) Collect(into chan<- prometheus.Metric) {
 }
 
 func (l *link) collect(into chan<- prometheus.Metric) {
-	put := func(name, help string, kind prometheus.ValueType, value float64, more ...string) { // a label, its value
+	put := func(name, help string, kind prometheus.ValueType, value float64, more ...string) { // more: labels, then values
 		labels := append([]string{"link", "to_host", "to_node"}, more[:len(more)/2]...)
 		values := append([]string{l.spec.Name, l.spec.ToHost, l.spec.ToNode}, more[len(more)/2:]...)
 		desc := prometheus.NewDesc("locklab_link_"+name, help, labels, nil)
@@ -49,7 +49,7 @@ func (l *link) collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// counters are bytes that a link has delivered; connections add to them without a lock.
+// counters count the bytes that a link has delivered, without a lock.
 type counters struct{ up, down atomic.Int64 }
 
 func (c *counters) of(way Direction) *atomic.Int64 {
@@ -59,8 +59,8 @@ func (c *counters) of(way Direction) *atomic.Int64 {
 	return &c.down
 }
 
-// Traffic is the bytes that this host's links to each node have delivered since they were opened: to it, and
-// back. What a fault swallowed is not in it, nor are probes.
+// Traffic returns the bytes that this host's links have delivered to each node, and back, since they were opened.
+// Bytes lost in faults, and probes, do not count.
 func (h *Host) Traffic() map[string][2]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

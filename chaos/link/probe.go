@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// Between probes of one peer: while no report is asked for, as they prove nothing then; for
-	// watchFor after one was asked for; and after a change, for as long as reports are asked for.
+	// Intervals between probes of one peer: while no report is asked for; for watchFor after one was; and after a
+	// change, while reports are asked for.
 	idleInterval    = 30 * time.Second
 	watchedInterval = 100 * time.Millisecond
 	fastInterval    = 5 * time.Millisecond
 	watchFor        = time.Second
-	// fastShare is the least that fastInterval is for each peer that a change hits: a
-	// host sends a thousand probes in a second at most, or its probes would fill the
-	// machine just when something is to be proven.
+	// fastShare is the least of fastInterval for each peer that a change hits: with more than a thousand probes a
+	// second, a host would load the machine during the proof.
 	fastShare = time.Millisecond
 	// redialInterval is longer than fastInterval: connections cost more than frames.
 	redialInterval = 20 * time.Millisecond
@@ -32,13 +31,12 @@ const (
 	keptRTTs = 16
 )
 
-// ProbeTime is how long a probe takes to cross a link that carries this much: under
-// a limit of the bandwidth probes grow, so that the limit can be seen.
+// ProbeTime is how long a probe takes at this rate. Probes grow under a bandwidth limit, so that it can be seen.
 func ProbeTime(bytesPerS int64) time.Duration {
 	return time.Duration((frameBytes + int64(probePadding(bytesPerS))) * int64(time.Second) / max(bytesPerS, 1))
 }
 
-// probePadding makes a probe take two milliseconds, which leaves the link room.
+// probePadding makes a probe take two milliseconds, so that the link has room for other traffic.
 func probePadding(bytesPerS int64) uint32 {
 	return uint32(min(max(bytesPerS/500-frameBytes, 0), maxPadding)) //nolint:gosec // at most maxPadding
 }
@@ -55,30 +53,29 @@ type Report struct {
 // PeerReport is what a host knows of its probes to a peer.
 type PeerReport struct {
 	To          string        `json:"to"`
-	Sent        uint64        `json:"sent"` // sequence number of the youngest, also of those that could not leave
+	Sent        uint64        `json:"sent"` // sequence number of the newest, also if it could not leave
 	SentAge     time.Duration `json:"sent_age_ns,format:nano"`
-	Answered    uint64        `json:"answered"` // sequence number of the youngest
+	Answered    uint64        `json:"answered"` // sequence number of the newest
 	AnsweredAge time.Duration `json:"answered_age_ns,format:nano"`
 	RTTs        []RTT         `json:"rtts"` // the last few, oldest first
 }
 
-// RTT is one answered probe. Only differences between Theres mean something: it is from the
-// host's clock to the peer's.
+// RTT is one answered probe. There spans two hosts' clocks, so only differences between Theres mean something.
 type RTT struct {
 	SentAge time.Duration `json:"sent_age_ns,format:nano"`
 	Took    time.Duration `json:"took_ns,format:nano"`
 	There   time.Duration `json:"there_ns,format:nano"` // the part of it to the peer
 }
 
-// Heard is the youngest probe that arrived from an origin.
+// Heard is the newest probe that arrived from an origin.
 type Heard struct {
 	From     string        `json:"from"`
 	Sequence uint64        `json:"sequence"`
 	Age      time.Duration `json:"age_ns,format:nano"`
 }
 
-// rush has the hosts that a change hits probed often for a while, and with large probes where the
-// bandwidth is limited. The caller holds mu.
+// rush makes the probers of the hosts that a change hits send often for a while, and large probes where bandwidth
+// is limited. The caller holds mu.
 func (h *Host) rush(change Impairment) {
 	var hit []*prober
 	for _, p := range h.probes {
@@ -102,7 +99,7 @@ func (h *Host) padding(host string) (bytes uint32) {
 	return bytes
 }
 
-// Probes reports on all peers, and has them probed more often for a while.
+// Probes reports on all peers, and has them probed often for a while.
 func (h *Host) Probes() Report {
 	h.mu.Lock()
 	probes := slices.Collect(maps.Values(h.probes))
@@ -151,8 +148,7 @@ func (p *prober) close() {
 	p.wg.Wait()
 }
 
-// watch has the peer probed as often as is needed while reports are asked for: at short
-// intervals after a change, or 0.
+// watch keeps probing frequent for watchFor. After a change, fast is the interval; 0 keeps the one in use.
 func (p *prober) watch(fast time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,8 +208,7 @@ func (p *prober) pause(d time.Duration, broken <-chan struct{}) bool {
 	return true
 }
 
-// next numbers a probe, and says when the one after it is due. One that cannot leave
-// counts as sent: it is an attempt.
+// next returns the next probe, and how long to wait after it. A probe that cannot leave counts as sent.
 func (p *prober) next() (frame, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,8 +263,8 @@ const (
 	maxPadding = 16 << 10
 )
 
-// frame is one probe, or its answer, which is the probe with the time at which the echo service had read it: both as
-// package gob has it.
+// frame is one probe, or its answer: the same with the time at which the echo service read it. Sent by package
+// gob.
 type frame struct {
 	From     string
 	Sequence uint64
@@ -309,7 +304,7 @@ func (e *echo) take(c *net.TCPConn) {
 	})
 }
 
-// serve ends with the connection: the prober counts what failed.
+// serve answers probes until the connection fails.
 func (e *echo) serve(c *net.TCPConn) {
 	probes, answers := gob.NewDecoder(c), gob.NewEncoder(c)
 	for {

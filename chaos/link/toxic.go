@@ -24,7 +24,7 @@ import (
 // of ours, or of toxiproxy's own. Its JSON is its settings.
 type Effect = toxics.Toxic
 
-// prefix is that of the types of our own toxics.
+// prefix marks the types of our own toxics.
 const prefix = "locklab-"
 
 // types are all toxics that a link can have.
@@ -38,8 +38,7 @@ func types() map[string]Effect {
 	}
 }
 
-// register makes our toxics known to toxiproxy, for its API, and keeps its toxics from writing
-// to stderr.
+// register makes our toxics known to toxiproxy's API, and silences toxiproxy's log.
 func register() {
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 	for name, e := range types() {
@@ -70,18 +69,18 @@ func typeOf(e Effect) string {
 // foreign says whether a toxic is toxiproxy's own.
 func foreign(e Effect) bool { return !strings.HasPrefix(typeOf(e), prefix) }
 
-// kindOf is the type of an effect, without the mark of ours.
+// kindOf is the type of an effect, without our prefix.
 func kindOf(e Effect) string { return strings.TrimPrefix(typeOf(e), prefix) }
 
 const (
-	// longest bounds what our toxics delay.
+	// longest bounds the delays of our toxics.
 	longest = time.Minute
-	// largest bounds attributes of toxiproxy's: it multiplies them without a look.
+	// largest bounds attributes of toxiproxy's toxics, which it multiplies unchecked.
 	largest = 1 << 40
 )
 
-// checkEffect says what is wrong with the settings. Toxiproxy panics, turns for ever or overflows with
-// attributes that are refused here: it does not look at them itself.
+// checkEffect says what is wrong with the settings. toxiproxy does not check them: with those refused here it
+// panics, loops for ever or overflows.
 func checkEffect(e Effect) error {
 	switch e := e.(type) {
 	case *Latency:
@@ -124,7 +123,7 @@ func within(attribute string, value, low, high int64) error {
 	return nil
 }
 
-// Cuts says whether nothing passes.
+// Cuts says whether the effect lets nothing pass.
 func Cuts(e Effect) bool {
 	switch e.(type) {
 	case *Hold, *Drop, *Reset:
@@ -133,8 +132,7 @@ func Cuts(e Effect) bool {
 	return false
 }
 
-// Least is what so many bytes take longer at least, if they pass. What toxiproxy's own toxics do to a
-// byte is theirs to say.
+// Least is the least time that one of our effects adds to these bytes, if they pass; 0 for toxiproxy's.
 func Least(e Effect, bytes int64) time.Duration {
 	switch e := e.(type) {
 	case *Latency:
@@ -145,9 +143,8 @@ func Least(e Effect, bytes int64) time.Duration {
 	return 0
 }
 
-// Latency delays every chunk by Delay plus a part of Jitter that is drawn evenly. Order is
-// kept: a chunk that draws a short delay behind one with a long one leaves together with
-// it, as in a TCP stream.
+// Latency delays every chunk by Delay plus an evenly drawn part of Jitter. Chunks keep their order, as in a TCP
+// stream: one with a short delay waits for those before it.
 type Latency struct {
 	delays
 	Delay  time.Duration `json:"delay_ns,format:nano"`
@@ -165,8 +162,8 @@ func (t *Latency) Pipe(stub *toxics.ToxicStub) {
 	})
 }
 
-// Flaky is what packet loss looks like from above TCP: a share of the chunks is
-// lost and sent again after Stall, and everything behind such a chunk waits.
+// Flaky is packet loss as seen above TCP: a share of the chunks arrives Stall later, and everything behind each
+// waits.
 type Flaky struct {
 	delays
 	Loss  float64       `json:"loss"`                 // 0 to 1: the share of chunks that come late
@@ -190,7 +187,7 @@ type Bandwidth struct {
 	BytesPerS int64 `json:"bytes_per_s"`
 }
 
-// takes is what the wire takes for them.
+// takes is how long bytes take at the rate.
 func (t *Bandwidth) takes(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(t.BytesPerS) * float64(time.Second))
 }
@@ -204,8 +201,8 @@ func (t *Bandwidth) Pipe(stub *toxics.ToxicStub) {
 	})
 }
 
-// Hold keeps everything that is sent and delivers it, in order, when the toxic is
-// removed: what a partition does to a TCP connection that outlives it.
+// Hold keeps everything that is sent and delivers it, in order, when the toxic is removed, as after a partition
+// that a TCP connection outlives.
 type Hold struct{ delays }
 
 // Pipe keeps all bytes until it is interrupted.
@@ -213,9 +210,8 @@ func (*Hold) Pipe(stub *toxics.ToxicStub) {
 	lineOf(stub).run(stub, func(int64, int) int64 { return math.MaxInt64 })
 }
 
-// Drop swallows everything that is sent while the connection stays open. A TCP
-// stream with a hole is something no network delivers: whoever removes the toxic
-// should end the connections that lost bytes.
+// Drop swallows everything that is sent while the connection stays open. Removing it must end connections that
+// lost bytes.
 type Drop struct{}
 
 // Pipe swallows until it is interrupted. The end does not come through either.
@@ -237,8 +233,8 @@ func (*Drop) Pipe(stub *toxics.ToxicStub) {
 // cannot reach the other end.
 type Reset struct{ toxics.NoopToxic }
 
-// resetPeer is toxiproxy's reset_peer, but can be interrupted while it waits: then it resets
-// at once, as it has swallowed bytes.
+// resetPeer is toxiproxy's reset_peer, but can be interrupted while it waits: then it resets at once, because it
+// has swallowed bytes.
 type resetPeer struct{ toxics.ResetToxic }
 
 // wasReset is the state of a stub whose toxic has reset the connection.
@@ -256,7 +252,7 @@ func (t *resetPeer) Pipe(stub *toxics.ToxicStub) {
 	stub.Close()
 }
 
-// runs is the toxic that a link runs for an effect.
+// runs returns the toxic that a link runs for an effect.
 func runs(e Effect) toxics.Toxic {
 	if t, resets := e.(*toxics.ResetToxic); resets {
 		return &resetPeer{*t}
@@ -264,15 +260,15 @@ func runs(e Effect) toxics.Toxic {
 	return e
 }
 
-// line is a delay line: every chunk, and the end of the stream, leaves at its due time, in
-// order, and any number of chunks are under way at once. It is the state of one stub, and
-// outlives interruptions of the toxic. It has no bound: links do not read without one.
+// line is a delay line: every chunk, and the end of the stream, leaves at its due time, in order. Any number of
+// chunks are under way; the link bounds their bytes. It is the state of one stub, and outlives interruptions of
+// the toxic.
 type line struct {
 	timer *timer
 	draw  *rand.Rand
 	queue []parcel
-	free  int64 // when the wire of a limited bandwidth has sent all before
-	last  int64 // due time of the youngest: nothing overtakes it
+	free  int64 // when the wire of a limited bandwidth is free
+	last  int64 // due time of the newest: nothing overtakes it
 	ended bool  // the end is in the queue
 }
 
@@ -281,8 +277,7 @@ type parcel struct {
 	due   int64               // on clock.Mono
 }
 
-// stateOf is what a toxic keeps for one direction of one connection. It draws random numbers from
-// the seed; wakes tells it the time.
+// stateOf returns a toxic's state for one direction of one connection.
 func stateOf(t toxics.Toxic, own seed.Seed, wakes *timer) any {
 	switch t := t.(type) {
 	case interface{ isLine() }:
@@ -314,8 +309,8 @@ func (delays) Cleanup(stub *toxics.ToxicStub) {
 
 func lineOf(stub *toxics.ToxicStub) *line { return stub.State.(*line) }
 
-// run delays chunks until it is interrupted, or has passed on the end. due is the time at which
-// a chunk leaves; run calls it in order.
+// run delays chunks until it is interrupted, or has passed on the end. due returns when a chunk leaves, called in
+// order.
 func (l *line) run(stub *toxics.ToxicStub, due func(arrived int64, size int) int64) {
 	var woken <-chan struct{}
 	cancel := func() {}
@@ -356,15 +351,15 @@ func (l *line) run(stub *toxics.ToxicStub, due func(arrived int64, size int) int
 }
 
 const (
-	// maxEarly bounds how much too early something may be delivered.
+	// maxEarly bounds how early a chunk may be delivered.
 	maxEarly = 60 * time.Microsecond
-	// earlyStep is how much is learned from one wake-up.
+	// earlyStep is how much one wake-up changes early.
 	earlyStep = 500 * time.Nanosecond
 )
 
-// timer wakes toxics such that half of the wake-ups are before their time and half after it. A
-// goroutine wakes some tens of microseconds late, which would add to every delay; that is
-// learned, as a running median, and waited less.
+// timer wakes toxics such that half of the wake-ups are early and half late. Goroutines wake some tens of
+// microseconds late, which would add to every delay: the timer learns the median lateness, and waits that much
+// less.
 type timer struct {
 	precise *clock.Precise
 	early   atomic.Int64 // nanoseconds
@@ -402,5 +397,5 @@ func (t *timer) learn(due int64) {
 	if clock.Mono() > due {
 		learned += 2 * int64(earlyStep)
 	}
-	t.early.Store(min(max(learned, 0), int64(maxEarly))) // a lost update is no loss
+	t.early.Store(min(max(learned, 0), int64(maxEarly))) // a lost update does not matter
 }

@@ -22,24 +22,22 @@ import (
 )
 
 const (
-	// toxiproxyVersion is whose API this is.
+	// toxiproxyVersion is the version of toxiproxy's API.
 	toxiproxyVersion = "2.12.0"
 	// bodyBytesMax bounds a request.
 	bodyBytesMax = 64 << 10
-	// hostTimeout bounds how long a host is waited for that is asked for its links.
+	// hostTimeout bounds how long a host may take to list its links.
 	hostTimeout = time.Second
 )
 
-// Toxiproxy serves toxiproxy's own HTTP API over the links of hosts, by their names, for
-// toxiproxy-cli and the libraries of its users. A link is a proxy HOST:NODE:PORT, such as
-// master-a:redis-a-1:client. Toxics are of toxiproxy's own types or of ours (locklab-hold and
-// others). What is done here is noted as done by hand, and only that can be taken off; which
-// links there are is the topology's business. As toxiproxy's, the API checks no token and
-// refuses browsers, and names that a web page's own name server may have made point here: serve it
-// where everybody may break the links.
+// Toxiproxy serves toxiproxy's own HTTP API over the links of hosts, for toxiproxy-cli and client libraries. A
+// link is a proxy HOST:NODE:PORT, such as master-a:redis-a-1:client. Toxics are toxiproxy's types or ours
+// (locklab-hold and others). Changes made here are recorded as made by hand, and only they can be undone; links
+// cannot be added or removed. Like toxiproxy, the API checks no token and refuses browsers; it refuses host names,
+// too, against DNS rebinding. Serve it where everybody may break the links.
 //
-// For each request a server of toxiproxy is made, with the links as its proxies. They carry
-// nothing: it reads requests, and answers those that change nothing.
+// Each request is served by a new toxiproxy server with the links as its proxies. It carries no traffic: it parses
+// requests, and answers those that change nothing.
 func Toxiproxy(hosts map[string]*Client) http.Handler {
 	register()
 	toxiproxy.Version = toxiproxyVersion
@@ -86,7 +84,7 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.MarshalWrite(w, body, jsonv1.DefaultOptionsV1()) // the client has gone away
 }
 
-// model is the links as a server of toxiproxy has them.
+// model is the links as proxies of a toxiproxy server.
 type model struct {
 	server  *toxiproxy.ApiServer
 	proxies map[string]*proxy
@@ -153,7 +151,6 @@ func newModel(ctx context.Context, hosts map[string]*Client) (m *model, err erro
 	return m, err
 }
 
-// add makes a proxy of a link.
 func (m *model) add(host string, client *Client, l Opened) (err error) {
 	name := host + ":" + strings.ReplaceAll(l.Name, "/", ":")
 	p := &proxy{toxiproxy.NewProxy(m.server, name, l.Addr, l.Upstream), client, l.Name, map[string]bool{}}
@@ -178,7 +175,7 @@ func (m *model) add(host string, client *Client, l Opened) (err error) {
 func handID(link, name string) string { return "hand/" + link + "/" + name }
 func downID(link string) string       { return handID(link, "") }
 
-// show puts one direction of an impairment on the proxy.
+// show adds one direction of an impairment to the proxy.
 func (p *proxy) show(i Impairment, way Direction) error {
 	w := toxics.ToxicWrapper{Toxic: i.Effect, Name: i.ID, Type: typeOf(i.Effect), Toxicity: i.share()}
 	w.Stream = string(way) + "stream"

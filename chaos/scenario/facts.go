@@ -9,32 +9,32 @@ import (
 	"locklab/locks"
 )
 
-// Lock is what expectations must know of a lock, and of the nodes that run for it.
+// Lock is what rules must know of a lock and of its nodes.
 type Lock struct {
 	Spec   locks.Spec
 	Traits locks.Traits
-	// Waits says that a server which lost its data stays away until what it may have granted is over.
+	// Waits says that a server which lost its data stays away until its grants have expired.
 	Waits bool
 	// Lease is how long a grant lasts at most; 0 if it has none. Measured is the run's measured part.
 	Lease, Measured time.Duration
-	// Clients ask for the lock, and Deciders have to agree: all, a majority, or one.
+	// Clients request the lock, and Deciders have to agree: all, a majority, or one.
 	Clients, Deciders []fault.Node
-	// Replicas may take the place of the decider, if Watchers say so.
+	// Replicas may replace the decider, if Watchers say so.
 	Replicas, Watchers []fault.Node
 }
 
 // The words of facts that are computed here.
 const (
 	none       = "none"
-	leftAll    = "all"     // nothing happens to those that have to agree
-	leftEnough = "enough"  // those left, that one client reaches, can agree
-	leftTooFew = "too-few" // they cannot
+	leftAll    = "all"     // a client reaches all deciders
+	leftEnough = "enough"  // a client reaches enough of them to agree
+	leftTooFew = "too-few" // no client does
 )
 
-// damage is what all faults of a scenario do together, as if all were in force at once.
+// damage is what all faults of a scenario do together.
 type damage struct {
-	stopped, crashed, restarted []string // nodes: that do not answer or not rightly; that were killed; at once back
-	soon                        []string // nodes that are back before a lease that they granted is over
+	stopped, crashed, restarted []string // nodes: hit by any fault; killed; killed and started again at once
+	soon                        []string // killed nodes that are back before their grants expire
 	wiped, paused, clocks       []string
 	pairs                       []fault.Pair
 	kinds                       []string
@@ -70,13 +70,13 @@ func (l Lock) damageOf(plans []Planned) (d damage) {
 	return d
 }
 
-// reach says whether two nodes hear each other.
+// reach says whether traffic between two nodes passes both ways.
 func (d damage) reach(a, b fault.Node) bool {
 	return !slices.Contains(d.pairs, fault.Pair{From: a.Host, To: b.Host}) &&
 		!slices.Contains(d.pairs, fault.Pair{From: b.Host, To: a.Host})
 }
 
-// facts are what the rules can ask for.
+// facts returns the words that hold for the lock, by condition.
 func (l Lock) facts(plans []Planned) map[string][]string {
 	d, is := l.damageOf(plans), traitsOf(l.Traits)
 	is["fault"] = d.kinds
@@ -95,7 +95,7 @@ func (l Lock) facts(plans []Planned) map[string][]string {
 	return is
 }
 
-// traitsOf are the facts that are the same whatever happens.
+// traitsOf are the facts that no fault changes.
 func traitsOf(t locks.Traits) map[string][]string {
 	word := func(w string) []string { return []string{cmp.Or(w, none)} }
 	return map[string][]string{
@@ -104,8 +104,7 @@ func traitsOf(t locks.Traits) map[string][]string {
 	}
 }
 
-// left is how many of those that have to agree the best placed client reaches; where no client
-// lives, how many live.
+// left says how many deciders the best placed client reaches or, if no client lives, how many are up.
 func (l Lock) left(d damage) string {
 	reached := func(by func(fault.Node) bool) (n int) {
 		for _, decider := range l.Deciders {
@@ -141,7 +140,7 @@ func (l Lock) left(d damage) string {
 	}
 }
 
-// cut is how the worst fault cuts what the lock's nodes say to each other.
+// cut is the worst way in which traffic between the lock's nodes is cut.
 func (l Lock) cut(d damage) string {
 	nodes := slices.Concat(l.Clients, l.Deciders, l.Replicas, l.Watchers)
 	if len(l.Deciders) == 0 {
@@ -158,7 +157,7 @@ func (l Lock) cut(d damage) string {
 	return none
 }
 
-// clients is what happens to some of them.
+// clients is what faults do to any client; of several, the first listed here.
 func (l Lock) clients(d damage) string {
 	hits := func(nodes []string) bool {
 		return slices.ContainsFunc(l.Clients, func(n fault.Node) bool { return slices.Contains(nodes, n.Name) })
@@ -175,7 +174,7 @@ func (l Lock) clients(d damage) string {
 	}
 }
 
-// restarted says whether those that have to agree are back before what they granted is over.
+// restarted says whether deciders or replicas are back before their grants expire.
 func (l Lock) restarted(d damage) string {
 	word := none
 	for _, n := range slices.Concat(l.Deciders, l.Replicas) {
@@ -192,7 +191,7 @@ func (l Lock) restarted(d damage) string {
 	return word
 }
 
-// mayFailOver says whether most watchers can miss the decider and see a replica.
+// mayFailOver says whether a majority of watchers can lose the decider and reach a replica.
 func (l Lock) mayFailOver(d damage) bool {
 	for _, replica := range l.Replicas {
 		votes := 0

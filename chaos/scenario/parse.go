@@ -23,9 +23,9 @@ func files() strictyaml.Files {
 	return strictyaml.Files{What: "scenario", Builtin: builtin, Invalid: ErrInvalid}
 }
 
-// Load reads and checks a scenario: a built-in one by its name, or a file by its
-// path. firstZone is the zone that first-zone means, "" where there is no topology yet. Errors
-// wrap [ErrInvalid] and name the file, the line and what would be right.
+// Load reads and checks a scenario: a built-in one by its name, or a file by its path. firstZone is the zone that
+// first-zone means, "" without a topology. Errors wrap [ErrInvalid] and name the file, the line and what would be
+// right.
 func Load(nameOrPath, firstZone string) (Scenario, error) {
 	file, text, err := files().Read(nameOrPath)
 	if err != nil {
@@ -39,12 +39,10 @@ func Load(nameOrPath, firstZone string) (Scenario, error) {
 	return s, err
 }
 
-// Names are the names of the built-in scenarios, in the order in which one would read them:
-// nothing broken first, then slow, cut, failing and stopped.
+// Names lists the built-in scenarios in reading order: nothing broken first, then slow, cut, failing and stopped.
 func Names() []string { return files().Names() }
 
-// Parse checks the YAML text of a scenario; file is what errors call it, firstZone is as [Load]
-// has it. Errors wrap [ErrInvalid].
+// Parse checks the YAML text of a scenario, as [Load] does; errors call it file.
 func Parse(file string, text []byte, firstZone string) (Scenario, error) {
 	doc, err := strictyaml.Parse(file, text, ErrInvalid)
 	if err != nil {
@@ -129,7 +127,7 @@ func readStep(n strictyaml.Node, number int, firstZone string) Step {
 	return s
 }
 
-// maxMoment is longer than any run, and short enough to count on from any moment.
+// maxMoment is longer than any run, and short enough to add to any time.
 const maxMoment = 30 * 24 * time.Hour
 
 // readMoment reads 30% or 2s.

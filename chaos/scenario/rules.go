@@ -14,44 +14,41 @@ import (
 	"locklab/workloads/history"
 )
 
-// Rule says what is expected of the locks that it fits. What it does not speak of, a later rule
-// decides.
+// Rule says what is expected of the locks that it fits. A later rule decides what it does not mention.
 type Rule struct {
 	Safety   string   // safe, unsafe or [NotJudged]
 	Liveness []string // any of live, stalls, down, or only [NotJudged]
-	// Served is the least share of the operations that end ok: of the fault's time, or of the
-	// whole run where nothing is broken. A rule of liveness that says none expects none.
+	// Served is the least share of operations that end ok: during the fault or, if nothing is broken, in the whole
+	// run. A rule with liveness and without Served expects none.
 	Served *float64
 	// NotFor is why the scenario does not apply.
 	NotFor string
-	// Why is the reason, and Source who says so: a document and its section, or a public
-	// reference.
+	// Why is the reason, and Source its evidence: a document and its section, or a public reference.
 	Why, Source string
 
 	File string
 	Line int
 
 	locks []locks.Spec
-	when  map[string][]string // the words of each fact of which one must be true
+	when  map[string][]string // by fact, the words that it may have
 }
 
 // NotJudged is expected where both outcomes are right.
 const NotJudged = "not-judged"
 
-// Expectation is what comes out of the rules for one lock, with those that decided.
+// Expectation is what the rules expect of one lock, with the rules that decided.
 type Expectation struct {
 	history.Expect
 	SafetyBy, LivenessBy Rule
 }
 
-// defaultServed is expected where nothing is broken: a lock that serves less is none that one
-// would use.
+// defaultServed is the share expected where nothing is broken.
 const defaultServed = 0.99
 
 //go:embed rules.yaml
 var general []byte
 
-// generalRules are those that hold for all scenarios, after their own.
+// generalRules reads the rules for all scenarios, which come after their own.
 func generalRules() ([]Rule, error) {
 	const file = "rules.yaml"
 	doc, err := strictyaml.Parse(file, general, ErrInvalid)
@@ -62,10 +59,10 @@ func generalRules() ([]Rule, error) {
 	return slices.Concat(readRules(f.Get("safety"), file, ""), readRules(f.Get("liveness"), file, "")), doc.Err()
 }
 
-// traitFields are those by which a rule asks for what a lock is, and not for what happens to it.
+// traitFields are the conditions on the lock itself, which no fault changes.
 func traitFields() []string { return []string{"lock", "agree", "lease", "keeps", "replica"} }
 
-// facts are the words of each fact that a rule can ask for.
+// facts lists the words that a rule can use, by condition.
 func facts() map[string][]string {
 	var kinds []string
 	for _, k := range fault.Kinds() {
@@ -90,7 +87,7 @@ func facts() map[string][]string {
 	}
 }
 
-// readRules reads a list of rules; source is theirs where they have none.
+// readRules reads a list of rules; source is the default of their Source.
 func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
 	known := facts()
 	for _, item := range n.List() {
@@ -138,7 +135,7 @@ func readRules(n strictyaml.Node, file, source string) (rules []Rule) {
 	return rules
 }
 
-// several are the items of a list, or the one word that stands for a list of one.
+// several returns the items of a list, or a single word as a list of one.
 func several(n strictyaml.Node) []strictyaml.Node {
 	if n.IsList() {
 		return n.Some("one word or more")
@@ -158,7 +155,7 @@ func readShare(n strictyaml.Node) *float64 {
 	return new(p / 100)
 }
 
-// fits says whether the rule is of the lock and of what happens to it.
+// fits says whether the rule applies to the lock and the facts.
 func (r Rule) fits(lock locks.Spec, is map[string][]string) bool {
 	named := len(r.locks) == 0 || slices.ContainsFunc(r.locks, func(s locks.Spec) bool { return covers(s, lock) })
 	for field, wanted := range r.when {
@@ -170,7 +167,7 @@ func (r Rule) fits(lock locks.Spec, is map[string][]string) bool {
 	return named
 }
 
-// covers says whether a spec names the lock: its name, its variant and its options if it has some.
+// covers says whether a spec names the lock: its name, and its variant and options where given.
 func covers(s, lock locks.Spec) bool {
 	if s.Name != lock.Name || s.Variant != "" && s.Variant != lock.Variant {
 		return false
@@ -183,8 +180,7 @@ func covers(s, lock locks.Spec) bool {
 	return true
 }
 
-// NotFor is why the scenario does not apply to a lock, whatever its faults would hit: the first rule
-// says so that fits what the lock is.
+// NotFor returns why the scenario does not apply to a lock: the first rule that fits its traits decides.
 func (s Scenario) NotFor(spec locks.Spec, traits locks.Traits) error {
 	is := traitsOf(traits)
 	i := slices.IndexFunc(s.Rules, func(r Rule) bool { return r.fits(spec, is) })
@@ -194,7 +190,7 @@ func (s Scenario) NotFor(spec locks.Spec, traits locks.Traits) error {
 	return fmt.Errorf("%s:%d: %s", s.Rules[i].File, s.Rules[i].Line, s.Rules[i].NotFor)
 }
 
-// Expect is what is expected of a lock on which the faults were planned.
+// Expect returns what the rules expect of a lock under the planned faults.
 func (s Scenario) Expect(lock Lock, plans []Planned) (e Expectation) {
 	var served *float64
 	is := lock.facts(plans)

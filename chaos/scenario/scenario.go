@@ -14,17 +14,16 @@ type Scenario struct {
 	File    string // what errors call it
 	Name    string
 	Summary string
-	// Title and TitleKO head its column, in English and Korean; without them it is the name.
+	// Title and TitleKO are its column's heading, in English and Korean; the default is Name.
 	Title, TitleKO string
-	// MinDuration is the shortest measured time in which it makes sense; 0 is any.
+	// MinDuration is the shortest measured time for which the scenario is meant; 0 is any.
 	MinDuration time.Duration
-	// OutlastsLease says that it shows something only where each fault lasts for longer than the
-	// lock's lease.
+	// OutlastsLease says that each fault must last longer than the lock's lease to show anything.
 	OutlastsLease bool
-	// Wants is what clients must do for the scenario to show what it is about.
+	// Wants is what clients must do for the faults to show an effect.
 	Wants    Wants
 	Timeline []Step
-	// Does is the timeline and Wants as the file has them, in one line: equal where runs are.
+	// Does is the timeline and Wants as written, in one line: equal for equal runs.
 	Does string
 	// Rules say what is expected: the scenario's own, then the general ones.
 	Rules []Rule
@@ -32,8 +31,8 @@ type Scenario struct {
 	nameLine int
 }
 
-// Wants is what a scenario wants of the workload, where the user does not say. What is 0 it
-// leaves to the workload, and so do workloads without such a thing.
+// Wants is what a scenario asks of the workload where the user does not say. The workload decides about zero
+// fields, and ignores settings that it does not have.
 type Wants struct {
 	Hold      time.Duration // for a holder to be hit
 	Clients   int           // in each master
@@ -60,7 +59,7 @@ func (s Scenario) External() [][]string {
 	return all
 }
 
-// Moment is a part of the measured time, or a duration.
+// Moment is a share of the measured time, plus a duration.
 type Moment struct {
 	Percent  float64
 	Duration time.Duration
@@ -71,14 +70,14 @@ func (m Moment) Of(total time.Duration) time.Duration {
 	return m.Duration + time.Duration(float64(total)*m.Percent/100)
 }
 
-// Again has the timeline n times, one after the other, in a run that is n times as long.
+// Again repeats the timeline n times, in a run that is n times as long.
 func (s Scenario) Again(n int) Scenario {
 	once := s.Timeline
 	s.Timeline, s.MinDuration = nil, time.Duration(n)*s.MinDuration
 	for k := range n {
 		for _, step := range once {
 			if step.For == (Moment{}) && !step.Fault.Instant {
-				step.For = Moment{100 - step.At.Percent, -step.At.Duration} // to the end of its turn
+				step.For = Moment{100 - step.At.Percent, -step.At.Duration} // to the end of its repetition
 			}
 			step.At.Percent = (step.At.Percent + 100*float64(k)) / float64(n)
 			step.For.Percent /= float64(n)
@@ -91,7 +90,7 @@ func (s Scenario) Again(n int) Scenario {
 	return s
 }
 
-// Scheduled is one fault of a run. A step that comes and goes makes several.
+// Scheduled is one fault of a run; a flap makes several.
 type Scheduled struct {
 	ID     string // in the ledger
 	Step   Step
@@ -124,9 +123,8 @@ func (s Step) Window(total time.Duration) fault.Window {
 	return fault.Window{From: from, Until: min(from+s.For.Of(total), total)}
 }
 
-// CheckLocks says which lock of expect is none: a name that nobody answers to would
-// leave the lock that was meant to the general rules. The check is the caller's, who knows all
-// locks.
+// CheckLocks passes the locks that rules name to check, and returns its first error. A misspelt name would leave
+// the lock to the general rules.
 func (s Scenario) CheckLocks(check func(locks.Spec) error) error {
 	for _, r := range s.Rules {
 		for _, spec := range r.locks {
@@ -138,8 +136,7 @@ func (s Scenario) CheckLocks(check func(locks.Spec) error) error {
 	return nil
 }
 
-// CheckData says which role cannot come back without its data; the check is the caller's,
-// who knows the roles.
+// CheckData passes the roles that come back without their data to check, and returns its first error.
 func (s Scenario) CheckData(check func(role string) error) error {
 	for _, step := range s.Timeline {
 		for _, role := range step.Fault.LoseData {
@@ -151,8 +148,8 @@ func (s Scenario) CheckData(check func(role string) error) error {
 	return nil
 }
 
-// CheckTimes says which fault does not fit into a measured part of that length, or is
-// there for less of it than a proof takes.
+// CheckTimes returns an error for a fault that does not fit into a measured part of that length, or is too short
+// to prove.
 func (s Scenario) CheckTimes(measured time.Duration) error {
 	for _, step := range s.Timeline {
 		from := step.At.Of(measured)
@@ -168,8 +165,8 @@ func (s Scenario) CheckTimes(measured time.Duration) error {
 	return nil
 }
 
-// CheckLease says which fault does not outlast a lease, of a measured part of that length, where
-// all must. A lock without leases has one of 0.
+// CheckLease returns an error for a fault that must outlast the lease and does not. A lock without leases has one
+// of 0.
 func (s Scenario) CheckLease(measured, lease time.Duration, lock string) error {
 	for _, step := range s.Timeline {
 		w := step.Window(measured)
@@ -182,16 +179,16 @@ func (s Scenario) CheckLease(measured, lease time.Duration, lock string) error {
 	return nil
 }
 
-// rounding is what shares of a duration may lack.
+// rounding is the error allowed for shares of a duration.
 const rounding = time.Microsecond
 
-// Planned is a step with what it hits among what runs.
+// Planned is a step with its plan for the inventory.
 type Planned struct {
 	Step Step
 	fault.Plan
 }
 
-// Plan says what each fault hits among what runs. The error says which has nothing to hit.
+// Plan plans each fault for the inventory. The error names a fault without a target.
 func (s Scenario) Plan(ctx context.Context, inv fault.Inventory, resolver fault.Resolver) (all []Planned, err error) {
 	for _, step := range s.Timeline {
 		plan, err := step.Fault.Plan(ctx, step.ID, inv, resolver)

@@ -1,6 +1,5 @@
-// Package compare sets repeated runs side by side: of locks in one run, or of one run after
-// another. A difference is claimed only with repeats, and only where chance does not explain it:
-// see package stats.
+// Package compare compares repeated runs: of locks in one run, or of one run with another. It claims a difference
+// only with repeats, and only where chance does not explain it: see package stats.
 package compare
 
 import (
@@ -12,7 +11,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// Sample is a figure of one cell: the median of its repeats, and the interval of that.
+// Sample is a figure of one cell: the median of its repeats, and that median's interval.
 type Sample struct {
 	Median, Low, High float64
 	N                 int
@@ -37,12 +36,12 @@ func sampleOf(c *result.Cell, figure string) (s Sample, known bool) {
 // Difference is one figure of two cells.
 type Difference struct {
 	result.Key
-	Run    int // of the files that is compared with the first
+	Run    int // index of the file that is compared with the first
 	Figure result.Figure
 
 	Before, After Sample
-	Chance        float64 // of such a difference although nothing changed, over all tests
-	Tested        bool    // both have repeats, and the same was asked of both
+	Chance        float64 // over all tests, of such a difference although nothing changed
+	Tested        bool    // both have repeats, and equal settings
 }
 
 // Outcome is the claim about a difference.
@@ -56,7 +55,7 @@ const (
 	SideBySide Outcome = ""
 )
 
-// Outcome of the after to the before.
+// Outcome compares After with Before.
 func (d *Difference) Outcome() Outcome {
 	higher := d.After.Median > d.Before.Median
 	switch {
@@ -70,8 +69,8 @@ func (d *Difference) Outcome() Outcome {
 	return Worse
 }
 
-// Runs compares each further file with the first one, in some figures; without any named, in all
-// that comparisons have. All tests count together.
+// Runs compares the given figures, by default all that comparisons have, of each further file with the first one.
+// All tests are corrected together.
 func Runs(files []result.File, figures ...result.Figure) (all []Difference) {
 	if len(figures) == 0 {
 		figures = slices.DeleteFunc(result.Figures(), func(f result.Figure) bool { return !f.Compare })
@@ -97,7 +96,7 @@ func Runs(files []result.File, figures ...result.Figure) (all []Difference) {
 	return correct(all)
 }
 
-// correct tests all together. A figure that is the same in all repeats is no test.
+// correct tests all figures together. One that is the same in all repeats is not tested.
 func correct(all []Difference) []Difference {
 	var chances []float64
 	var of []*Difference
@@ -114,7 +113,7 @@ func correct(all []Difference) []Difference {
 	return all
 }
 
-// Apart is the number of a further file that shares no cell with the first one; 0 if there is none.
+// Apart is the index of a further file that shares no cell with the first one; 0 if there is none.
 func Apart(files []result.File) int {
 	cells := files[0].Cells()
 	return 1 + slices.IndexFunc(files[1:], func(f result.File) bool {
@@ -124,14 +123,14 @@ func Apart(files []result.File) int {
 	})
 }
 
-// Mismatch is a setting in which two runs differ. Refuses: the locks had other work to do, so no
-// difference is claimed.
+// Mismatch is a setting in which two runs differ. Refuses: the locks had different work, so no difference is
+// claimed.
 type Mismatch struct {
 	Name, Was, Is string
 	Refuses       bool
 }
 
-// Mismatches of two runs.
+// Mismatches lists the settings in which two runs differ.
 func Mismatches(a, b result.Run) []Mismatch {
 	machine := func(h result.Host) string {
 		return fmt.Sprintf("%s/%s, %d x %s, %s", h.OS, h.Arch, h.CPUs, h.CPUModel, h.Go)

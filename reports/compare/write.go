@@ -56,7 +56,7 @@ func (s Sample) text(f result.Figure) string {
 	return text
 }
 
-// change is by how much a figure changed; "" without repeats.
+// change says by how much a figure changed; "" if no difference is claimed.
 func change(say *lang.Lang, d *Difference) string {
 	by := d.After.Median - d.Before.Median
 	switch {
@@ -70,7 +70,7 @@ func change(say *lang.Lang, d *Difference) string {
 	return fmt.Sprintf("%+.0f%%", 100*by/math.Abs(d.Before.Median))
 }
 
-// Said is the outcome of a comparison, in lines.
+// Said says in lines how a comparison ended.
 func Said(say *lang.Lang, files []result.File, names []string, ds []Difference) (lines []string) {
 	differ, tests, repeats := 0, 0, math.MaxInt // of the sample that has the fewest
 	for i := range ds {
@@ -141,7 +141,7 @@ func Write(dir string, files []result.File, names []string) error {
 	return atomicfile.Write(filepath.Join(dir, "results.csv"), csv.Bytes())
 }
 
-// Names are those of the runs' directories, with a number where two are alike.
+// Names are the names of the runs' directories, numbered where two are equal.
 func Names(dirs []string) (names []string) {
 	for i, dir := range dirs {
 		name := table.Plain(filepath.Base(filepath.Clean(dir)))

@@ -8,13 +8,12 @@
 //	table.Heads(say.Titles("=lock", "runs>")...)
 //	{{t "No faults."}}, {{tf "%d runs side by side" .N}} in a template
 //
-// ko.yaml has the same in Korean. A test takes all texts from the code and the templates,
-// and fails if one is missing there or left over, or takes other values. Texts are
-// sentences or clauses, never pieces that only English puts together so. In Korean no
-// particle follows a name, as particles depend on its last sound.
+// ko.yaml has the same in Korean. A test takes all texts from the code and the templates, and fails if one is
+// missing there, is left over, or takes other values. Texts are sentences or clauses, because other languages
+// order their parts differently. In Korean no particle follows a name, because particles depend on its last sound.
 //
-// Packages that know no language make a [sentence.Text]: a form of the same catalogue, and
-// its values. See [Lang.Tell]. Errors are in English only.
+// A package that knows no language makes a [sentence.Text], with a key of the same catalogue and its values: see
+// [Lang.Tell]. Errors are in English only.
 package lang
 
 import (
@@ -45,7 +44,7 @@ type Lang struct {
 	texts     map[string]string
 }
 
-// All are the languages that a report is written in, the first of them first.
+// All returns the languages that a report is written in, the default first.
 func All() []*Lang { return []*Lang{English(), {KoreanTag, "한국어", koreanTexts()}} }
 
 //nolint:gochecknoglobals // read once; it does not change
@@ -60,7 +59,7 @@ var koreanTexts = sync.OnceValue(func() map[string]string {
 // English is the language of the code.
 func English() *Lang { return &Lang{Tag: EnglishTag, Name: "English"} }
 
-// Of is the language with a tag.
+// Of returns the language with a tag.
 func Of(tag string) (*Lang, error) {
 	all := All()
 	if i := slices.IndexFunc(all, func(l *Lang) bool { return l.Tag == tag }); i >= 0 {
@@ -72,7 +71,7 @@ func Of(tag string) (*Lang, error) {
 // Tags are the tags of all languages.
 func Tags() []string { return []string{EnglishTag, KoreanTag} }
 
-// Text is a text of the program. A missing one stays English; a test finds it.
+// Text translates a text. A missing one stays English; a test finds it.
 func (l *Lang) Text(english string) string {
 	if text, found := l.texts[english]; found {
 		return text
@@ -80,7 +79,7 @@ func (l *Lang) Text(english string) string {
 	return english
 }
 
-// Sprintf is a text with values; a translation may take them in another order, as in %[2]s.
+// Sprintf translates a text with values; a translation may take them in another order, as in %[2]s.
 func (l *Lang) Sprintf(english string, args ...any) string {
 	if l.Tag == EnglishTag {
 		return fmt.Sprintf(english, args...)
@@ -88,7 +87,7 @@ func (l *Lang) Sprintf(english string, args ...any) string {
 	return fmt.Sprintf(l.Text(english), args...)
 }
 
-// Count is a text about a number of things, as in Count(n, "1 lock", "%s locks").
+// Count translates a text about a number of things, as in Count(n, "1 lock", "%s locks").
 func (l *Lang) Count(n int, one, many string) string {
 	if n == 1 {
 		return l.Text(one)
@@ -96,7 +95,7 @@ func (l *Lang) Count(n int, one, many string) string {
 	return l.Sprintf(many, sentence.Group(int64(n)))
 }
 
-// Titles are titles of columns; the marks of table.Heads, = before and > behind, stay.
+// Titles translates titles of columns and keeps the marks of table.Heads, = before and > behind.
 func (l *Lang) Titles(english ...string) (titles []string) {
 	for _, title := range english {
 		text := strings.Trim(title, "=>")
@@ -105,12 +104,12 @@ func (l *Lang) Titles(english ...string) (titles []string) {
 	return titles
 }
 
-// Term is a word that is no constant of the code, but one of a list that the test knows,
-// such as the title of a figure.
+// Term translates a word that is no constant of the code but in a list that the test knows, such as a figure's
+// title.
 func (l *Lang) Term(english string) string { return l.Text(english) }
 
-// Tell is a text of a package that knows no language.
+// Tell translates a text of a package that knows no language.
 func (l *Lang) Tell(t sentence.Text) string { return t.In(l.Text) }
 
-// Key marks a text that is not said where it stands.
+// Key marks a text that is translated elsewhere.
 func Key(english string) string { return english }

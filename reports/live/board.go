@@ -4,12 +4,12 @@
 //	lab ──events, runs, rows──▶ Board ──every 250 ms──▶ model ──▶ parts of the page ──▶ browsers
 //	         (never waits)       inbox   one goroutine        each viewer gets those that changed
 //
-// The lab tells a [Board] the events that it records anyway. The Board puts them into an inbox and
-// returns; one goroutine folds them into a model. Each viewer renders the newest model, so a slow
-// browser delays no other and misses frames. A new connection begins with every part.
+// The lab tells a [Board] the events that it records anyway. The Board puts them into an inbox and returns; one
+// goroutine folds them into a model. Each viewer renders the newest model, so a slow browser misses frames and
+// delays no other. A new connection begins with every part.
 //
-// The page decides nothing: its duplicates come from the checker that judges the run in the end, over
-// the rooms of the last seconds, and its charts are the report's.
+// The page judges nothing: its duplicates come from the run's own checker, over the rooms of the last seconds, and
+// its charts are the report's.
 package live
 
 import (
@@ -28,7 +28,7 @@ import (
 // shows nothing. Its methods may be called from any goroutine and never wait for a viewer.
 type Board struct {
 	info    Info
-	token   string // that orders must bear
+	token   string // of the page's orders
 	viewers atomic.Int32
 
 	inboxMu sync.Mutex
@@ -42,23 +42,23 @@ type Board struct {
 
 var _ history.Recorder = (*Board)(nil)
 
-// New makes a board. Nothing is shown before [Board.Show].
+// New makes a board, which shows nothing before [Board.Show].
 func New(info Info) *Board {
 	return &Board{info: info, token: httpapi.NewToken(), model: newModel(info), next: make(chan struct{})}
 }
 
-// Record takes an event of the current run's history.
+// Record passes on an event of the current run's history.
 func (b *Board) Record(e history.Event) { b.post(func(m *model) { m.add(&e) }) }
 
 // Begin says that a run begins: its nodes are about to be started.
 func (b *Board) Begin(r Run) { b.post(func(m *model) { m.begin(r) }) }
 
-// End says that the current run has ended, with its row, which is in the file, too.
+// End says that the current run has ended, with its row. The file has that row, too.
 func (b *Board) End(file result.File, row result.Row) {
 	b.post(func(m *model) { m.end(file, row) })
 }
 
-// Note takes a line that tells the user something.
+// Note passes on a line for the user.
 func (b *Board) Note(line string) { b.post(func(m *model) { m.note(line) }) }
 
 // Finish says that the comparison has ended, and where its report is.
@@ -74,7 +74,7 @@ func (b *Board) post(do func(*model)) {
 	}
 }
 
-// frameTime is between two frames.
+// frameTime is the time between two frames.
 const frameTime = 250 * time.Millisecond
 
 // Show makes a frame every frameTime, until ctx ends. The last frame ends the viewers' streams.

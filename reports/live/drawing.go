@@ -30,7 +30,7 @@ func (m *model) drawing(say *lang.Lang) plots.Map {
 	return d
 }
 
-// rank has masters first and workers last; the lock's servers stand between them.
+// rank sorts masters first, then the lock's servers, and workers last.
 func rank(role string) int {
 	switch role {
 	case "master":
@@ -97,11 +97,11 @@ func stateOf(say *lang.Lang, state string) (class, word string) {
 	return "up", say.Text("is up")
 }
 
-// traffic is that from one host to another, with the faults that hit it.
+// traffic is the traffic from one host to another, with the faults that hit it.
 type traffic struct {
 	from, to string
 	rtt      time.Duration
-	hit, cut bool  // by a fault; by one that lets nothing through
+	hit, cut bool  // by any fault; by a cut
 	delayNS  int64 // that all faults add
 }
 
@@ -117,7 +117,7 @@ func (t traffic) way(say *lang.Lang) plots.Way {
 	return w
 }
 
-// ways are those between zones and inside of them. Of a fault that hits some links alone their number is told.
+// ways draws the traffic between and inside zones. If a fault hits only some links, it says how many.
 func (m *model) ways(say *lang.Lang, d *plots.Map) {
 	zones := map[string]string{} // of the hosts
 	for _, h := range m.run.Hosts {
@@ -160,8 +160,8 @@ func (m *model) ways(say *lang.Lang, d *plots.Map) {
 	}
 }
 
-// hit adds the faults that are in force. A fault with the same hosts on both sides is one
-// between zones, and spares traffic inside of them. One that adds nothing lets nothing through.
+// hit adds the faults in force. A fault with the same hosts on both sides is between zones, and spares traffic
+// inside them. A fault without a delay is a cut.
 func (m *model) hit(t *traffic, inside bool) {
 	for _, f := range m.faults {
 		there := slices.Contains(f.From, t.from) && slices.Contains(f.To, t.to)

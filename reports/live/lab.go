@@ -14,14 +14,14 @@ type Info struct {
 	Title string
 	Zones []Zone
 	Runs  int
-	Kept  result.File // the rows of a comparison that is resumed: their runs are over
+	Kept  result.File // the finished rows of a comparison that is resumed
 	Rooms bool        // some workload has them
-	// Grids are the report's, of the rows so far.
+	// Grids makes the report's grids of the rows so far.
 	Grids func(*lang.Lang, result.File) []table.Table
-	// Duplicates judges the rooms of a history, whose first event is the run. It is the
-	// run's own checker: live has no rule of its own. nil judges nothing.
+	// Duplicates judges the rooms of a history, whose first event is the run, with the run's own checker; nil judges
+	// nothing.
 	Duplicates func([]history.Event) []Duplicate
-	// Control lets viewers break the lab; nil does not.
+	// Control lets viewers break the lab, if not nil.
 	Control Control
 }
 
@@ -32,7 +32,7 @@ type Zone struct{ Name, Short string }
 type Duplicate struct {
 	AtNS        int64 // it began
 	Room        string
-	Unreachable bool // it is not held against the lock
+	Unreachable bool // it does not count against the lock
 }
 
 // Run describes a run that begins.
@@ -41,7 +41,7 @@ type Run struct {
 	Hosts       []Host
 	Links       []Link
 	Duration    time.Duration
-	Played      bool    // it is broken and ended by hand: it has no Duration
+	Played      bool    // a person breaks and ends it: it has no Duration
 	OfferedPerS float64 // 0 if nothing is offered at a rate
 }
 
@@ -60,8 +60,8 @@ type Link struct {
 	RTT      time.Duration // of a round trip while nothing is broken
 }
 
-// Control does what viewers ask for. Its errors are shown to them, and name the right value. It may be
-// called from any goroutine, and waits for nothing but a file.
+// Control does what viewers ask for. Its errors are shown to them, and say what would be right. It may be called
+// from any goroutine, and waits for nothing but a file.
 type Control interface {
 	// Begin begins a fault, as scenarios write it, in JSON.
 	Begin(fault []byte) error
@@ -84,5 +84,5 @@ type ControlState struct {
 	MostPerS uint32
 	Zones    []string // the short names
 	Nodes    []Node
-	Faults   []history.Event // the last of each that was begun by hand and is not over
+	Faults   []history.Event // the last event of each open fault by hand
 }

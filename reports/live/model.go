@@ -29,20 +29,20 @@ type model struct {
 	current
 }
 
-// current is what is known of the run that goes on.
+// current is what is known of the current run.
 type current struct {
 	measureNS int64 // the measured part begins; 0 until that is known
 	drainNS   int64 // nothing is due any more; 0 before
 	nodes     map[string]string
 	faults    []*fault
-	holds     map[holdKey]bool // grants whose holders have not stopped; false: the end came before the beginning
+	holds     map[holdKey]bool // grants whose holders have not stopped; false: the end came first
 	ops       *series.Collector
 	okay, all int64 // operations that ended well, and that were sent, in the measured part
 	rooms     rooms
 	offered   []plots.Offered // operations per second, from when on
 }
 
-// fault is one of the ledger, from all its events. Its AtNS is the time of the order.
+// fault is a fault of the ledger. Its AtNS is when it was asked for.
 type fault struct {
 	history.Event
 	beganNS, endedNS int64 // 0 until then
@@ -55,7 +55,7 @@ func (f *fault) inForce() bool { return f.beganNS != 0 && f.endedNS == 0 && !f.u
 // holdKey names a grant: the names of holds are those of their node.
 type holdKey struct{ node, hold string }
 
-// line is something that happened.
+// line is one line of the page's log.
 type line struct {
 	atNS  int64
 	atMS  float64 // since the measured part of its run began; NaN outside of it
@@ -63,7 +63,7 @@ type line struct {
 	text  func(*lang.Lang) string
 }
 
-// keptLines are shown at most.
+// keptLines is how many are shown at most.
 const keptLines = 40
 
 func newModel(info Info) *model {
@@ -80,7 +80,7 @@ func newModel(info Info) *model {
 	return m
 }
 
-// clear forgets the run before, but for its lines.
+// clear forgets the run before, but not its lines.
 func (m *model) clear() {
 	m.current = current{
 		nodes: map[string]string{}, holds: map[holdKey]bool{},
@@ -115,7 +115,7 @@ func (m *model) note(text string) {
 	m.say(clock.Mono(), "·", func(*lang.Lang) string { return text })
 }
 
-// say adds a line in its place by time: events may come late.
+// say inserts a line by its time: events may come late.
 func (m *model) say(atNS int64, shape string, text func(*lang.Lang) string) {
 	l := line{atNS, math.NaN(), shape, text}
 	if m.measureNS != 0 && atNS >= m.measureNS {
@@ -126,7 +126,7 @@ func (m *model) say(atNS int64, shape string, text func(*lang.Lang) string) {
 	m.lines = m.lines[max(len(m.lines)-keptLines, 0):]
 }
 
-// add folds an event of the current run, in any order.
+// add takes an event of the current run, in any order.
 func (m *model) add(e *history.Event) {
 	// Canaries count in outages only.
 	if m.run == nil || strings.HasPrefix(e.Resource, history.CanaryPrefix) {
@@ -166,8 +166,7 @@ func (m *model) add(e *history.Event) {
 	m.rooms.add(e)
 }
 
-// addOp counts an operation that was sent. Before the measured part begins it is only
-// counted if it ends in it.
+// addOp counts an operation that was sent. One due before the measured part counts for charts only.
 func (m *model) addOp(e *history.Event) {
 	if m.measureNS == 0 || e.Error == "not-sent" {
 		return
@@ -237,7 +236,7 @@ func (m *model) addFault(e *history.Event) {
 	}
 }
 
-// beganText says that a fault began. Whether it hit a hold is known when its history is complete.
+// beganText says that a fault began. Only a complete history tells whether it hit a hold.
 func beganText(say *lang.Lang, name string, aim *history.Aim) string {
 	if aim != nil && aim.At == history.AimHolder {
 		return say.Sprintf("%s: broken, as probes saw; the report says whether it hit a hold", name)
@@ -252,7 +251,7 @@ func (m *model) judge(nowNS int64) {
 	}
 }
 
-// chart is the run as the report's plots take it, as far as it is over.
+// chart is the run so far, as the report's plots take it.
 func (m *model) chart(nowNS int64) series.Series {
 	s := m.ops.Series()
 	if m.measureNS == 0 {
@@ -275,7 +274,7 @@ func (m *model) chart(nowNS int64) series.Series {
 	return s
 }
 
-// steer looks at the state of the lab, and makes room for a run without an end.
+// steer updates the lab's state, and makes room for a run without an end.
 func (m *model) steer(nowNS int64) {
 	if m.info.Control == nil {
 		return

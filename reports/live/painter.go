@@ -94,7 +94,7 @@ func (p *painter) paint(tag string, m *model, nowNS int64, charts bool) (parts [
 		part{"latency", string(plots.Latency(say, m.run.Scenario, line, scale))})
 }
 
-// brokenText is a fault that can be healed.
+// brokenText describes a fault that can be healed.
 func brokenText(say *lang.Lang, f history.Event) string {
 	name := say.Tell(history.FaultText(f.Fault, f.Target))
 	switch f.State {
@@ -109,7 +109,7 @@ func brokenText(say *lang.Lang, f history.Event) string {
 type nowView struct {
 	Lock, Scenario, Phase string
 	Number, Runs          int
-	Share                 float64 // of the runs, how many are over
+	Share                 float64 // of all runs, how many are over
 	Over                  bool
 	Report                string
 }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// settleTime is how long the judgement of a new room may still change: the event of its order
-	// comes later, at the latest when the order times out.
+	// settleTime is how long the judgement of a new room may change: its order's event comes later, at the latest
+	// when the order times out.
 	settleTime = 6 * time.Second
 	// keepTime is how long a room is remembered after it took its last player.
 	keepTime = settleTime + time.Second
 )
 
-// rooms are those of the last seconds, with the events that the checker needs.
+// rooms are the rooms of the last seconds, with the events that the checker needs.
 type rooms struct {
 	head    *history.Event  // the run
 	causes  []history.Event // faults and nodes, of the whole run
@@ -29,7 +29,7 @@ type rooms struct {
 	found   map[string]Duplicate // of the whole run, by their rooms
 }
 
-// room has the events of its worker.
+// room is a room with the events of its worker.
 type room struct {
 	events  []history.Event
 	state   string
@@ -80,8 +80,8 @@ func (r *rooms) addState(e *history.Event) {
 	}
 }
 
-// judge has the checker judge the rooms of the last seconds again. Duplicates that had settled
-// at the last judgement stand: on a busy machine that may be longer ago than settleTime.
+// judge has the checker judge the rooms of the last seconds again. Duplicates that had settled at the last
+// judgement stay, however long ago that was.
 func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64) {
 	if r.changed = false; r.head == nil {
 		return
@@ -114,7 +114,7 @@ func (r *rooms) judge(duplicates func([]history.Event) []Duplicate, nowNS int64)
 	r.seenNS = nowNS
 }
 
-// count counts the duplicates, those that are held against the lock and the others.
+// count counts the duplicates that count against the lock, and the others.
 func (r *rooms) count() (duplicates, unreachable int64) {
 	for _, d := range r.found {
 		if d.Unreachable {

@@ -27,18 +27,16 @@ var style string
 const (
 	// maxViewers bounds the CPU time that pages take from the run: each renders its own parts.
 	maxViewers = 16
-	// writeTime is how long a browser may take for a frame before the stream ends; the page
-	// connects again by itself.
+	// writeTime is how long a browser may take for a frame before the stream ends; the page reconnects by itself.
 	writeTime = 10 * time.Second
-	// chartFrames are from one drawing of the charts to the next: they are most of the work.
+	// chartFrames is how many frames share one drawing of the charts, which are most of the work.
 	chartFrames = 4
 	// policy lets the page load files of this server only.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// Handler serves the page of the board. Names are those by which it may be called, besides IP
-// addresses and localhost.
+// Handler serves the page of the board. It may be called by names, besides IP addresses and localhost.
 func (b *Board) Handler(names ...string) http.Handler {
 	p, mux := newPainter(), http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +61,8 @@ func (b *Board) Handler(names ...string) http.Handler {
 	return guard(mux, names)
 }
 
-// guard sets the page's policy, and refuses requests under a name that another site made lead here, and
-// those that other sites' pages make.
+// guard sets the page's policy, and refuses requests under a foreign name (DNS rebinding) and those of other
+// sites' pages.
 func guard(next http.Handler, names []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -86,7 +84,7 @@ func guard(next http.Handler, names []string) http.Handler {
 	})
 }
 
-// tagOf is the language that a request asks for, by its address or else by the browser's own.
+// tagOf is the language of a request: that of its address, or else the browser's.
 func tagOf(r *http.Request) string {
 	if asked := r.URL.Query().Get("lang"); slices.Contains(lang.Tags(), asked) {
 		return asked
@@ -103,7 +101,7 @@ type part struct {
 	HTML string `json:"html"`
 }
 
-// parts renders the newest frame. Next is closed when there is another one.
+// parts renders the newest frame; next is closed at the next one.
 func (b *Board) parts(p *painter, tag string, charts bool) (all []part, next <-chan struct{}, ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -152,14 +150,14 @@ func (b *Board) stream(p *painter, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// order is one of the page; each route reads its own field.
+// order is an order from the page; each route reads its own field.
 type order struct {
 	ID   string `json:"id"`
 	PerS uint32 `json:"per_s"`
 	Lock string `json:"lock"`
 }
 
-// controls takes the orders of the page, which bear its token.
+// controls takes the page's orders, which bear its token.
 func (b *Board) controls() http.Handler {
 	api := httpapi.New(httpapi.Config{Name: "live page", Token: b.token})
 	c := b.info.Control

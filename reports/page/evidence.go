@@ -28,7 +28,7 @@ type cell struct {
 	missing error             // a history could not be read
 }
 
-// load reads the histories, a few at a time: each is in memory as a whole.
+// load reads the histories, at most four at once: each is in memory as a whole.
 func load(ctx context.Context, f *result.File, open Open) ([]cell, error) {
 	all := f.Cells()
 	cells := make([]cell, len(all))
@@ -90,8 +90,8 @@ func explained(h History, row *result.Row) map[string]string {
 	return texts
 }
 
-// windowsOf are the times of the faults, by their beginning. An unknown beginning is the order, an unknown
-// end the end of the run.
+// windowsOf returns the times of the faults, sorted by their beginning. An unknown beginning is that of the
+// request, an unknown end that of the run.
 func windowsOf(faults []result.Fault, endMS float64) (all []series.Window) {
 	for _, f := range faults {
 		w := series.Window{Kind: f.Kind, FromMS: f.BeganMS, ToMS: f.EndedMS, Proven: f.Proven}
@@ -125,7 +125,7 @@ func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
 	return e
 }
 
-// verdict has the labels of the statements about a run.
+// verdict names the statements about a run.
 func verdict(say *lang.Lang, r *result.Row) string {
 	parts := []string{say.Term(string(r.Verdict.As))}
 	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {

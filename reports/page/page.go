@@ -1,5 +1,5 @@
-// Package page writes the report of a run as pages that need nothing beside them: index.html, the
-// grid with its plots and evidence, and glossary.html, each in every language.
+// Package page writes the report of a run as self-contained pages: index.html, the grid with its plots and
+// evidence, and glossary.html, each in every language.
 //
 //	result.File ──view──▶ tables ─┐
 //	histories ──series──▶ plots ──┴─▶ page
@@ -28,8 +28,7 @@ import (
 //go:embed assets/*.html
 var assets embed.FS
 
-// Style is the style sheet of the pages, with the colours of both schemes: an element's color-scheme
-// chooses.
+// Style is the style sheet of the pages, with the colours of the light and the dark scheme.
 //
 //go:embed assets/page.css
 var Style string
@@ -43,8 +42,8 @@ const (
 	GlossaryFile = "glossary.html"
 )
 
-// History is a record, and when all violations in it began, in milliseconds since the measured
-// part did: a row names only the first.
+// History is a record, with the times of all its violations, in milliseconds since the measured part began: a row
+// has only the first ones.
 type History struct {
 	*record.Run
 	ViolationsMS []float64
@@ -62,8 +61,8 @@ func FileIn(say *lang.Lang, name string) string {
 	return strings.TrimSuffix(name, ending) + "." + say.Tag + ending
 }
 
-// Write writes the pages of a run into a directory; from is that of its result. A history that cannot be
-// read leaves a note with the cell that it is of.
+// Write writes the pages of a run into a directory; from is that of its result. A cell whose history cannot be
+// read gets a note.
 func Write(ctx context.Context, dir, from string, f result.File, open Open) error {
 	cells, err := load(ctx, &f, open)
 	if err != nil {
@@ -121,8 +120,8 @@ func reportOf(say *lang.Lang, from string, f result.File, cells []cell) *report 
 	return r
 }
 
-// Sheet is a page of tables beside the reports of runs: a comparison, the list of reports. Its texts are
-// in the language already.
+// Sheet is a page of tables outside the report of a run: a comparison, the list of reports. Its texts are
+// translated already.
 type Sheet struct {
 	Title, Lede string
 	Sections    []Section
@@ -134,8 +133,7 @@ type Section struct {
 	Table table.Table
 }
 
-// HTML is the page. File is its name in English, by which it links to itself in other languages;
-// "" has none.
+// HTML returns the page. file is its English name, by which it links to its other languages; "" links to none.
 func (s *Sheet) HTML(say *lang.Lang, file string) ([]byte, error) {
 	return fill(say, "sheet.html", file, s)
 }
@@ -166,7 +164,7 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// idOf is the place of a cell's evidence on the page.
+// idOf is the anchor of a cell's evidence on the page.
 func idOf(k result.Key) string {
 	safe := func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -177,7 +175,7 @@ func idOf(k result.Key) string {
 	return strings.Map(safe, k.Workload+"."+k.Lock+"."+k.Scenario)
 }
 
-// inksOf gives every lock its colour, the same in all figures of the page; none has the neutral one.
+// inksOf gives every lock its colour, the same in all plots of the page; the lock none has the neutral one.
 func inksOf(cells []cell) map[string]plots.Ink {
 	inks := map[string]plots.Ink{"none": plots.LockInk(0)}
 	for i := range cells {

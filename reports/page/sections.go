@@ -13,7 +13,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// section is a group of figures, one for each scenario.
+// section is a group of plots, one for each scenario.
 type section struct {
 	Title, Note string
 	Locks       []legendEntry
@@ -67,7 +67,7 @@ func (r *report) overTime(say *lang.Lang, cells []cell, inks map[string]plots.In
 		say.Text("Milliseconds. Solid: p99. Dotted: p50. Only what ended well."), plots.Latency)
 }
 
-// faultNote names the faults of a figure.
+// faultNote names the faults of a plot.
 func faultNote(say *lang.Lang, lines []plots.Line) string {
 	var names []string
 	repeats := 0
@@ -95,7 +95,7 @@ type tradeoff struct {
 	Clean []string // locks and scenarios without either, which have no mark
 }
 
-// tradeoffOf has no plot where nothing went wrong.
+// tradeoffOf returns no plot if nothing went wrong.
 func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (t tradeoff) {
 	p99 := "acquire_p99_ms"
 	if cells[0].Workload == history.Matchmaking {

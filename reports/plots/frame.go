@@ -1,8 +1,7 @@
 // Package plots draws the figures of a report as SVG.
 //
-// The SVG takes its colours and font sizes from the style sheet of the page that
-// it stands in: instead of colours it carries classes ([Ink]), so that one drawing
-// serves light and dark, screen and print, wide and narrow.
+// The SVG takes its colours and font sizes from the style sheet of its page: it carries classes ([Ink]) instead of
+// colours, so that one drawing serves light and dark, screen and print, wide and narrow.
 package plots
 
 import (
@@ -19,7 +18,7 @@ import (
 type Line struct {
 	Name    string
 	Ink     Ink
-	Offered []Offered // the rate from when on; none if nothing was offered at a rate
+	Offered []Offered // none if there is no rate
 	Series  series.Series
 }
 
@@ -55,7 +54,7 @@ type frame struct {
 func newFrame(width, left, height, right, high float64, label string, ticks []tick) *frame {
 	f := &frame{width: width, left: left, right: width - right, bottom: topMargin + height, high: high}
 	axis := f.bottom + 0.5
-	// below the ticks' labels, however large
+	// Below the ticks' labels, whatever their size.
 	f.text(point{(f.left + f.right) / 2, axis + 4}, label, "middle", "2.35em", "")
 	ticks = slices.DeleteFunc(ticks, func(t tick) bool { return f.x(t.at) > f.right+0.01 })
 	for _, t := range ticks {
@@ -68,11 +67,10 @@ func newFrame(width, left, height, right, high float64, label string, ticks []ti
 	return f
 }
 
-// x is where a value of the horizontal axis is.
+// x is the position of a value on the horizontal axis.
 func (f *frame) x(v float64) float64 { return f.left + v/f.high*(f.right-f.left) }
 
-// across draws a line through the data at each tick of the vertical axis. Their places are heights in
-// the drawing.
+// across draws a line through the data at each tick of the vertical axis; ticks are at heights in the drawing.
 func (f *frame) across(ticks []tick) {
 	var lines [][]point
 	for _, t := range ticks {
@@ -84,26 +82,25 @@ func (f *frame) across(ticks []tick) {
 
 func (f *frame) end(label string) []byte { return f.sized(f.width, f.bottom+axisHeight, "img", label) }
 
-// rows is a figure with one strip for each lock, one below the other. Inside a strip
-// 0 is its floor and 1 its ceiling; above the ceiling is the name.
+// rows is a figure with one strip for each lock, one below the other. In a strip 0 is the bottom and 1 the top;
+// the lock's name is above.
 type rows struct {
 	*frame
 	lines         []Line
 	height, below float64 // of a row, and of its free part under the strip, for marks
 }
 
-// place is a height in the i-th row, as a share of it from below.
+// place is a height in the i-th row, as a share from below.
 func (r rows) place(i int, share float64) float64 {
 	return topMargin + r.height*(float64(i+1)-share)
 }
 
-// level is where a share of 0 to 1 is in the i-th strip.
+// level is the height of a share of 0 to 1 in the i-th strip.
 func (r rows) level(i int, share float64) float64 {
 	return r.place(i, 0) - r.below - (r.height-r.below-nameHeight)*share
 }
 
-// overTime makes rows over the time of the lines, with their faults shaded and some
-// levels labelled in every strip.
+// overTime makes rows over time, with the faults shaded and the levels labelled in every strip.
 func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick) rows {
 	ms := 0.0
 	for _, l := range lines {
@@ -119,7 +116,7 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 			ticks = append(ticks, tick{r.level(i, t.at), t.label})
 		}
 	}
-	// The timeline is the same for all locks, but servers that died are back sooner or later.
+	// Each lock has shading of its own: servers that died take different times to come back.
 	for i, l := range lines {
 		top, bottom := r.place(i, 1), r.place(i, 0)
 		for _, w := range mergeWindows(l.Series.Faults, seconds*1000) {
@@ -131,7 +128,7 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 	return r
 }
 
-// named ends the figure, with a lock's name above each strip.
+// named ends the figure, with the locks' names above the strips.
 func (r rows) named(title, scenario string) []byte {
 	said := []string{title + ", " + scenario}
 	for i, l := range r.lines {
@@ -201,8 +198,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Clip shortens a name to n letters, with an ellipsis in the middle: specs of locks begin with
-// their name and differ at the end.
+// Clip shortens a name to n letters, with an ellipsis in the middle: names of locks differ at both ends.
 func Clip(name string, n int) string {
 	letters := []rune(name)
 	if len(letters) <= n {

@@ -34,8 +34,7 @@ func ScaleOf(all []Line) Scale {
 		}
 	}
 	s := Scale{LatencyLow: 1, LatencyHigh: 10}
-	// After a stop all waiting requests are answered at once. An axis that shows
-	// such a burst in full would flatten everything else.
+	// After a stop all waiting requests are answered at once. An axis for such a burst would flatten everything else.
 	slices.Sort(rates)
 	if n := len(rates); n > 0 {
 		s.RateMax = rates[n*95/100]
@@ -80,7 +79,7 @@ func Rate(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	return r.named(say.Text("Served over time"), scenario)
 }
 
-// Offer adds a rate. A rate that was set before the measured part counts from its beginning on.
+// Offer adds a rate, at the beginning of the measured part at the earliest.
 func Offer(all []Offered, atMS, perS float64) []Offered {
 	atMS = max(atMS, 0)
 	all = slices.DeleteFunc(all, func(o Offered) bool { return o.FromMS == atMS })
@@ -101,7 +100,7 @@ func (r rows) offered(i int, l Line, high float64) (line []point) {
 	return line
 }
 
-// curve goes along the values of the bins, in steps.
+// curve is the line of the bins' values, in steps.
 func (r rows) curve(i int, l Line, high float64, value func(series.Bin) float64) []point {
 	var points []point
 	for j, b := range l.Series.Bins {
@@ -116,8 +115,8 @@ func (r rows) curve(i int, l Line, high float64, value func(series.Bin) float64)
 
 func (r rows) middle(l Line, b series.Bin) float64 { return r.x((b.AtMS + l.Series.BinMS/2) / 1000) }
 
-// Latency draws the median and the 99th percentile of the latency over time on a
-// logarithmic axis, by the moment when the operations were due.
+// Latency draws the median and the 99th percentile of the latency on a logarithmic axis, over the time when
+// operations were due.
 func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte {
 	low, span := math.Log10(scale.LatencyLow), math.Log10(scale.LatencyHigh/scale.LatencyLow)
 	share := func(ms float64) float64 { return (math.Log10(max(ms, scale.LatencyLow)) - low) / span }
@@ -139,8 +138,7 @@ func Latency(say *lang.Lang, scenario string, lines []Line, scale Scale) []byte 
 	return r.named(say.Text("Latency over time"), scenario)
 }
 
-// trace joins bins that have a value, and breaks where there is none. A lone bin becomes a dash that is
-// long enough to be seen.
+// trace joins bins that have a value, and breaks where there is none. A single bin becomes a visible dash.
 func (r rows) trace(i int, l Line, p pen, share func(series.Bin) float64) {
 	dash := max(r.x(l.Series.BinMS/1000)-r.x(0), 3)
 	var pieces [][]point

@@ -12,7 +12,7 @@ import (
 // Ink is a class of the page's style sheet, which sets the colour.
 type Ink string
 
-// The inks that are not those of a lock.
+// The inks of everything but locks.
 const (
 	inkAxis  Ink = "k-axis"  // axis lines and ticks
 	inkGrid  Ink = "k-grid"  // lines behind the data
@@ -25,7 +25,7 @@ const (
 // slots is the number of inks for locks in the style sheet.
 const slots = 12
 
-// LockInk is the ink of the n-th lock. Beyond the last they begin again.
+// LockInk is the ink of the n-th lock; beyond the last they repeat.
 func LockInk(n int) Ink { return Ink("k" + strconv.Itoa(((n%slots)+slots)%slots)) }
 
 // point is a place in the units of the drawing, from the left and from the top.
@@ -34,13 +34,13 @@ type point struct{ x, y float64 }
 // box is a rectangle.
 type box struct{ x, y, w, h float64 }
 
-// hits says that two boxes, of marks or names, overlap.
+// hits says whether two boxes overlap.
 func (b box) hits(o box) bool {
 	return b.x < o.x+o.w && o.x < b.x+b.w && b.y < o.y+o.h && o.y < b.y+b.h
 }
 
-// mark is the outline of the points of the i-th line, so that they are told apart without
-// colour: a circle, a square, a triangle, a hexagon, a pentagon and an octagon.
+// mark outlines a point of the i-th line, so that lines differ without colour: a circle, a square, a triangle, a
+// hexagon, a pentagon, an octagon.
 func mark(i int, at point, r float64) (outline []point) {
 	corners := []int{24, 4, 3, 6, 5, 8}[i%6]
 	turn := []float64{0, math.Pi / 4, -math.Pi / 2, 0, -math.Pi / 2, math.Pi / 8}[i%6]
@@ -58,7 +58,7 @@ type pen struct {
 	dashes string
 }
 
-// svg is a drawing that grows.
+// svg is a drawing that is being made.
 type svg struct{ bytes.Buffer }
 
 // sized ends the drawing. The label describes it in words.
@@ -92,8 +92,7 @@ func (s *svg) fill(ink Ink, shape ...point) {
 	}
 }
 
-// data writes lines as the data of a path: where each begins, and relative steps, which
-// are half as long.
+// data writes lines as the data of a path: where each begins, then relative steps, which are half as long.
 func data(lines [][]point) string {
 	var out strings.Builder
 	for _, line := range lines {
@@ -104,7 +103,7 @@ func data(lines [][]point) string {
 			switch {
 			case i == 0:
 				out.WriteString("M" + dx + " " + dy)
-			case dy[0] == '-': // it sets the numbers apart
+			case dy[0] == '-': // the minus separates the numbers
 				out.WriteString("l" + dx + dy)
 			default:
 				out.WriteString("l" + dx + " " + dy)
@@ -115,8 +114,8 @@ func data(lines [][]point) string {
 	return out.String()
 }
 
-// text writes words. The anchor is "", "middle" or "end"; dy moves the base line down
-// by that many ems, so that it stays right whatever size the page gives to it.
+// text writes words. The anchor is "", "middle" or "end"; dy moves the base line down in ems, so that it fits any
+// font size of the page.
 func (s *svg) text(at point, words, anchor, dy, class string) {
 	if words == "" {
 		return

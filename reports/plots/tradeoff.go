@@ -21,8 +21,7 @@ type Point struct {
 	Href, Words    string
 }
 
-// Tradeoff draws the points as links, each with a shape of its lock, as large as its p99
-// is long, and with its name.
+// Tradeoff draws each point as a link, with its name. Its shape is that of the lock, its size shows its p99.
 func Tradeoff(say *lang.Lang, points []Point) []byte {
 	const height, letter, tall = 250.0, 6.8, 12 // of a name, in units of the drawing
 	highX, highY, slowest := 1.0, 1.0, 1.0
@@ -30,7 +29,7 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 		highX, highY, slowest = max(highX, p.X), max(highY, p.Y), max(slowest, p.P99MS)
 	}
 	stepX, stepY := roundUp(highX/5, 1, 2, 5), roundUp(highY/4, 1, 2, 2.5, 5)
-	inset := stepX / 3 // so that a mark at 0 lies on no axis
+	inset := stepX / 3 // keeps marks at 0 off the axes
 	var ticks, grid []tick
 	for v := 0.0; v < highX+stepX; v += stepX {
 		ticks = append(ticks, tick{v + inset, number(v) + " %"})
@@ -47,7 +46,7 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 	f.across(grid)
 	// On a phone letters are 15 high.
 	f.text(point{leftMargin + 1, topMargin + 11}, say.Text("violations"), "", "", "")
-	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(b.P99MS, a.P99MS) }) // small ones stay on top
+	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(b.P99MS, a.P99MS) }) // small marks on top
 	taken := []box{{0, 0, f.right, topMargin + 15}}
 	for _, p := range points {
 		at, r := place(p)
@@ -57,7 +56,7 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 	for _, p := range points {
 		at, r := place(p)
 		width := letter * float64(utf8.RuneCountInString(p.name()))
-		// To the right of its mark, or as little above or below that as leaves it on no mark and no other name.
+		// To the right of its mark, moved up or down as little as avoids all marks and other names.
 		free := box{min(at.x+r+4, f.right-width), at.y - 7, width, tall}
 		for i := range 40 {
 			down := float64((i+1)/2*(tall+1)) * float64(1-i%2*2)
@@ -69,7 +68,7 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 		}
 		name := point{free.x, free.y + 7}
 		names, taken = append(names, name), append(taken, free)
-		if math.Abs(name.y-at.y) > 1 { // below all names, which stay legible where one has to be crossed
+		if math.Abs(name.y-at.y) > 1 { // under all names, so that they stay legible
 			f.stroke(pen{p.Ink, 0.7, ""}, []point{at, {name.x - 1, name.y}})
 		}
 	}

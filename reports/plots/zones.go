@@ -12,9 +12,9 @@ import (
 
 // Zone is an availability zone as the map shows it.
 type Zone struct {
-	Name  string // as it is to be read
+	Name  string // as shown
 	Nodes []Node
-	Note  string // of its inside, such as the round trip
+	Note  string // such as the round trip inside
 }
 
 // Node is one process on the map.
@@ -33,7 +33,7 @@ type Room struct {
 	Title   string // in words
 }
 
-// Way is how the traffic from one zone to another is.
+// Way is the state of the traffic from one zone to another.
 type Way struct {
 	From, To string // their names
 	Cut      bool   // nothing passes
@@ -122,7 +122,7 @@ func (s *svg) rect(b box, round float64, class string) {
 		short(b.w), short(b.h), short(round))
 }
 
-// card draws a node. Its state is told by a shape, a word and the card's frame.
+// card draws a node. A shape, a word and the frame show its state.
 func (s *svg) card(c placed) {
 	fmt.Fprintf(s, `<g class="card %s"><title>%s</title>`, c.Class, escape(c.Name+": "+c.State))
 	s.rect(c.box, 5, "frame")
@@ -154,12 +154,12 @@ func (s *svg) rooms(c placed) {
 	}
 }
 
-// cross draws one around a point.
+// cross draws a cross around a point.
 func (s *svg) cross(p pen, at point, r float64) {
 	s.stroke(p, []point{{at.x - r, at.y - r}, {at.x + r, at.y + r}}, []point{{at.x + r, at.y - r}, {at.x - r, at.y + r}})
 }
 
-// bridge draws the way from one zone to another, beside the one back.
+// bridge draws the way from one zone to another, beside the way back.
 func (s *svg) bridge(m Map, zones []box, w Way) {
 	number := func(name string) int { return slices.IndexFunc(m.Zones, func(z Zone) bool { return z.Name == name }) }
 	i, j := number(w.From), number(w.To)
@@ -177,8 +177,8 @@ func (s *svg) bridge(m Map, zones []box, w Way) {
 	s.way(w, from, to)
 }
 
-// way draws an arrow with its note: whole where all is well, long dashes where it is slow,
-// short ones and a cross where nothing passes.
+// way draws an arrow with its note: solid if all is well, long dashes if it is slow, short dashes and a cross if
+// it is cut.
 func (s *svg) way(w Way, from, to point) {
 	class, dashes := "well", ""
 	switch {
@@ -202,7 +202,7 @@ func (s *svg) way(w Way, from, to point) {
 	s.WriteString("</g>")
 }
 
-// label is the map in words: nodes that are up, and ways that are cut.
+// label describes the map in words: nodes that are up, and ways that are cut.
 func (m Map) label(say *lang.Lang) string {
 	up, all := 0, 0
 	for _, z := range m.Zones {

@@ -15,15 +15,15 @@ import (
 	"locklab/workloads/result"
 )
 
-// Step is an act, or a state that lasted. Its times are milliseconds since the violation or the outage began; an end
-// that is not on record is +Inf.
+// Step is an event, or a state that lasted. Its times are milliseconds since the violation or the outage began; an
+// unknown end is +Inf.
 type Step struct {
 	Who, What    string        // What is wait, hold, order, room, write, node or fault
 	Begins, Ends sentence.Text // Ends may be empty
 	FromMS, ToMS float64
 }
 
-// scene explains a violation or an outage: its steps are a list that grows.
+// scene collects the steps that explain a violation or an outage.
 type scene struct {
 	run     *record.Run
 	atMS    float64 // of the violation, or of the beginning of the outage, since the measured part began
@@ -31,7 +31,7 @@ type scene struct {
 	steps   []Step
 }
 
-// OfViolation has the holds, orders, rooms and accesses of the two parties, and the causes.
+// OfViolation returns the holds, orders, rooms and accesses of the two parties, and the causes.
 func OfViolation(run *record.Run, v result.Violation) []Step {
 	s := scene{run: run, atMS: v.AtMS}
 	which := []sentence.Text{sentence.Of("the first room"), sentence.Of("the second room")}
@@ -57,7 +57,7 @@ func OfViolation(run *record.Run, v result.Violation) []Step {
 	return s.sorted()
 }
 
-// OfOutage has the grants before and after an outage, the refusals in it, and its causes. The clients are
+// OfOutage returns the grants before and after an outage, the refusals in it, and its causes. The clients are
 // canaries, or those of the resource.
 func OfOutage(run *record.Run, o result.Outage) []Step {
 	s := scene{run: run, atMS: o.FromMS, lastsMS: o.MS()}
@@ -111,7 +111,7 @@ func (s *scene) sorted() []Step {
 	return s.steps
 }
 
-// at is a time of the record since the moment.
+// at converts a time of the record to milliseconds since the violation or the outage began.
 func (s *scene) at(ns int64) float64 {
 	if ns == record.Never {
 		return math.Inf(1)
@@ -127,7 +127,7 @@ func (s *scene) moment(who, what string, is sentence.Text, at int64) {
 	s.add(who, what, is, sentence.Text{}, at, at)
 }
 
-// hold adds one from its grant to its end. Of a canary's only the grant is on record.
+// hold adds a hold from its grant to its end. Of a canary only the grant is on record.
 func (s *scene) hold(a *record.Acquire, client string) {
 	who, granted := a.Node+client, sentence.Of("gets the lock after %s", table.Duration(float64(a.At-a.From)/1e6))
 	if a.Token > 0 {
@@ -147,7 +147,7 @@ func (s *scene) hold(a *record.Acquire, client string) {
 	s.add(who, lang.Key("hold"), granted, ends, a.At, a.Until)
 }
 
-// room adds how a party's room came to be, and finds the hold under which it was ordered.
+// room adds the steps of a party's room, and finds the hold under which it was ordered.
 func (s *scene) room(p result.Party, which sentence.Text) (hold string) {
 	hold = p.Hold
 	if p.Room == "" {
@@ -204,8 +204,8 @@ func (s *scene) accesses(first, second string) {
 	}
 }
 
-// causes adds the proven faults that were in force or settling, and some changes of processes, from a
-// time to the end of the scene.
+// causes adds the proven faults that were in force or settling, and the changes of processes that told selects,
+// between from and the end of the scene.
 func (s *scene) causes(from float64, told func(node, state string) bool) {
 	for i := range s.run.Faults {
 		f := &s.run.Faults[i]

@@ -2,8 +2,8 @@
 // over time, and explains violations and outages as scenes. It judges nothing: outcomes and violations
 // come from the checkers.
 //
-// Times are milliseconds since the measured part of the run began. Repeats are laid over each
-// other: rates are means, latencies pooled.
+// Times are milliseconds since the measured part of the run began. Rates are means over repeats, latencies are
+// pooled.
 package series
 
 import (
@@ -45,7 +45,7 @@ type Window struct {
 	Proven       bool
 }
 
-// Collector sorts operations into the bins of a run as they come, in any order.
+// Collector sorts operations, which may come in any order, into the bins of a run.
 type Collector struct {
 	durationMS, binMS float64
 	runs              int
@@ -59,7 +59,7 @@ type bin struct {
 	sorted                bool
 }
 
-// NewCollector makes the bins of runs of so many milliseconds.
+// NewCollector makes bins for runs of this duration.
 func NewCollector(durationMS float64) *Collector {
 	const width, most = 100, 300 // ms; bins that are kept and drawn
 	c := &Collector{durationMS: durationMS, binMS: width * max(1, math.Ceil(durationMS/width/most))}
@@ -67,7 +67,7 @@ func NewCollector(durationMS float64) *Collector {
 	return c
 }
 
-// bin is the one of a time, nil outside of all.
+// bin is the bin of a time; nil outside of all.
 func (c *Collector) bin(atMS float64) *bin {
 	if i := math.Floor(atMS / c.binMS); i >= 0 && i < float64(len(c.bins)) {
 		return &c.bins[int(i)]
@@ -115,7 +115,7 @@ func (c *Collector) AddRun(run *record.Run, violationsMS []float64) {
 	}
 }
 
-// Double makes room for a run that lasts twice as long, in bins that are twice as wide.
+// Double doubles the duration, and the width of the bins.
 func (c *Collector) Double() {
 	wide := make([]bin, len(c.bins))
 	for i, b := range c.bins {
@@ -126,7 +126,7 @@ func (c *Collector) Double() {
 	c.bins, c.binMS, c.durationMS = wide, 2*c.binMS, 2*c.durationMS
 }
 
-// Series are all bins, those to come empty. Rates are means over the runs.
+// Series returns all bins, future ones empty. Rates are means over the runs.
 func (c *Collector) Series() Series {
 	s := Series{Repeats: c.runs, DurationMS: c.durationMS, BinMS: c.binMS}
 	for i := range c.bins {

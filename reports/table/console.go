@@ -8,14 +8,14 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// gap is how many columns stand between two cells; cell is the least width of a marked one.
+// gap is how many columns are between two cells; cell is the least width of a marked one.
 const (
 	gap  = 2
 	cell = 9
 )
 
-// Console writes the table for a console of that many columns. Where it is wider, it is broken
-// into parts, one below the other, each with the key columns.
+// Console writes the table for a console of that width. A wider table is broken into parts, one below the other,
+// each with the key columns.
 func Console(w io.Writer, t Table, width int) error {
 	var out strings.Builder
 	if t.Title != "" {
@@ -71,8 +71,8 @@ func (t Table) needs(width, keys int) []int {
 	return need
 }
 
-// part writes some of the columns. Columns of marks get room up to the least width of a cell, as
-// far as the console has it: the narrowest ones give way first.
+// part writes some of the columns. Columns of marks are widened to cell where the console has room: those that
+// were widened most give way first.
 func (t Table) part(out *strings.Builder, columns, need []int, width int) {
 	widths, total, lines := map[int]int{}, -gap, 1
 	for _, i := range columns {
@@ -128,8 +128,7 @@ func (t Table) part(out *strings.Builder, columns, need []int, width int) {
 // Columns is how wide text is on a console, where a letter of Korean takes two columns.
 func Columns(text string) int { return (&runewidth.Condition{}).StringWidth(text) }
 
-// Wrap breaks text between words into lines of at most that many columns, those after the first with
-// an indent.
+// Wrap breaks text between words into lines of at most that width, and indents all but the first.
 func Wrap(text string, width, indent int) (lines []string) {
 	line := ""
 	for _, word := range strings.SplitAfter(text, " ") {
@@ -147,7 +146,7 @@ func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-Columns(text), 0))
 }
 
-// Clip is text in at most that many columns.
+// Clip cuts text to at most that width.
 func Clip(text string, width int) string {
 	return (&runewidth.Condition{}).Truncate(text, width, "…")
 }

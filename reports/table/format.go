@@ -54,7 +54,6 @@ func Split(ms float64) (value, unit string) {
 	return value, unit
 }
 
-// short has one decimal below ten, and none above.
 func short(v float64) string {
 	if math.Abs(v) < 9.95 {
 		return strconv.FormatFloat(v, 'f', 1, 64)

@@ -1,6 +1,5 @@
-// Package table has the one table of all reports: columns and rows of cells, made once by
-// package view, and its writers for a console, Markdown, CSV and HTML. It also has the one way
-// in which numbers are printed.
+// Package table has the one table of all reports: columns and rows of cells, made by package view, and its writers
+// for a console, Markdown, CSV and HTML. It also has the one way to print numbers.
 package table
 
 import "strings"
@@ -16,7 +15,7 @@ type Table struct {
 type Column struct {
 	Title string // a line end breaks it on a console
 	Note  string // the meaning, for pages
-	Key   bool   // it names the row: where a table is broken, each part has it
+	Key   bool   // it names the row; every part of a broken table has it
 	Right bool   // of numbers
 }
 
@@ -24,12 +23,12 @@ type Column struct {
 type Cell struct {
 	Text       string
 	Mark       Mark
-	Unexpected bool   // the scenario did not expect it
+	Unexpected bool   // not as the scenario expected
 	Link       string // of its evidence, for pages
-	Note       string // the mark in words, for pages and their readers aloud
+	Note       string // the mark in words, for pages and screen readers
 }
 
-// Heads are columns: a title that begins with = names the row, one that ends in > is of numbers.
+// Heads makes columns: a title that begins with = names the row, one that ends in > is of numbers.
 func Heads(titles ...string) (columns []Column) {
 	for _, t := range titles {
 		columns = append(columns, Column{
@@ -48,7 +47,7 @@ func Row(texts ...string) (row []Cell) {
 	return row
 }
 
-// Mark is the worst thing that a cell tells of.
+// Mark is the worst thing that a cell shows.
 type Mark int
 
 // The marks, the worst last.

@@ -52,7 +52,7 @@ func Escape(text string) string {
 	return out.String()
 }
 
-// CSV writes the cells' texts. A spreadsheet runs none of them as a formula.
+// CSV writes the cells' texts, none of which a spreadsheet runs as a formula.
 func CSV(w io.Writer, t Table) error {
 	lines := make([][]string, 1+len(t.Rows))
 	for _, c := range t.Columns {
@@ -73,8 +73,8 @@ func harmless(text string) string {
 	return text
 }
 
-// HTML is the table for a page. A cell has the class of its mark, "unexpected" if it is so, and
-// its note for a pointer and for readers aloud.
+// HTML is the table for a page. A cell has the class of its mark, the class "unexpected" if it is, and its note
+// for pointers and screen readers.
 func HTML(t Table) template.HTML {
 	var out strings.Builder
 	if err := page.Execute(&out, t); err != nil {
@@ -103,8 +103,8 @@ var page = template.Must(template.New("").Funcs(template.FuncMap{"plain": Plain,
 // title is the column's on one line.
 func (c Column) title() string { return strings.ReplaceAll(c.Title, "\n", " ") }
 
-// Plain makes text of a file safe to print on one line anywhere: control and format characters,
-// among them terminal escapes and line ends, become a mark.
+// Plain makes text of a file safe to print on one line: it replaces control and format characters, among them
+// terminal escapes and line ends, by U+FFFD.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) {

@@ -10,7 +10,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// answers computes the four lines. Of a single lock the grid says the first three.
+// answers computes the four lines. With a single lock the grid already says the first three.
 func (v *View) answers() {
 	workload := v.Workloads()[0]
 	add := func(label, text string) {
@@ -51,8 +51,8 @@ func (v *View) answers() {
 
 func notViolated(c *cell) bool { return c.mark != table.Violation }
 
-// always are the locks of which every cell is decided and fulfils it. Open: of another lock undecided
-// cells keep the answer back.
+// always returns the locks whose cells are all decided and fulfil is. open: an undecided cell of another lock
+// leaves the answer open.
 func (v *View) always(is func(*cell) bool) (locks []string, open bool) {
 	for _, lock := range v.names(nil, "", (*cell).lock) {
 		of := func(c cell) bool { return c.Lock == lock }
@@ -68,8 +68,8 @@ func (v *View) always(is func(*cell) bool) (locks []string, open bool) {
 	return locks, open
 }
 
-// minority says that of two zones only one can have the majority, and that every lock here that is safe
-// needs it, and does not go on without it.
+// minority says that of two zones only one can have the majority, and that every safe lock here needs it and stops
+// without it.
 func (v *View) minority() bool {
 	safe, _ := v.always(notViolated)
 	goesOn := func(lock string) bool {
@@ -81,8 +81,8 @@ func (v *View) minority() bool {
 	return len(v.f.Run.Zones) == 2 && len(safe) > 0 && !slices.ContainsFunc(safe, goesOn)
 }
 
-// p99 is that of each lock where nothing is broken, the lowest first. Of the locks that are unsafe
-// under everything one is enough, as the floor.
+// p99 lists the p99 of each lock where nothing is broken, lowest first. Of the locks that are always unsafe it
+// lists one, as the floor.
 func (v *View) p99(workload, figure string) string {
 	type value struct {
 		lock string
@@ -112,7 +112,7 @@ func (v *View) p99(workload, figure string) string {
 	return strings.Join(told, ", ")
 }
 
-// short is a lock's name without its family, where that leaves no doubt: quorum.
+// short is a lock's name without its family, where that is unique: quorum.
 func (v *View) short(lock string) string {
 	_, variant, has := strings.Cut(lock, ":")
 	doubt := func(other string) bool {

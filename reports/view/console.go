@@ -14,7 +14,7 @@ import (
 // mostLines bounds each kind of warning on the first screen.
 const mostLines = 5
 
-// screen lays out text for a console. Paragraphs are set apart by an empty line.
+// screen lays out text for a console, with an empty line between paragraphs.
 type screen struct {
 	out   strings.Builder
 	width int
@@ -46,7 +46,7 @@ func onScreen(w io.Writer, o Options, draw func(*screen)) error {
 	return err
 }
 
-// top has the lines of the first screen: at most 30 for the headline.
+// top writes the first screen: at most 30 lines for the headline.
 func (v *View) top(s *screen) {
 	v.begin(s)
 	for i, t := range v.Grids {
@@ -76,7 +76,7 @@ func (v *View) top(s *screen) {
 	v.end(s)
 }
 
-// begin is the first line: how much was run, and the seed at the right if it has room there.
+// begin writes the first line: how much was run and, if it fits at the right, the seed.
 func (v *View) begin(s *screen) {
 	title := "locklab: " + v.Head
 	if v.seedBeside(s) {
@@ -89,7 +89,7 @@ func (v *View) seedBeside(s *screen) bool {
 	return table.Columns("locklab: "+v.Head+"  "+v.Seed) <= s.width
 }
 
-// some are the first lines of several, and the number of the others.
+// some returns the first of several lines, and the number of the others.
 func (v *View) some(mark string, lines []string) (told []string) {
 	for i, text := range lines {
 		if i == mostLines {
@@ -100,7 +100,7 @@ func (v *View) some(mark string, lines []string) (told []string) {
 	return told
 }
 
-// end has the last lines: lab, why, next and full.
+// end writes the last lines: lab, why, next and full.
 func (v *View) end(s *screen) {
 	lab := v.Lab
 	if !v.seedBeside(s) {
@@ -126,7 +126,7 @@ func (s Suggestion) note() string {
 	return "(" + s.For + ")"
 }
 
-// paragraph writes lines, each in the width of the console.
+// paragraph writes lines, each clipped to the width of the console.
 func (s *screen) paragraph(lines ...string) {
 	if len(lines) > 0 && s.out.Len() > 0 {
 		s.out.WriteByte('\n')
@@ -147,7 +147,7 @@ func (s *screen) table(t table.Table) {
 	}
 }
 
-// labelled is a text behind its label, over at most two lines; none without text.
+// labelled is a text behind its label, on at most two lines; none without text.
 func (s *screen) labelled(label string, column int, text string) []string {
 	if text == "" {
 		return nil

@@ -18,8 +18,8 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("# locklab: %s\n", table.Escape(v.Head))
 	var facts []string
-	for _, row := range v.Facts().Rows[:min(len(v.Facts().Rows), 7)] { // the machine and the versions are on the page
-		if len(row[1].Text) < 200 { // and so are the loads of a suite
+	for _, row := range v.Facts().Rows[:min(len(v.Facts().Rows), 7)] { // the page has the machine and the versions
+		if len(row[1].Text) < 200 { // and the loads of a suite
 			facts = append(facts, table.Escape(row[0].Text+" "+row[1].Text))
 		}
 	}

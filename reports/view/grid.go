@@ -12,7 +12,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// across has a line for each lock of a workload, and a column for each of its scenarios.
+// across makes a table with a line for each lock of a workload, and a column for each of its scenarios.
 func (v *View) across(
 	workload string, head func(i int, scenario string) table.Column, of func(result.Key) table.Cell,
 ) (t table.Table) {
@@ -31,8 +31,8 @@ func (v *View) across(
 	return t
 }
 
-// grid is the table of a workload's locks and scenarios, with the median time to acquire where nothing is
-// broken, and the capacity in grants per second.
+// grid is the table of a workload's locks and scenarios, with the median time to acquire where nothing is broken,
+// and the capacity.
 func (v *View) grid(workload string) table.Table {
 	head := func(_ int, s string) table.Column { return table.Column{Title: twoLines(v.Title(s)), Note: s} }
 	t := v.across(workload, head, v.gridCell)
@@ -45,7 +45,7 @@ func (v *View) grid(workload string) table.Table {
 	return t
 }
 
-// tail adds a column with the highest median of a figure under some scenarios, if any lock has one.
+// tail adds a column with the highest median of a figure under the scenarios, if any lock has one.
 func (v *View) tail(t *table.Table, workload, title, figure string, scenarios []string, text func(float64) string) {
 	var column []table.Cell
 	measured := false
@@ -82,7 +82,7 @@ func (v *View) gridCell(k result.Key) (out table.Cell) {
 	return out
 }
 
-// calm is the first scenario that breaks nothing, else the first one.
+// calm is the first scenario that breaks nothing, or else the first one.
 func (v *View) calm(workload string) string {
 	ran, broken := map[string]bool{}, map[string]bool{}
 	for _, c := range v.cells {
@@ -99,7 +99,7 @@ func (v *View) calm(workload string) string {
 	return strings.Join(scenarios[:min(len(scenarios), 1)], "")
 }
 
-// median is a figure of a combination; 0 and false if it was not measured.
+// median is the median of a figure of a combination; 0 and false if it was not measured.
 func (v *View) median(k result.Key, name string) (float64, bool) {
 	if c := v.cell(k); c != nil {
 		return c.Median(name)
@@ -107,7 +107,7 @@ func (v *View) median(k result.Key, name string) (float64, bool) {
 	return 0, false
 }
 
-// decided is the median over the runs that are sound; 0 and false if none has the figure.
+// decided is the same over the sound runs only.
 func (v *View) decided(k result.Key, name string) (float64, bool) {
 	c := v.cell(k)
 	if c == nil {
@@ -117,8 +117,7 @@ func (v *View) decided(k result.Key, name string) (float64, bool) {
 	return sound.Median(name)
 }
 
-// twoLines breaks a title between words, so that its longer line is as short as it gets; each has
-// at most nine columns.
+// twoLines breaks a title between words, so that its longer line is shortest, and clips each to nine columns.
 func twoLines(title string) string {
 	const most = 9
 	words := strings.Fields(title)
@@ -132,7 +131,7 @@ func twoLines(title string) string {
 	return table.Clip(first, most) + "\n" + table.Clip(second, most)
 }
 
-// legend explains the glyphs that are there.
+// legend explains the glyphs of the grid.
 func (v *View) legend() {
 	var codes, open []string
 	zone, outage := "", false
@@ -176,7 +175,7 @@ func (v *View) legend() {
 	}
 }
 
-// cutOff counts the duplicates that are not held against a lock, by scenario.
+// cutOff counts the duplicates that do not count against a lock, by scenario.
 func (v *View) cutOff() {
 	type made struct {
 		lock string
@@ -220,7 +219,7 @@ type cell struct {
 	unexpected bool
 }
 
-// undecided is the first statement that is open and leaves the row so.
+// undecided returns the statement that leaves the row undecided, if one does.
 func undecided(r *result.Row) (result.Statement, bool) {
 	v := &r.Verdict
 	switch {
@@ -261,7 +260,7 @@ func tell(all result.Cell) cell {
 			mark = table.Violation
 			c.n += r.Verdict.Safety.N
 		}
-		if c.mark == table.Unknown || mark > c.mark { // any other is told before undecided
+		if c.mark == table.Unknown || mark > c.mark { // a decided repeat goes before undecided ones
 			c.mark = mark
 		}
 	}
@@ -274,7 +273,7 @@ func tell(all result.Cell) cell {
 	return c
 }
 
-// figure is the cell's on the grid.
+// figure is the cell's text on the grid.
 func (c *cell) figure() string {
 	switch {
 	case c.mark == table.Violation:
@@ -287,7 +286,7 @@ func (c *cell) figure() string {
 	return strings.TrimSuffix(table.Duration(c.n), " s") + " in " + c.zone
 }
 
-// told is the cell in words.
+// told describes the cell in words.
 func (v *View) told(c *cell) string {
 	switch c.mark {
 	case table.Violation:
@@ -342,7 +341,7 @@ func (v *View) unexpected() {
 	}
 }
 
-// Statement is one in words: the title of its code, its number, and its subject.
+// Statement describes a statement in words: the title of its code, its number, and its subject.
 func Statement(say *lang.Lang, s result.Statement) string {
 	title := say.Term(s.Code.Title())
 	switch s.Code {
@@ -373,7 +372,7 @@ func Expected(say *lang.Lang, e result.Expected) string {
 	return cmp.Or(strings.Join(parts, ", "), say.Text("not dead"))
 }
 
-// anyOf are words of which one is enough.
+// anyOf joins words of which one is enough.
 func anyOf(say *lang.Lang, words []string) string {
 	var told []string
 	for _, w := range words {

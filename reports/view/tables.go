@@ -12,8 +12,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// Figures are all of them, of each workload and scenario a table: a line for each figure, a column
-// for each lock; medians of repeats.
+// Figures makes a table of all figures for each workload and scenario: a line for each figure, a column for each
+// lock, medians of repeats.
 func (v *View) Figures() (all []table.Table) {
 	for _, workload := range v.Workloads() {
 		for _, scenario := range v.Scenarios(workload) {
@@ -27,8 +27,7 @@ func (v *View) Figures() (all []table.Table) {
 	return all
 }
 
-// Cost is the capacity of each lock of a workload and its cost, under the first scenario of which
-// they are known.
+// Cost is the capacity of each lock of a workload and its cost, each under the first scenario that has it.
 func (v *View) Cost(workload string) table.Table {
 	var figures []result.Figure
 	for _, name := range []string{
@@ -68,8 +67,8 @@ func (v *View) byLock(title, workload string, scenarios []string, figures []resu
 	return t
 }
 
-// Latencies are p50 and p99 of the requests of a workload, or of its acquisitions: a line for each
-// lock, a column for each scenario.
+// Latencies is p50 and p99 of the requests, or of the acquisitions, of a workload: a line for each lock, a column
+// for each scenario.
 func (v *View) Latencies(title, workload, of string) table.Table {
 	measured := false
 	head := func(_ int, s string) table.Column { return table.Column{Title: v.Title(s), Right: true} }
@@ -88,7 +87,7 @@ func (v *View) Latencies(title, workload, of string) table.Table {
 	return t
 }
 
-// compared has a line for each cell, and a column for each figure of comparisons that is not 0 throughout.
+// compared has a line for each cell, and a column for each compared figure that is not 0 in all.
 func (v *View) compared() table.Table {
 	t := table.Table{Columns: table.Heads(v.say.Titles("=lock", "=scenario", "=workload")...)}
 	keys := len(t.Columns)
@@ -117,7 +116,7 @@ func (v *View) compared() table.Table {
 	return t
 }
 
-// Faults are those of the ledger. Faults of one kind, target and note are one line.
+// Faults lists the faults of the ledger. Those of one kind, target and note share a line.
 func (v *View) Faults() table.Table {
 	t := table.Table{Columns: table.Heads(v.say.Titles("=scenario", "fault", "target", "hit", "runs>", "proven>", "began>",
 		"healed>", "note")...)}
@@ -171,7 +170,7 @@ func (v *View) Faults() table.Table {
 	return t
 }
 
-// Claims are those of a suite, with their verdicts.
+// Claims lists a suite's claims, with their verdicts.
 func (v *View) Claims() table.Table {
 	t := table.Table{Columns: table.Heads(v.say.Titles("verdict", "claim", "source", "evidence")...)}
 	marks := map[string]table.Mark{
@@ -197,7 +196,7 @@ func (v *View) Claims() table.Table {
 	return t
 }
 
-// Facts are the place, the time, the settings and the versions of the run.
+// Facts lists the place, the time, the settings and the versions of the run.
 func (v *View) Facts() table.Table {
 	t := table.Table{Columns: table.Heads(v.say.Titles("=fact", "value")...)}
 	add := func(name, value string) {

@@ -1,5 +1,5 @@
-// Package view makes the grid, the four computed lines and the tables of a run, once, from its result. The
-// console, report.md, the page and the files for CI servers are its writers.
+// Package view makes the grid, the four computed lines and the tables of a run from its result, once for all
+// writers: the console, report.md, the page and the files for CI servers.
 //
 //	result.File -> Of -> View -> Console, Full, Markdown, Digest, the page
 //	result.File -> CSV
@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Width int    // of the console; 0 is 80
 	Page  string // the path of the page
-	Exit  int    // the exit code, where it is not that of the rows
+	Exit  int    // the exit code, if not that of the rows
 	// Locks are all that will run: the grid of an unfinished run has a line for each.
 	Locks []string
 	// Link is where the evidence of a cell is, for pages.
@@ -89,8 +89,8 @@ func Of(say *lang.Lang, f result.File, o Options) *View {
 // took is minutes and seconds: 4:31.
 func took(ms int64) string { return fmt.Sprintf("%d:%02d", ms/60_000, ms/1000%60) }
 
-// ExitCode is that of all rows: 2 not as expected, before 3 a silent control, before 4 a run that is not
-// sound. Rows of locklab play do not count: they have no expectation.
+// ExitCode is the exit code of all rows: 2 (not as expected) before 3 (a silent control) before 4 (not sound).
+// Rows of locklab play do not count: they have no expectation.
 func ExitCode(f result.File) int {
 	code := 0
 	for i := range f.Rows {
@@ -101,7 +101,7 @@ func ExitCode(f result.File) int {
 	return code
 }
 
-// names are those of a workload's cells, or of all, each once, behind some that come first.
+// names lists the names of a workload's cells, or of all, each once, behind those in first.
 func (v *View) names(first []string, workload string, of func(*cell) string) []string {
 	names := slices.Clone(first)
 	for i := range v.cells {
@@ -113,7 +113,7 @@ func (v *View) names(first []string, workload string, of func(*cell) string) []s
 	return names
 }
 
-// Workloads are those of the rows, in their order.
+// Workloads lists the workloads of the rows, in their order.
 func (v *View) Workloads() []string {
 	return v.names(nil, "", func(c *cell) string { return c.Workload })
 }
@@ -122,11 +122,11 @@ func (c *cell) lock() string { return c.Lock }
 
 func (c *cell) scenario() string { return c.Scenario }
 
-// Locks are those of a workload, and before them all that are to run.
+// Locks lists all locks that will run, then those of a workload.
 func (v *View) Locks(workload string) []string { return v.names(v.o.Locks, workload, (*cell).lock) }
 
-// Scenarios are those of a workload, in the order of the run. A run of one workload has all of them
-// from its start.
+// Scenarios lists the scenarios of a workload, in the order of the run. If there is one workload, it has all of
+// them from the start.
 func (v *View) Scenarios(workload string) []string {
 	ran, one := v.names(nil, workload, (*cell).scenario), len(v.Workloads()) <= 1
 	var first []string
@@ -138,7 +138,7 @@ func (v *View) Scenarios(workload string) []string {
 	return v.names(first, workload, (*cell).scenario)
 }
 
-// cell is that of a combination, or nil.
+// cell is the cell of a combination, or nil.
 func (v *View) cell(k result.Key) *cell {
 	if i := slices.IndexFunc(v.cells, func(c cell) bool { return c.Key == k }); i >= 0 {
 		return &v.cells[i]
@@ -146,7 +146,7 @@ func (v *View) cell(k result.Key) *cell {
 	return nil
 }
 
-// Title is a scenario's own in the language, or its name.
+// Title is a scenario's title in the language, or else its name.
 func (v *View) Title(name string) string {
 	title := strings.ReplaceAll(name, "-", " ")
 	if i := slices.IndexFunc(v.f.Run.Scenarios, func(s result.Scenario) bool { return s.Name == name }); i >= 0 {
@@ -159,7 +159,7 @@ func (v *View) Title(name string) string {
 	return title
 }
 
-// head counts locks and scenarios, and has the load and the length of the faults.
+// head tells the numbers of locks and scenarios, the load, and the length of the faults.
 func (v *View) head() {
 	locks, scenarios := v.names(nil, "", (*cell).lock), v.names(nil, "", (*cell).scenario)
 	parts := []string{v.say.Count(len(locks), "1 lock", "%s locks") + " x " +
@@ -245,7 +245,7 @@ func (v *View) lab() {
 func (v *View) suggest() {
 	if c := v.first(); c != nil {
 		v.Why = Suggestion{Command: "locklab why " + c.Lock + " " + c.Scenario, For: v.told(c)}
-		if dir := path.Dir(v.o.Page); v.o.Page != "" && path.Dir(dir) != "reports/runs" { // where it looks by itself
+		if dir := path.Dir(v.o.Page); v.o.Page != "" && path.Dir(dir) != "reports/runs" { // where it looks by default
 			v.Why.Command += " --report " + dir
 		}
 		if c.mark == table.Violation && c.n > 1 && len(c.Rows) == 1 {

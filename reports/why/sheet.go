@@ -55,7 +55,7 @@ func (t *telling) unsound() {
 	}
 }
 
-// nothing has the key figures of a row without a violation or an outage.
+// nothing tells the key figures of a row without a violation or an outage.
 func (t *telling) nothing() {
 	say, v := t.say, t.row.Verdict
 	if v.As == result.AsExpected {

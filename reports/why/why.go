@@ -20,19 +20,19 @@ import (
 
 // Options are the choices of the caller.
 type Options struct {
-	Number int    // of [Subjects]; 0 is the worst that there is to explain
+	Number int    // of the list that [Subjects] counts; 0 is the worst
 	Of     string // the repeat, such as ", run 2 of 3"; may be empty
 	More   string // the command that shows more; may be empty
 	Width  int    // of the console; 0 is 80
 }
 
-// maxMoments leaves room for the other lines of the 25.
+// maxMoments leaves room for the other lines of 25.
 const maxMoments = 12
 
-// Subjects counts the violations and outages of a row. Numbers count violations first.
+// Subjects counts the violations and outages of a row, which are numbered in that order.
 func Subjects(row *result.Row) int { return len(row.Violations) + len(row.Outages) }
 
-// Write explains a row. The record may be nil where the history is lost.
+// Write explains a row. The record is nil if the history is lost.
 func Write(w io.Writer, say *lang.Lang, row *result.Row, run *record.Run, o Options) error {
 	t := telling{say: say, row: row, run: run, width: cmp.Or(o.Width, 80), lost: run == nil}
 	if t.lost {
@@ -75,7 +75,7 @@ type moment struct {
 	first     bool // it is kept before others
 }
 
-// telling is an explanation that grows.
+// telling is an explanation that is being made.
 type telling struct {
 	say     *lang.Lang
 	row     *result.Row
@@ -89,7 +89,7 @@ type telling struct {
 
 func (t *telling) title(lines ...string) { t.head = append(t.head, lines...) }
 
-// note adds a line below the table; one that is too long goes on below.
+// note adds a line below the table; a long one is wrapped.
 func (t *telling) note(label, text string) { t.notes = append(t.notes, [2]string{label, text}) }
 
 func (t *telling) add(atMS float64, who, what string, first bool) {
@@ -155,8 +155,8 @@ func (t *telling) outage(o *result.Outage) {
 	}
 }
 
-// scene adds the beginnings and ends of its steps. The beginnings of holds, rooms, waits and faults are
-// kept before others.
+// scene adds the beginnings and ends of steps. Beginnings of holds, rooms, waits and faults are kept before
+// others.
 func (t *telling) scene(steps []series.Step) {
 	for _, step := range steps {
 		first, who := slices.Contains([]string{"hold", "room", "wait"}, step.What), step.Who
@@ -186,7 +186,7 @@ func (t *telling) faultText(f *record.Fault) string {
 	return t.say.Sprintf("%s, from %s to %s", name, at(f.Began), at(until))
 }
 
-// kept are the moments that fit, by their time, and how many are left out: those farthest from 0.
+// kept returns the moments that fit, in order of time, and how many are left out: those farthest from 0.
 func (t *telling) kept() (kept []moment, left int) {
 	distance := func(m moment) float64 {
 		if m.first {

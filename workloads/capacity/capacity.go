@@ -6,8 +6,8 @@
 //	Measure ──POST /v1/capacity/──▶ clients ──▶ locks.Locker
 //	        ◀── {"grants": n} ─────
 //
-// A full machine is the point, so figures compare within one run only. Nothing is recorded of
-// single holds: recording would be part of the cost.
+// The load is meant to fill the machine, so compare figures within one run only. Single holds are not recorded,
+// because that would add to the cost.
 package capacity
 
 import (
@@ -34,9 +34,9 @@ const Path = "/v1/capacity/"
 type Plan struct {
 	// Clients is the number of clients in each master.
 	Clients int `json:"clients"`
-	// One has all clients of all masters want one resource; without it each has its own.
+	// One has all clients of all masters want one resource; else each has its own.
 	One bool `json:"one,omitzero"`
-	// Warmup is how long the clients run before grants are counted, Duration how long they are.
+	// Warmup is how long the clients run before grants are counted, Duration how long they are counted.
 	Warmup   time.Duration `json:"warmup_ns,format:nano"`
 	Duration time.Duration `json:"duration_ns,format:nano"`
 }
@@ -48,7 +48,7 @@ func DefaultPlan() Plan {
 
 const (
 	timeout = history.Patience      // of one acquisition, and of a release
-	pause   = 10 * time.Millisecond // after a refusal, so that a lock that refuses at once is not spun against
+	pause   = 10 * time.Millisecond // after a refusal, so that clients do not spin
 )
 
 // Result is what one master measured.
@@ -98,7 +98,7 @@ func cycle(ctx context.Context, locker locks.Locker, resource string) (at int64,
 	at = clock.Mono()
 	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	_ = lease.Release(release) // a release that failed costs the next grant its time, and so is in the figure
+	_ = lease.Release(release) // a failed release delays the next grant, and so shows in the figure
 	return at, true
 }
 

@@ -1,5 +1,5 @@
-// Package check makes the row of a result from the history of a run. It asks in this order, each file only what
-// it is for, and compares the answers with what was expected:
+// Package check makes the row of a result from the history of a run. It asks these questions in order, each in a
+// file of its own, and compares the answers with what was expected:
 //
 //	history ──▶ record ──▶ sound.go     may this run decide anything?
 //	                  ──▶ safety.go    did two hold at once?
@@ -57,7 +57,7 @@ func Judge(r *record.Run) result.Row {
 	return row
 }
 
-// compareExpected says how the verdict compares with what was expected, and why it does not.
+// compareExpected compares the verdict with what was expected, and says where they differ.
 func compareExpected(r *record.Run, row *result.Row) (result.Comparison, result.Statement) {
 	v, want := &row.Verdict, &row.Expected
 	failed := func(code result.Code, by result.Statement) (result.Comparison, result.Statement) {
@@ -104,8 +104,8 @@ func lostNothing(r *record.Run) bool {
 	return cut
 }
 
-// judged says that a share of the requests is compared with what was expected: that of the whole
-// run if nothing was broken, and that of the fault's time if it lasted long enough.
+// judged says that a share of the requests is compared with what was expected: served if nothing was broken,
+// served_in_fault if a fault lasted long enough.
 func judged(r *record.Run, share string) bool {
 	if share == "served" {
 		return len(r.Faults) == 0

@@ -46,26 +46,26 @@ func judgeLiveness(r *record.Run, row *result.Row) {
 //	resource   wanted by a master whose canary is served, not    judged
 //	           held, between two grants
 //
-// One rule holds for all locks and workloads. Of a history without canaries only resources are judged.
+// One rule holds for all locks and workloads. Without canaries only resources are judged.
 type liveness struct {
 	*record.Run
 	row       *result.Row
 	measured  record.Span
 	second    int64
-	least     int64                    // that a fault lasts to show that the lock is down
+	least     int64                    // that a fault must last to show that the lock is down
 	away      map[string][]record.Span // of each node, by its name
-	deaf      map[string][]record.Span // that time, and when its canary was not granted for a second
-	granted   map[string][]int64       // to the canary of each master, in the measured part; first comes its beginning
+	deaf      map[string][]record.Span // away, or its canary was not granted for a second
+	granted   map[string][]int64       // to each master's canary; first comes the beginning of the measured part
 	spells    []record.Span            // the faults' times
-	settling  []record.Span            // these, and until they settled
+	settling  []record.Span            // until they settled
 	healed    bool                     // an order to heal came in the measured part
-	recovered int64                    // how long after it an outage went on, at most
+	recovered int64                    // the longest time that an outage went on after that
 	rank      int                      // of the word
 	decides   outage
 	outages   []outage // the longest of the lock, of one resource and of each zone
 }
 
-// outage is a time without the lock, of a zone, or of a resource: see [result.Outage].
+// outage is a time without the lock: for all, for a zone, or of one resource. See [result.Outage].
 type outage struct {
 	record.Span
 	of string
@@ -81,7 +81,7 @@ const (
 	dead
 )
 
-// faults notes in which time faults were in force, and in which they explain an outage.
+// faults notes when faults were in force, and when they explain an outage.
 func (j *liveness) faults() {
 	settles := max(int64(j.Head.Limit(1500*time.Millisecond)), j.Head.LeaseNS+int64(j.Head.Limit(500*time.Millisecond)))
 	known := func(at, otherwise int64) int64 {
@@ -105,9 +105,9 @@ func (j *liveness) faults() {
 	}
 }
 
-// masters notes when the canary of each master was granted, and in which time it was not for a second: then
-// the lock or its zone has the outage, and what its clients want says nothing of a resource. Otherwise a
-// resource that only a zone that is cut off wants for a while would be down.
+// masters notes when each master's canary was granted, and when it was not for a second. That is an outage of the
+// lock or of its zone, so the master's requests then say nothing about a resource: one that only a cut-off zone
+// wants would seem down.
 func (j *liveness) masters() {
 	maps.Copy(j.deaf, j.away)
 	for _, a := range j.Canaries { // sorted by At
@@ -197,8 +197,7 @@ func (j *liveness) canaries() {
 	}
 }
 
-// between cuts the measured part of some time at each grant, judges the pieces that last as long
-// as is asked, and returns the longest.
+// between cuts the spans at each grant, judges the pieces of at least least, and returns the longest.
 func (j *liveness) between(of string, least int64, grants []int64, spans []record.Span) (longest outage) {
 	longest.of = of
 	for _, s := range spans {
@@ -242,7 +241,7 @@ func (j *liveness) word(o outage) {
 	case slices.ContainsFunc(j.spells, lastsToHeal):
 		rank = down
 	}
-	// The worst word decides, of the lock rather than of a resource that it kept, by the longest outage.
+	// The worst word decides, then the lock rather than a resource, then the longest outage.
 	own := func(o outage) int { return strings.Compare("", o.of) } // 0: the lock's, else -1
 	if cmp.Or(cmp.Compare(rank, j.rank), cmp.Compare(own(o), own(j.decides)), cmp.Compare(o.Len(), j.decides.Len())) > 0 {
 		j.rank, j.decides = rank, o
@@ -269,7 +268,7 @@ func (j *liveness) tell() {
 	}
 }
 
-// share is how many of the operations that were due in the measured part ended well, and of those in
+// share sets the share of the operations due in the measured part that ended well, and the same for those due in
 // the faults' time.
 func (j *liveness) share(all, inFault string, players bool) {
 	var ok, due [2]float64
@@ -291,7 +290,7 @@ func (j *liveness) share(all, inFault string, players bool) {
 	}
 }
 
-// union sorts spans, and joins those that touch, in their place.
+// union sorts spans and joins those that touch, in place.
 func union(spans []record.Span) []record.Span {
 	slices.SortFunc(spans, func(a, b record.Span) int { return cmp.Compare(a.From, b.From) })
 	out := spans[:0]
@@ -307,7 +306,7 @@ func union(spans []record.Span) []record.Span {
 	return out
 }
 
-// without has what is left of spans outside of holes; both are sorted and do not touch.
+// without returns the parts of spans outside of all holes; both are sorted and do not touch.
 func without(spans, holes []record.Span) (out []record.Span) {
 	for _, s := range spans {
 		out = outside(out, holes, s)

@@ -13,8 +13,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// measure is a row with the figures of a run that are neither of safety nor of liveness: latencies, rates,
-// contention, capacity and cost; and with its errors. A figure that was not measured has no entry.
+// measure returns a row with its errors and with all figures but those of safety and liveness: latencies, rates,
+// contention, capacity and cost. A figure that was not measured has no entry.
 func measure(r *record.Run) result.Row {
 	m := measures{Run: r, row: result.Row{Figures: map[string]float64{}, Errors: map[string]int64{}}}
 	m.requests()
@@ -97,7 +97,7 @@ func (m *measures) acquires() {
 // asked is when the client asked for the lock: later than it was due if the client was busy.
 func asked(a *record.Acquire) int64 { return max(a.From, a.Sent) }
 
-// times adds to the figures, by their names, the times that such a share of all did not exceed.
+// times adds a figure for each share: the time that this share of all did not exceed.
 func (m *measures) times(all []int64, shares map[string]float64) {
 	for name, share := range shares {
 		if len(all) > 0 {
@@ -106,7 +106,7 @@ func (m *measures) times(all []int64, shares map[string]float64) {
 	}
 }
 
-// quantile is what such a share of some numbers did not exceed, 0 of none; it sorts them.
+// quantile is what this share of the numbers did not exceed, 0 of none; it sorts them.
 func quantile(list []int64, share float64) int64 {
 	if len(list) == 0 {
 		return 0
@@ -115,14 +115,14 @@ func quantile(list []int64, share float64) int64 {
 	return list[int(math.Ceil(share*float64(len(list))-1e-6))-1] // 0.99 * 100 is not 99
 }
 
-// counted is by how much the running totals of all masters grew in the measured part, and how many
-// acquisitions ended in it: each life of a process counts from 0. Totals of what a lock never counts are -1.
+// counted returns how much the running totals of all masters grew in the measured part, and how many acquisitions
+// ended in it. Totals begin at 0 in each life of a process, and are -1 if the lock does not count.
 func (m *measures) counted() (messages, wakeups, ended float64) {
 	type life struct {
 		node string
 		n    int
 	}
-	totals := map[life]*[2][2]uint64{} // the highest before the measured part, and by its end
+	totals := map[life]*[2][2]uint64{} // the highest before the measured part, and before its end
 	for _, list := range [][]*record.Acquire{m.Acquires, m.Canaries} {
 		for _, a := range list {
 			if a.At >= m.Drain {
@@ -156,8 +156,8 @@ func (m *measures) counted() (messages, wakeups, ended float64) {
 	return sums[0], sums[1], ended
 }
 
-// capacity is how many grants full loads of clients got. CPU time is that of all nodes, of the
-// samples during which the load was on all the time.
+// capacity measures grants per second under full load, and CPU time per grant: that of all nodes, in the samples
+// that lie within the load.
 func (m *measures) capacity() {
 	for state, name := range map[string]string{
 		history.CapacityOwn: "grants_per_s",
@@ -199,7 +199,7 @@ func (m *measures) usage() {
 			continue
 		}
 		for _, u := range e.Usage {
-			if u.CPUNS != nil { // as if it had been even
+			if u.CPUNS != nil { // assumes an even use
 				cpuNS += float64(*u.CPUNS) * float64(in) / float64(e.AtNS-e.FromNS)
 			}
 			if u.MemoryBytes != nil {
@@ -227,8 +227,8 @@ func (m *measures) contention(wakeups float64) {
 	}
 }
 
-// handoffs takes the times from a release, while others waited, until one of these held. A
-// client that asked only after the release and came first has barged in: the others wait on.
+// handoffs measures the time from a release, while others waited, until one of these held. A client that asked
+// only after the release and came first has barged in: the others wait on.
 func (m *measures) handoffs(own []*record.Acquire, took *[]int64) (grants []*record.Acquire) {
 	var asks, answers []int64
 	for _, a := range own {
@@ -264,8 +264,8 @@ func (m *measures) handoffs(own []*record.Acquire, took *[]int64) (grants []*rec
 	return grants
 }
 
-// passed counts the grants, sorted by their time, that came while a client waited. A wait that was open when
-// the measured part ended counts so far.
+// passed counts the grants to others while a client waited; grants are sorted by time. A wait that was open at the
+// end of the measured part counts up to then.
 func (m *measures) passed(own, grants []*record.Acquire) {
 	before := func(at int64) int {
 		return sort.Search(len(grants), func(i int) bool { return grants[i].At >= at })

@@ -18,13 +18,11 @@ func Violations(r *record.Run) []result.Violation {
 	return row.Violations
 }
 
-// safety counts what a lock is there to prevent, in the whole run, warm-up included:
-// rooms that were created in vain, holds at once, fencing tokens that go back, and writes that a
-// store took too late.
+// safety counts what a lock must prevent, in the whole run, warm-up included: rooms created in vain, overlapping
+// holds, fencing tokens that go back, and writes that a store took too late.
 //
-// Times of different hosts are right within their error bounds. A violation is counted if it is
-// one for any clocks within the bounds; if it is one by the clocks as they were read, and need
-// not be, it is in doubt.
+// Times of different hosts are right within their error bounds. A violation counts if it is one for all clocks
+// within the bounds; if it is one only for some, as by the clocks that were read, it is in doubt.
 type safety struct {
 	*record.Run
 	row     *result.Row
@@ -32,8 +30,7 @@ type safety struct {
 	found   []result.Violation
 }
 
-// judgeSafety puts what was found, and what it says about the lock, into the row of the run. Violations are
-// the first of each code, so many in all, in order of time; after those that count, the excused ones.
+// judgeSafety puts the violations, at most most, and what they say about the lock into the row of the run.
 func judgeSafety(r *record.Run, row *result.Row, most int) {
 	j := safety{Run: r, row: row}
 	row.Figures["overlaps"], row.Figures["in_doubt"] = 0, 0
@@ -68,13 +65,13 @@ func (j *safety) statement() result.Statement {
 	return result.Statement{State: result.OK}
 }
 
-// violation counts one.
+// violation counts and keeps a violation.
 func (j *safety) violation(code result.Code, at int64, resource string, was, came result.Party) {
 	j.row.Figures[code.Figure()]++
 	j.found = append(j.found, result.Violation{Code: code, AtMS: j.MS(at), Resource: resource, First: was, Second: came})
 }
 
-// first tells the first violations of each code in order of time, then as many excused ones as fit.
+// first lists violations in order of time, an equal share for each code, then as many excused ones as fit.
 func (j *safety) first(most int) {
 	slices.SortStableFunc(j.found, func(a, b result.Violation) int { return cmp.Compare(a.AtMS, b.AtMS) })
 	told := map[result.Code]int{}
@@ -94,12 +91,12 @@ func (j *safety) first(most int) {
 	}
 }
 
-// holder is a hold as results have it.
+// holder describes a hold for results.
 func (j *safety) holder(a *record.Acquire) result.Party {
 	return result.Party{Node: a.Node, Hold: a.Hold, Token: a.Token, FromMS: j.MS(a.At), ToMS: j.MS(a.Until)}
 }
 
-// holds looks at the holds of each resource.
+// holds checks the holds of each resource.
 func (j *safety) holds() {
 	var holds []*record.Acquire
 	var zombie int64
@@ -117,8 +114,7 @@ func (j *safety) holds() {
 	j.row.Figures["zombie_ms"] = record.MS(zombie)
 }
 
-// overlaps counts the holds during which another one surely began: the one that surely began
-// next tells.
+// overlaps counts the holds during which another one surely began. If any did, the one that surely began next did.
 func (j *safety) overlaps(holds []*record.Acquire) {
 	slices.SortFunc(holds, func(a, b *record.Acquire) int {
 		return cmp.Or(cmp.Compare(a.At+a.Err, b.At+b.Err), cmp.Compare(b.Until-b.Err, a.Until-a.Err))
@@ -133,7 +129,7 @@ func (j *safety) overlaps(holds []*record.Acquire) {
 	}
 }
 
-// tokens counts the holds that have no higher token than each that surely ended before they began.
+// tokens counts the holds whose token is not higher than that of each hold that surely ended before they began.
 func (j *safety) tokens(holds []*record.Acquire) {
 	if len(holds) > 0 {
 		j.row.Figures["tokens_back"] += 0
@@ -162,10 +158,10 @@ func surelyOver(a *record.Acquire) int64 {
 	return a.Until + a.Err
 }
 
-// zombie is for how long at most a holder believed that it holds after the next grant.
+// zombie is the longest time that a holder surely went on to believe that it holds after a later grant.
 func (j *safety) zombie(holds []*record.Acquire) (longest int64) {
 	slices.SortStableFunc(holds, func(a, b *record.Acquire) int { return cmp.Compare(a.At, b.At) })
-	var believed int64 // by any holder before, at least until then
+	var believed int64 // earlier holders surely believed until then
 	for _, h := range holds {
 		longest = max(longest, believed-h.At-h.Err)
 		believed = max(believed, min(h.Until, j.End)-h.Err)
@@ -173,7 +169,7 @@ func (j *safety) zombie(holds []*record.Acquire) (longest int64) {
 	return longest
 }
 
-// room is one from its creation until it was full, closed or gone.
+// room is a room from its creation until it was full, closed or lost.
 type room struct {
 	*record.Room
 	start, until int64
@@ -210,8 +206,8 @@ func (j *safety) buildRooms() (rooms []room) {
 	return rooms
 }
 
-// compare judges a room by the earlier ones of its group that may be free, the newest first, and
-// returns them without those that are free no more. One that counts ends the search.
+// compare judges a room by the earlier ones of its group, newest first, up to one that makes a violation. It
+// returns those that may still be free.
 func (j *safety) compare(r *room, earlier []*room) (left []*room) {
 	doubt, excused, keep := false, (*room)(nil), len(earlier)
 	for i, o := range slices.Backward(earlier) {
@@ -243,14 +239,14 @@ func (j *safety) compare(r *room, earlier []*room) (left []*room) {
 	return append(earlier[:0], earlier[keep:]...)
 }
 
-// arrivedLate says that the order of a room arrived after its master had been killed. The first room of
-// two may be so as well: if it began after the look of the second's master, that could not see it.
+// arrivedLate says that the order of a room arrived after its master had been killed. The first room of a pair is
+// excused by this only if it began after the second's master had looked at the workers.
 func (j *safety) arrivedLate(r *room) bool {
 	return r.order == nil && j.Nodes[r.Master].Life(r.start) > 0
 }
 
-// apart says that a fault that cuts traffic kept the master that ordered r from the worker of o,
-// and that the two orders did not overlap.
+// apart says that a fault of links kept the master that ordered r from the worker of o, and that the two orders
+// did not overlap.
 func (j *safety) apart(r, o *room) bool {
 	if r.order == nil || !slices.Contains(r.order.Unreachable, o.Worker) {
 		return false
@@ -258,13 +254,13 @@ func (j *safety) apart(r, o *room) bool {
 	if o.order != nil && o.order.FromNS < r.order.AtNS && r.order.FromNS < o.order.AtNS {
 		return false
 	}
-	after := int64(j.Head.Limit(time.Second)) // the look was before the heal
+	after := int64(j.Head.Limit(time.Second)) // the master looked before the heal
 	return slices.ContainsFunc(j.Faults, func(f record.Fault) bool {
 		return f.Cuts() && f.First() <= r.start && r.start-after <= f.Ended
 	})
 }
 
-// ordered is a room as results have it.
+// ordered describes a room for results.
 func (j *safety) ordered(r *room) result.Party {
 	p := result.Party{Node: r.Master, Room: r.ID, Worker: r.Worker, FromMS: j.MS(r.start), ToMS: j.MS(r.until)}
 	if r.order != nil {
@@ -273,8 +269,7 @@ func (j *safety) ordered(r *room) result.Party {
 	return p
 }
 
-// access is what the store of fenced-write did, with the hold that it was done under; nil if
-// that is not on record.
+// access is a read or write at the store of fenced-write, with its hold; nil if that is not on record.
 type access struct {
 	*history.Event
 	hold *record.Acquire
@@ -282,8 +277,8 @@ type access struct {
 
 func (a access) wrote() bool { return a.Kind == history.KindWrite && a.State == history.WriteAccepted }
 
-// position orders what a store did, without any clock: a write lies between its version and the
-// one before, all else at the version that it met.
+// position orders accesses without any clock: a write comes between its version and the one before, any other
+// access after the version that it met.
 func (a access) position() uint64 {
 	if a.wrote() {
 		return 2 * a.Version
@@ -291,7 +286,7 @@ func (a access) position() uint64 {
 	return 2*a.Version + 1
 }
 
-// writes looks at what the store did for each resource.
+// writes checks what the store did for each resource.
 func (j *safety) writes() {
 	all := make([]access, len(j.Accesses))
 	for i := range j.Accesses {
@@ -328,8 +323,7 @@ func (j *safety) stale(own []access) {
 	}
 }
 
-// later says that a hold was surely granted after another one: by their tokens, or else by when
-// their clients were told.
+// later says that a hold was surely granted after another one, by their tokens or else by the times of the grants.
 func later(a, b *record.Acquire) bool {
 	if a.Token > 0 && b.Token > 0 && a.Token != b.Token {
 		return a.Token > b.Token
@@ -354,7 +348,7 @@ func (j *safety) lost(own []access) {
 	}
 }
 
-// late counts a write that came too late; it is a violation if the store checked tokens.
+// late counts a stale write or a lost update; it is a violation if the store checked tokens.
 func (j *safety) late(code result.Code, was, came access) {
 	if j.checked {
 		j.violation(code, came.AtNS, came.Resource, j.writer(was), j.writer(came))

@@ -22,16 +22,15 @@ type flaw struct {
 	deadStands bool
 }
 
-// soundness says whether a run may decide anything: whether its nodes lived, its faults were proven, its
-// records are whole, its machines had time, and its load came as planned. What the lock did is not its business.
+// soundness says whether a run may decide anything: its nodes lived, its faults were proven, its records are
+// whole, its machines had time, and its load came as planned. It does not judge the lock.
 type soundness struct {
 	*record.Run
 	missing, wrong record.Flaws
 }
 
-// judgeSound looks for flaws in the order in which they are told; the first one decides. It puts that, the
-// faults and the machines into the row of the run, and says whether a dead lock may be the cause of
-// the flaw: that stands.
+// judgeSound lists flaws, of which the first decides, and puts that, the faults and the machines into the row.
+// deadStands says that a dead lock may have caused the flaw: then that verdict stands.
 func judgeSound(r *record.Run, row *result.Row) (deadStands bool) {
 	j := &soundness{Run: r, missing: r.Missing, wrong: r.Contradictions}
 	givenUp, saturated := flaw{code: result.GivenUp}, flaw{code: result.Saturated}
@@ -69,9 +68,8 @@ func judgeSound(r *record.Run, row *result.Row) (deadStands bool) {
 	return false
 }
 
-// unasked lists what is not in the ledger, in the order of time: nodes that ended or stood still, and
-// programs of the lab that stood still, although no scenario asked for it. What happened after the end
-// of the run touches nothing.
+// unasked lists nodes that ended or stood still, and programs of the lab that stood still, although no scenario
+// asked for it, in order of time. Events after the end of the run do not count.
 func (j *soundness) unasked() (list []record.Fault) {
 	add := func(kind, target, why string, log []string, from, to int64) {
 		if from < j.End {
@@ -98,8 +96,8 @@ func (j *soundness) unasked() (list []record.Fault) {
 		}
 	}
 	for i := range j.Machines {
-		// The program that measured was stopped, by hand or with its whole machine: it woke too late by a
-		// second, although hardly anything waited for a CPU.
+		// The measuring program was stopped, by hand or with its machine: it woke a second late, although hardly
+		// anything waited for a CPU.
 		if m := j.Machines[i]; m.Machine.LateNS >= j.limit(time.Second) && m.Machine.WaitNS < m.Machine.LateNS/2 {
 			target := history.TargetController
 			if m.Host != "" {
@@ -131,7 +129,7 @@ func (j *soundness) asked(n *record.Node, e history.Event) bool {
 		to := f.Ended
 		switch {
 		case e.State != history.NodeExited && f.Unasked:
-			return true // it is told already
+			return true // it is listed already
 		case e.State != history.NodeExited:
 		case f.Aim.Exits == "" || f.Aim.Exits == history.ExitsAlone && told:
 			return false
@@ -144,7 +142,7 @@ func (j *soundness) asked(n *record.Node, e history.Event) bool {
 
 func (j *soundness) limit(d time.Duration) int64 { return int64(j.Head.Limit(d)) }
 
-// unproven are the faults of the scenario that did not happen as they were planned.
+// unproven are the scenario's faults that did not happen as planned.
 func (j *soundness) unproven() flaw {
 	const late = int64(1500 * time.Millisecond)
 	f, known := flaw{code: result.Unproven}, map[string]*record.Fault{}
@@ -157,7 +155,7 @@ func (j *soundness) unproven() flaw {
 	for _, p := range j.Head.Planned {
 		due, fault, waits := j.Measure+p.AtNS, known[p.ID], late
 		if p.Aim.At != "" {
-			waits *= 2 // for the one that is to be hit
+			waits *= 2 // it takes time to find a moving target
 		}
 		switch {
 		case fault == nil || fault.Asked == record.Never:
@@ -174,15 +172,15 @@ func (j *soundness) unproven() flaw {
 	return f
 }
 
-// linksUnused says that a program of the user's sent nothing through the links that were
-// broken, so that breaking them shows nothing of it.
+// linksUnused says that a user's program sent nothing through the broken links, so that breaking them shows
+// nothing.
 func (j *soundness) linksUnused() flaw {
 	f := flaw{code: result.LinksUnused, deadStands: true}
 	program := j.Head.Program
 	if program == nil {
 		return f
 	}
-	beside := func(node string) bool { return !slices.Contains(program.Servers, node) } // perhaps a master
+	beside := func(node string) bool { return !slices.Contains(program.Servers, node) } // such as a master
 	broken := slices.ContainsFunc(j.Faults, func(l record.Fault) bool {
 		return len(l.From)+len(l.Nodes) > 0 && !slices.ContainsFunc(l.Nodes, beside)
 	})
@@ -200,7 +198,7 @@ func (j *soundness) linksUnused() flaw {
 	return f
 }
 
-// nothing says that nothing was asked in the measured part, or that nothing came of the grants.
+// nothing says that nothing was requested in the measured part, or that grants led to nothing.
 func (j *soundness) nothing() flaw {
 	f := flaw{code: result.NothingToJudge, deadStands: true}
 	asked, granted := false, false
@@ -222,9 +220,8 @@ func (j *soundness) nothing() flaw {
 	return f
 }
 
-// late says that the load was not offered in time, or ended before the run was to. Requests of
-// players are offered by the controller; elsewhere clients of the masters acquire, which a dead
-// lock keeps busy.
+// late says that the load was not offered in time, or ended too early. The controller offers the requests of
+// players; in other workloads clients in the masters acquire, which a dead lock keeps busy.
 func (j *soundness) late() flaw {
 	offered, measured := j.Head.Workload == history.Matchmaking, j.Drain-j.Measure
 	f := flaw{code: result.LateLoad, deadStands: true}
@@ -243,7 +240,7 @@ func (j *soundness) late() flaw {
 	var due, sent float64
 	var took []int64
 	lateness := make([]int64, 0, len(j.Requests)+len(j.Acquires))
-	last := j.Measure // operation that was due, and in raw workloads was answered or held on
+	last := j.Measure // time of an operation; in raw workloads, its answer or the end of its hold
 	for o := range j.Due(offered) {
 		last = max(last, o.From)
 		if due += float64(o.Count); o.Outcome == record.Unsent {
@@ -264,8 +261,8 @@ func (j *soundness) late() flaw {
 			last = max(last, a.At)
 		}
 	}
-	// Parties of a few arrive together, which doubles the standard deviation. Clients of closed loops
-	// ask again at once; of 60 requests in the rest of the time one had come but for one run in millions.
+	// Parties arrive together, which doubles the standard deviation. Clients of closed loops ask again at once. If 60
+	// requests are due in the rest of the time, none comes in one run of millions.
 	planned, rest := j.Offered(j.Measure), j.Offered(last)
 	if least := planned - 10*math.Sqrt(planned); offered && due < least {
 		f.Add("%.0f of %.0f requests", due, planned)
@@ -287,24 +284,22 @@ func (j *soundness) late() flaw {
 }
 
 const (
-	// maxSlowdown is how many times longer than on an idle machine the work of the lab's
-	// processes may take. Two CPUs that are busy for 95 % of the time do that to work that comes
-	// at random (1/(1-0.95²) in the M/M/2 queue), and from there each further per cent counts
-	// twice: a figure says how full the machine was, not how good the lock is.
+	// maxSlowdown is how many times longer than on an idle machine the lab's work may take. Two CPUs that are 95 %
+	// busy do that to work that comes at random (1/(1-0.95²) in the M/M/2 queue). From there each further per cent
+	// counts twice: figures then measure the machine, not the lock.
 	maxSlowdown = 10
-	// maxOwn is the share of all CPUs that the lab's processes may use themselves: with more,
-	// none is free when a message comes.
+	// maxOwn is the share of all CPUs that the lab's processes may use: with more, none is free when a message comes.
 	maxOwn = 0.9
 )
 
-// machineLoad is the sum of samples of one machine. What a system does not tell is 0.
+// machineLoad sums the samples of one machine; 0 is what its system does not tell.
 type machineLoad struct {
 	busy, stolen, throttled, run, wait, span float64
 	cpus                                     int
 	late, fsync                              int64
 }
 
-// machines adds up what the machines did in the measured part, and notes the saturated ones: CPUs or disk.
+// machines sums what the machines did in the measured part, and notes those whose CPUs or disk were saturated.
 func (j *soundness) machines(f *flaw) (list []result.Machine) {
 	hosts := map[string]*machineLoad{}
 	for i := range j.Machines {
@@ -325,12 +320,12 @@ func (j *soundness) machines(f *flaw) (list []result.Machine) {
 		}
 		m.Others = max(m.Busy-l.run/all, 0)
 		if l.run > 0 {
-			// Of what a hypervisor took away, the lab waited for its share of what had a CPU.
+			// The lab's share of the time stolen by a hypervisor is its share of the time that CPUs were used.
 			m.Slowdown = 1 + (l.wait+l.throttled)/l.run + l.stolen/max(l.busy-l.stolen, l.run)
 		}
 		list = append(list, m)
-		// Processes that hardly run wait for longer than they run whenever a few wake at once:
-		// waiting counts where hardly a CPU was free, or a quota kept them away.
+		// Mostly idle processes wait longer than they run whenever a few wake at once. So waiting counts only where
+		// hardly a CPU was free, or a quota applied.
 		full := m.Busy == 0 || m.Busy > maxOwn || l.throttled > 0.1*l.span
 		if l.run/all > maxOwn || m.Slowdown > maxSlowdown && full || max(l.late, l.fsync) > j.limit(time.Second)/2 {
 			f.Add("%s", cmp.Or(host, history.TargetController))
@@ -339,7 +334,7 @@ func (j *soundness) machines(f *flaw) (list []result.Machine) {
 	return list
 }
 
-// add adds the part of a sample that lies in the measured part, as if it had been even.
+// add adds the part of a sample that lies in the measured part, which assumes an even use.
 func (l *machineLoad) add(e *history.Event, part float64) {
 	of := func(ns int64) float64 { return float64(ns) * part / float64(e.AtNS-e.FromNS) }
 	m := e.Machine
@@ -348,9 +343,9 @@ func (l *machineLoad) add(e *history.Event, part float64) {
 	l.cpus, l.late, l.fsync = max(l.cpus, m.CPUs), max(l.late, m.LateNS), max(l.fsync, m.FsyncNS)
 }
 
-// checkRecords compares what a player was told of a room, what a master knows of its order, and what the
-// worker recorded. Where one is missing or contradicts another, a lock is neither convicted nor acquitted.
-// Records that were lost on their way leave gaps in their numbers, for which package record looks.
+// checkRecords compares what players were told of rooms, what masters know of their orders, and what workers
+// recorded. If a record is missing or contradicts another, the run decides nothing. Package record looks for gaps
+// in the numbers of records.
 func (j *soundness) checkRecords() {
 	j.checkRooms()
 	j.checkAccesses()
@@ -410,14 +405,13 @@ func (j *soundness) checkRooms() {
 	}
 }
 
-// gone says that a process, or the history, may have ended before it could record what it did
-// then, or its answer.
+// gone says that a process, or the history, may have ended before it could record what it did then, or its answer.
 func (j *soundness) gone(node string, at int64) bool {
-	n, soon := j.Nodes[node], at+j.limit(2*time.Second) // an order takes that at most until it is recorded
+	n, soon := j.Nodes[node], at+j.limit(2*time.Second) // an order is recorded within that time
 	if !j.Ended && j.End <= soon {
 		return true
 	}
-	end := n.Next(at - j.limit(time.Second)) // a host acts on for a while after it was last heard
+	end := n.Next(at - j.limit(time.Second)) // a host acts on for a while after its last sign
 	return n != nil && !end.InOrder && (end.Asked <= soon || end.Asked < record.Never &&
 		slices.ContainsFunc(n.Away, func(s record.Span) bool { return s.From >= at && s.From <= soon }))
 }
@@ -439,8 +433,8 @@ func (j *soundness) checkOrder(o *history.Event, r *record.Room) {
 	}
 }
 
-// checkAccesses compares what the store did with the holds that it was done under. A write may
-// come after the end of its hold, but not before the beginning.
+// checkAccesses compares each access to the store with its hold. A write may come after the end of its hold, but
+// not before the beginning.
 func (j *soundness) checkAccesses() {
 	type version struct {
 		resource string
@@ -465,7 +459,7 @@ func (j *soundness) checkAccesses() {
 	}
 }
 
-// checkCanaries wants those of each master.
+// checkCanaries wants canaries of each master.
 func (j *soundness) checkCanaries() {
 	canary := map[string]bool{}
 	for _, a := range j.Canaries {
@@ -479,7 +473,7 @@ func (j *soundness) checkCanaries() {
 	}
 }
 
-// checkMachines wants samples of the controller's machine for the measured part, but for a second.
+// checkMachines wants samples of the controller's machine for all but a second of the measured part.
 func (j *soundness) checkMachines() {
 	sampled := int64(0)
 	for i := range j.Machines {

@@ -25,7 +25,7 @@ type Address struct{ Name, URL string }
 type Config struct {
 	mutex.Config
 	Stores     []Address
-	StoreToken string // what they want to see
+	StoreToken string // what requests to the stores must bear
 }
 
 // Workload is that of package mutex, whose holders write if the plan says so.
@@ -55,7 +55,7 @@ func (w *Workload) Close() {
 	}
 }
 
-// use reads, works and writes. What the store does not answer in time is not repeated.
+// use reads, works and writes. It does not repeat a request that timed out.
 func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	timeout := cmp.Or(h.Plan.Second, time.Second) / 2 // of one request, as masters bound theirs to workers
 	store := w.storeOf(h)
@@ -64,8 +64,7 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	if _, err := store.Read(read); err != nil {
 		return // nothing to build on
 	}
-	// The work ends when the hold is known to be lost: what is written late is written by a client that
-	// could not know.
+	// The work ends when the hold is known to be lost: only a client that cannot know writes late.
 	works, cancel := context.WithTimeout(ctx, h.Plan.Hold)
 	defer cancel()
 	select {
@@ -80,7 +79,7 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	}
 	write, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, _ = store.Write(write, !h.Plan.Unfenced) // the record says what became of it
+	_, _ = store.Write(write, !h.Plan.Unfenced) // the result is on record
 }
 
 // storeOf is the lock's own store, or the one of the resource.
@@ -104,8 +103,8 @@ var (
 	_ locks.Store = (*recorded)(nil)
 )
 
-// remote is a store in a worker, for one hold. It shows the token with every request, if
-// there is one, as a store that sees the newest holder read knows who is late.
+// remote is a store in a worker, for one hold. It shows its token, if any, with reads too: so the store learns of
+// the newest holder when that reads.
 type remote struct {
 	http *httpapi.Client
 	ask  request
@@ -133,7 +132,7 @@ func (r *remote) call(ctx context.Context, verb string) (uint64, error) {
 	return 0, fmt.Errorf("%s %q: %w", verb, r.ask.Resource, err)
 }
 
-// recorded is the store of a lock's service, which records nothing itself.
+// recorded is the store of a lock's service, and records what that does.
 type recorded struct {
 	locks.Store
 	rec  history.Recorder
@@ -168,7 +167,7 @@ func (r *recorded) Write(ctx context.Context, checked bool) (uint64, error) {
 	case errors.Is(err, locks.ErrUnavailable):
 		return 0, err // surely nothing was written
 	default:
-		e.State, e.Version = history.WriteUnknown, r.base // not the store's beginning: what it may have met is no older
+		e.State, e.Version = history.WriteUnknown, r.base // the version that it met is no older
 	}
 	if !checked {
 		e.Token = 0

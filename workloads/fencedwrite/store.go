@@ -66,7 +66,7 @@ type value struct {
 	Token    uint64 `json:"token,omitzero"` // the highest that was shown
 }
 
-// NewStore opens the store with what its file has.
+// NewStore opens the store and loads its file.
 func NewStore(c StoreConfig) (*Store, error) {
 	s := &Store{
 		API:         httpapi.New(httpapi.Config{Name: "store of " + c.Node, Token: c.Token, Kinds: kinds()}),
@@ -127,7 +127,7 @@ func (s *Store) serve(kind history.Kind, r request) (any, error) {
 	return answer{after.Version}, nil
 }
 
-// keep makes a change outlive the process.
+// keep writes a change to the file.
 func (s *Store) keep(v value) error {
 	line, err := json.Marshal(v)
 	if err == nil { // the line before may be torn
@@ -140,7 +140,7 @@ func (s *Store) keep(v value) error {
 	return nil
 }
 
-// record has the event leave the process before the answer does.
+// record records the event before the answer is sent.
 func (s *Store) record(e history.Event) {
 	e.AtNS = clock.Mono()
 	history.Commit(s.Recorder, e)

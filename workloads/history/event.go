@@ -9,10 +9,9 @@
 //	load generator ──match, phase────────────┘                    │
 //	                                    checkers, reports ◀── Read
 //
-// [Read] gives the events back in the order of the file, which is not the order of time: sort by AtNS for
-// that. It forgives exactly one damage, the torn last line of a killed writer. [Decoder] is hand-written for
-// the lines that the lab itself writes, and leaves all others to package json: to read and judge a million
-// events takes less than a second.
+// [Read] returns events in the order of the file, not of time: sort by AtNS for that. It accepts only one damage,
+// the torn last line of a killed writer. [Decoder] has a fast path for the lab's own lines and leaves all others
+// to package json: to read and judge a million events takes less than a second.
 package history
 
 import "time"
@@ -41,52 +40,51 @@ const (
 	// KindAcquire is one finished acquisition as its client believed it: asked at FromNS, answered at
 	// AtNS. Client names the caller, Hold the grant.
 	KindAcquire Kind = "acquire"
-	// KindReleasing has left the process before a release is sent: the holder stopped acting at AtNS.
-	// A process that is killed with its release under way leaves nothing else of it.
+	// KindReleasing says that the holder stopped acting at AtNS. It leaves the process before the release is sent, so
+	// it is on record even if the process is killed meanwhile.
 	KindReleasing Kind = "releasing"
 	// KindRelease is the end of a hold: the holder stopped acting at FromNS, the release was answered at AtNS.
 	KindRelease Kind = "release"
-	// KindLost says that the holder noticed at AtNS that it holds no longer.
+	// KindLost says that the holder noticed at AtNS that it lost the lock.
 	KindLost Kind = "lost"
-	// KindOrder is a master's order of a room, under the lock (Hold): Node is the master, which began to
-	// look at the workers at FromNS. The order left to Worker at SentNS and was answered at AtNS.
-	// Unreachable are the workers that did not answer the look.
+	// KindOrder is a master's order of a room, under the lock (Hold). Node, the master, began to ask the workers for
+	// rooms at FromNS; Unreachable are the workers that did not answer. The order left to Worker at SentNS and was
+	// answered at AtNS.
 	KindOrder Kind = "order"
 
 	// KindRoom is the oracle's record, by the worker that hosts the room; Order names the order behind it.
 	KindRoom Kind = "room"
 
-	// KindRead and KindWrite are what the store of fenced-write did for a holder, recorded under the mutex,
-	// or by the transaction, that made it true: Client is the holder's master, Token what it showed, Version
-	// that of the value after it. A write's State is accepted, refused or, where only its writer could record
-	// it, unknown; Base is the version that its writer had read. A read's is refused, or nothing.
+	// KindRead and KindWrite are what the store of fenced-write did for a holder, recorded under the mutex, or by the
+	// transaction, that did it. Client is the holder's master, Token the one it showed, Version the resulting
+	// version. A write's State is accepted, refused or, if only the writer could record it, unknown; Base is the
+	// version that it had read. A read's State is refused, or none.
 	KindRead  Kind = "read"
 	KindWrite Kind = "write"
 
 	// KindNode is the life of a process, recorded by its agent, or by the controller if its host was lost.
 	KindNode Kind = "node"
-	// KindPoint says that a client's work had come to a point, State, and waits there until its process is
-	// stopped, as a fault had asked.
+	// KindPoint says that a client reached a point of its work, State, and waits there until its process is paused,
+	// as a fault requested.
 	KindPoint Kind = "point"
-	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the run. A link fault hits
-	// traffic from the hosts From to the hosts To, and stops it, or adds DelayNS one way; a process fault
-	// hits Nodes.
+	// KindFault is the proof-of-fault ledger: Fault is its kind, ID its name in the run. A link fault stops traffic
+	// from the hosts From to the hosts To, or adds DelayNS one way; a process fault hits Nodes.
 	KindFault Kind = "fault"
-	// KindClock is recorded by the controller at the end, for each host on another machine: every time
-	// of Host in this history is right within ErrNS.
+	// KindClock is recorded by the controller at the end, for each host on another machine: every time of Host in
+	// this history is right within ErrNS.
 	KindClock Kind = "clock"
 	// KindMachine is what the CPUs of Host's machine did from FromNS to AtNS, as its agent measured. Without
 	// a Host it is the controller's machine, with all hosts that have no such events of their own.
 	KindMachine Kind = "machine"
-	// KindUsage is what nodes used from FromNS to AtNS, as the agent of Host measured: its own nodes of
-	// CPU and memory, and nodes elsewhere of the links from Host.
+	// KindUsage is what nodes used from FromNS to AtNS, measured by the agent of Host: CPU and memory of its own
+	// nodes, and bytes of the links from Host to other nodes.
 	KindUsage Kind = "usage"
-	// KindGivenUp is recorded by the controller when a run could not begin, go on or end in its time;
-	// Error says why. What the run did since may be missing.
+	// KindGivenUp is recorded by the controller when a run could not begin, go on or end in its time. Error says why;
+	// later records may be missing.
 	KindGivenUp Kind = "given-up"
 )
 
-// States are all that an event of the kind can be in; nil of a kind without states.
+// States lists the states of a kind of event; nil if it has none.
 func (k Kind) States() []string {
 	switch k {
 	case KindPhase:
@@ -130,11 +128,11 @@ const (
 	CapacityOne = "one"
 )
 
-// CapacityResource is in the names of the resources that capacity is measured with; their holds are not recorded.
+// CapacityResource is part of the names of resources that measure capacity; their holds are not recorded.
 const CapacityResource = "capacity"
 
-// CanaryPrefix begins the names of the resources of the masters' canaries: of these acquisitions
-// there are no holds, and they count in nothing but outages.
+// CanaryPrefix begins the names of the masters' canary resources. Their holds are not recorded, and their
+// acquisitions count only for outages.
 const CanaryPrefix = "canary-"
 
 // The States of a room. One that fills while it is starting is never open.
@@ -160,8 +158,8 @@ const (
 	NodePaused  = "paused"
 	NodeResumed = "resumed"
 	NodeStopped = "stopped"
-	NodeLost    = "lost"   // with its host, says the controller
-	NodeEnded   = "ended"  // however: what an agent answers, no event
+	NodeLost    = "lost"   // with its host; recorded by the controller
+	NodeEnded   = "ended"  // in any way: an agent's answer, no event
 	NodeExited  = "exited" // by itself, or by a signal that the agent did not send; Error is how
 )
 
@@ -173,8 +171,8 @@ func NodeEnds(state string) bool {
 // The points of a client's work.
 const (
 	PointAcquiring = "acquiring" // it is about to acquire; nothing was sent
-	// PointGranted: it has looked for a last time whether it still holds the lock, and is about to do the
-	// first thing that others can see: to order a room, or to write.
+	// PointGranted: it has checked for the last time that it holds the lock, and is about to do the first thing that
+	// others can see: to order a room, or to write.
 	PointGranted   = "granted"
 	PointReleasing = "releasing" // it acts no more, and is about to release; nothing was sent
 )
@@ -190,20 +188,20 @@ const (
 	FaultLost      = "lost" // what a power cut took from a disk
 )
 
-// The Fault of what no scenario asked for.
+// The Faults that no scenario asks for.
 const (
 	FaultNodeLoss   = "node-loss"  // a node ended
 	FaultStandstill = "standstill" // a node, an agent or the controller did not run for a while
 	FaultByHand     = "by-hand"    // a toxic was added to the link Target by hand
 )
 
-// What a Target begins with.
+// The Targets of a standstill.
 const (
-	TargetController = "the controller"     // of a standstill
-	TargetAgent      = "the agent of host " // of a standstill; the host follows
+	TargetController = "the controller"
+	TargetAgent      = "the agent of host " // the host follows
 )
 
-// What a fault can aim at: a node that is another one at every moment.
+// The moving targets of a fault, found when it begins.
 const (
 	AimHolder  = "holder"  // of a lock
 	AimLeader  = "leader"  // of the lock's servers
@@ -212,20 +210,20 @@ const (
 
 // How nodes may exit under a fault.
 const (
-	ExitsAlone  = "alone"  // by themselves: a signal was not the fault's
+	ExitsAlone  = "alone"  // by themselves, not by a signal
 	ExitsSignal = "signal" // also by a signal
 )
 
-// Aim is what a fault is to hit beside the names in its Target, which is for people to read.
+// Aim is a fault's target for programs; Target is for people.
 type Aim struct {
-	// At is holder, leader or primary; "" if it aims at none. Resource is what the holder holds, "" any; Node is
-	// the one that was found.
+	// At is holder, leader or primary; "" if the target does not move. Resource is the one that the holder holds, ""
+	// any; Node is the one that was found.
 	At       string `json:"at,omitzero"`
 	Resource string `json:"resource,omitzero"`
 	Node     string `json:"node,omitzero"`
-	// Point is the point of a client's work at which it stops a process; "" is anywhere.
+	// Point is the point of a client's work at which a process is paused; "" is anywhere.
 	Point string `json:"point,omitzero"`
-	// OneWay: it hits traffic from From to To alone, not the other way.
+	// OneWay: only traffic from From to To is hit.
 	OneWay bool `json:"one_way,omitzero"`
 	// Exits is how the nodes that it hits may exit; "" is not at all.
 	Exits string `json:"exits,omitzero"`
@@ -233,8 +231,8 @@ type Aim struct {
 
 // Event is one line of a history, one flat record for all kinds; fields that a kind does not use are absent.
 //
-// Times are nanoseconds on the monotonic clock of the controller's host. The controller converts those
-// of other hosts, with ErrNS as the error bound of that moment; [KindClock] has the bound that holds in the end.
+// Times are nanoseconds on the monotonic clock of the controller's host. The controller converts those of other
+// hosts, with ErrNS as the error bound of that moment; [KindClock] has the final bound.
 type Event struct {
 	Kind   Kind  `json:"kind"`
 	AtNS   int64 `json:"at_ns"`
@@ -242,8 +240,8 @@ type Event struct {
 	SentNS int64 `json:"sent_ns,omitzero"`
 	ErrNS  int64 `json:"err_ns,omitzero"`
 
-	// Seq numbers the events of one life of the process that recorded them, from 1: one
-	// that is missing was lost. Line does so for all others, in the order of the file.
+	// Seq numbers the events of one life of the process that recorded them, from 1: a gap shows a lost event. Line
+	// numbers all others, in the order of the file.
 	Seq  uint64 `json:"seq,omitzero"`
 	Line uint64 `json:"line,omitzero"`
 
@@ -280,7 +278,7 @@ type Event struct {
 	DelayNS int64 `json:"delay_ns,omitzero"`
 	Lost    *Lost `json:"lost,omitzero"`
 
-	// Log is, of a node that ended unasked, the last lines that it wrote.
+	// Log is the last lines of a node that ended unasked.
 	Log []string `json:"log,omitzero"`
 
 	Run     *Run     `json:"run,omitzero"`
@@ -288,8 +286,8 @@ type Event struct {
 	Usage   []Usage  `json:"usage,omitzero"`
 }
 
-// Lost is what a power cut took from the disk of a node: bytes that were written and not synced, and names that were
-// made, changed or removed in directories that were not synced.
+// Lost is what a power cut took from a node's disk: bytes written and not synced, and names made, changed or
+// removed in directories that were not synced.
 type Lost struct {
 	Node  string `json:"node"`
 	Bytes int64  `json:"bytes"`
@@ -311,16 +309,15 @@ type Run struct {
 	OfferedPS  float64 `json:"offered_per_s"`
 	WarmupNS   int64   `json:"warmup_ns"`
 	DurationNS int64   `json:"duration_ns"` // measured part, after the warm-up
-	// Played says that a person breaks things and ends the run: DurationNS is the longest
-	// that it may last.
+	// Played says that a person breaks things and ends the run, which lasts at most DurationNS.
 	Played    bool              `json:"played,omitzero"`
 	HostZones map[string]string `json:"host_zones,omitzero"`
 	NodeHosts map[string]string `json:"node_hosts,omitzero"`
 	// Expect is what the scenario expects of this lock; absent from histories that were written by hand.
 	Expect *Expect `json:"expect,omitzero"`
-	// Planned are the faults that the scenario asks for, which the ledger must have.
+	// Planned are the scenario's faults, which the ledger must have.
 	Planned []Planned `json:"planned,omitzero"`
-	// LeaseNS is for how long a holder that is gone may keep the lock; 0 if it has no lease.
+	// LeaseNS is how long a holder that is gone may keep the lock; 0 if it has no lease.
 	LeaseNS int64 `json:"lease_ns,omitzero"`
 	// Program says that the lock is a program of the user's; absent for the lab's own.
 	Program *Program `json:"program,omitzero"`
@@ -333,12 +330,12 @@ type Run struct {
 // Patience is how long players and clients wait where round trips are short.
 const Patience = 2500 * time.Millisecond
 
-// Limit is how long a limit is in this run that takes d where round trips are short.
+// Limit scales a limit for short round trips to the round trips of this run.
 func (r Run) Limit(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * max(1, float64(r.SecondNS)/float64(time.Second)))
 }
 
-// Program is what is known of a lock that the user brings.
+// Program describes a lock that the user brings.
 type Program struct {
 	Servers []string `json:"servers,omitzero"` // nodes that it may dial, through links
 }
@@ -373,8 +370,8 @@ type Recorder interface {
 	Record(Event)
 }
 
-// Commit records an event and returns once it has left the process, as far as the
-// recorder can tell: what the process does next cannot be known before the event is.
+// Commit records an event and returns once it has left the process, as far as the recorder can tell. So it is
+// known before anything that the process does next.
 func Commit(rec Recorder, e Event) {
 	rec.Record(e)
 	if f, ok := rec.(interface{ Flush() error }); ok {
@@ -382,38 +379,34 @@ func Commit(rec Recorder, e Event) {
 	}
 }
 
-// Machine is what the CPUs and the disk of a machine did for a while. What its system does not tell
-// is 0.
+// Machine is what the CPUs and the disk of a machine did for a while; 0 is what its system does not tell.
 type Machine struct {
 	CPUs int `json:"cpus"`
-	// BusyNS is the time that CPUs were not idle, all of them added up; what a
-	// hypervisor took away is in it.
+	// BusyNS is the time that CPUs were not idle, added up, with what a hypervisor took away.
 	BusyNS int64 `json:"busy_ns,omitzero"`
-	// StolenNS is the part of BusyNS that a hypervisor took away, for others on its machine.
+	// StolenNS is the part of BusyNS that a hypervisor took away.
 	StolenNS int64 `json:"stolen_ns,omitzero"`
-	// ThrottledNS is the time in which a quota kept the lab's control group from a CPU,
-	// all CPUs added up.
+	// ThrottledNS is how long a quota kept the lab's control group from a CPU, all CPUs added up.
 	ThrottledNS int64 `json:"throttled_ns,omitzero"`
-	// RunNS is the time that threads of the lab's processes there had a CPU, WaitNS the
-	// time that they were ready to run and had none, all threads added up.
+	// RunNS is how long threads of the lab's processes had a CPU, WaitNS how long they were ready and had none, all
+	// threads added up.
 	RunNS  int64 `json:"run_ns,omitzero"`
 	WaitNS int64 `json:"wait_ns,omitzero"`
-	// LateNS is the longest that a timer of the process that samples went off after it was due.
+	// LateNS is the most that a timer of the sampling process was late.
 	LateNS int64 `json:"late_ns"`
-	// FsyncNS is the longest that a page took to be safe on the disk of the nodes' data.
+	// FsyncNS is the longest fsync of a page on the disk of the nodes' data.
 	FsyncNS int64 `json:"fsync_ns,omitzero"`
 }
 
 // Usage is what one node used for a while. What is not known is absent.
 type Usage struct {
 	Node string `json:"node"`
-	// CPUNS is the time that the node's processes had a CPU.
+	// CPUNS is how long the node's processes had a CPU.
 	CPUNS *int64 `json:"cpu_ns,omitzero"`
 	// MemoryBytes is what they had in memory at the end.
 	MemoryBytes *int64 `json:"memory_bytes,omitzero"`
-	// InBytes came to the node through links of the event's Host, OutBytes came from it: on
-	// connections that others opened to it, and on those that it opened itself if it is the
-	// only node of its host.
+	// InBytes went to the node through links of the event's Host, OutBytes came from it: on connections that others
+	// opened and, if it is the only node of its host, on its own.
 	InBytes  *int64 `json:"in_bytes,omitzero"`
 	OutBytes *int64 `json:"out_bytes,omitzero"`
 }

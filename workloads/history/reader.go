@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// maxLine bounds the memory that a damaged file can ask for. The longest real
-	// line is the run's description, a few kilobytes.
+	// maxLine bounds the memory that a damaged file can ask for. The longest real line, the run's description, has a
+	// few kilobytes.
 	maxLine = 4 << 20
-	// blockSize is about how much text is decoded at once.
+	// blockSize is about how many bytes are decoded at once.
 	blockSize = 64 << 10
-	// decoders is how many goroutines decode: more would wait for the one that takes the events.
+	// decoders is how many goroutines decode: more would wait for take.
 	decoders = 2
 )
 
-// Read passes the events of a history file, gzipped or not, to take, in the order of the file. An event
-// is overwritten after take returns; its strings and lists may be kept. Read ends with the context's error
-// when that is done, and at the first error of take, which it tells with the file and the line.
+// Read passes the events of a history file, gzipped or not, to take, in the order of the file. An event is
+// overwritten after take returns; its strings and lists may be kept. Read ends with the context's error when that
+// is done, and at the first error of take, to which it adds the file and the line.
 //
-// Torn says that the last line, or the end of a gzipped file, was missing: the writer was killed.
+// Torn says that the end of the last line, or of a gzipped file, is missing: the writer was killed.
 func Read(ctx context.Context, path string, take func(*Event) error) (torn bool, err error) {
 	// Opening a pipe would wait for a writer.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -48,7 +48,7 @@ func Read(ctx context.Context, path string, take func(*Event) error) (torn bool,
 	return ReadFrom(ctx, path, f, take)
 }
 
-// instead says what would be right where there is no such history.
+// instead suggests a history where there is none.
 func instead(path string) string {
 	other := path + ".gz"
 	if plain, zipped := strings.CutSuffix(path, ".gz"); zipped {
@@ -129,7 +129,7 @@ type block struct {
 	events []Event
 	lines  []int // of the events
 	torn   bool
-	err    error // which follows the text, or the events
+	err    error // after these events
 }
 
 // textReader cuts a text into blocks.
@@ -140,7 +140,7 @@ type textReader struct {
 	line int    // lines read
 }
 
-// fill reads the next block and says whether one more may follow. Only the last may lack its line break.
+// fill reads the next block and says whether more may follow. Only the last block may lack its line break.
 func (r *textReader) fill(ctx context.Context, b *block) (more bool) {
 	b.name, b.first, b.text, b.torn, b.err = r.name, r.line+1, append(b.text[:0], r.rest...), false, nil
 	for {
@@ -173,7 +173,7 @@ func (r *textReader) fill(ctx context.Context, b *block) (more bool) {
 	}
 }
 
-// decode makes events of the lines, up to the first that is none.
+// decode decodes the lines, up to the first that is no event.
 func (b *block) decode(d *Decoder) {
 	b.events, b.lines = b.events[:0], b.lines[:0]
 	for line, rest := b.first, b.text; len(rest) > 0; line++ {
@@ -204,26 +204,24 @@ func (b *block) decode(d *Decoder) {
 	}
 }
 
-// Decoder decodes many lines and shares the strings that they repeat: nodes,
-// resources, states. The memory it keeps for that is bounded. It is not safe for
-// concurrent use; the zero value decodes without sharing.
+// Decoder decodes many lines and shares the strings that they repeat: nodes, resources, states. Its memory is
+// bounded. It is not safe for concurrent use; the zero value decodes without sharing.
 type Decoder struct {
 	seed  maphash.Seed
-	known []knownString // by hash; a newcomer replaces whoever was there
-	// The line that is read: compact JSON without escapes. From where it is not, nothing fits any more.
+	known []knownString // by hash; a new string replaces the old one
+	// The line that is read, in compact JSON without escapes; nil once it was found not to be.
 	line []byte
 	at   int
 }
 
-// knownString has its hash beside it: a look at the text of another one would have to wait
-// for the memory.
+// knownString has its hash beside it, so that the text of another one need not be fetched from memory.
 type knownString struct {
 	hash uint64
 	text string
 }
 
-// knownStrings is the size of the table: the strings of a large run that repeat
-// (nodes, groups, clients, rooms that are open now) are a few thousand.
+// knownStrings is the size of the table: a large run repeats a few thousand strings (nodes, groups, clients, open
+// rooms).
 const knownStrings = 1 << 13
 
 // NewDecoder returns a decoder that shares strings.
@@ -231,12 +229,10 @@ func NewDecoder() *Decoder {
 	return &Decoder{seed: maphash.MakeSeed(), known: make([]knownString, knownStrings)}
 }
 
-// Decode reads one line into e, which it clears first. Fields that it does not know are
-// skipped, so that newer files stay readable.
+// Decode reads one line into e, which it clears first. It skips unknown fields, so that newer files stay readable.
 //
-// Most lines that this package writes take a fast path, which gives up on
-// whatever is unusual (white space, escapes, fields unknown, rare or in another order);
-// package json then decides, so there is one definition of what a line means.
+// Most lines that this package writes take a fast path, which gives up on anything unusual (white space, escapes,
+// fields unknown, rare or in another order). Package json then decides what the line means.
 func (d *Decoder) Decode(line []byte, e *Event) error {
 	*e = Event{}
 	if d.fast(line, e) {
@@ -250,8 +246,8 @@ func (d *Decoder) Decode(line []byte, e *Event) error {
 	return nil
 }
 
-// fast reads the fields in the order in which [AppendJSON] writes them. Those that few lines
-// have, from "unreachable" on, are left to package json.
+// fast reads the fields in the order in which [AppendJSON] writes them. Rare fields, from "unreachable" on, are
+// left to package json.
 func (d *Decoder) fast(line []byte, e *Event) bool {
 	d.line, d.at = line, 0
 	if !d.skip(`{"kind":"`) {
@@ -296,8 +292,7 @@ func (d *Decoder) share(b []byte) string {
 	return slot.text
 }
 
-// comes says whether a key is next, and steps over it. Most keys are not, as their third byte
-// tells.
+// comes says whether a key is next, and skips it. The third byte rules most keys out.
 func (d *Decoder) comes(key string) bool {
 	return d.at+2 < len(d.line) && d.line[d.at+2] == key[2] && d.skip(key)
 }
@@ -334,7 +329,7 @@ func (d *Decoder) int(key string, to *int64) {
 	}
 }
 
-// string reads what stands for itself, up to the quote: valid UTF-8, nothing escaped.
+// string reads up to the quote: valid UTF-8 without escapes.
 func (d *Decoder) string() string {
 	rest, high := d.line[d.at:], byte(0)
 	for i, c := range rest {
@@ -368,12 +363,11 @@ func (d *Decoder) number() (n uint64) {
 }
 
 const (
-	// maxTimeNS bounds every time and every error bound, either way: a few of them can
-	// be added without an overflow, which would turn a late event into an early one.
+	// maxTimeNS bounds every time and error bound, either way, so that sums of a few do not overflow.
 	maxTimeNS = 1 << 60 // 36 years
 	// maxSpanNS bounds the parts of a run.
 	maxSpanNS = int64(1000 * time.Hour)
-	// maxCount bounds what events are summed up by.
+	// maxCount bounds the counts that are added up.
 	maxCount = 1 << 40
 )
 
@@ -385,7 +379,7 @@ func within[T int64 | uint64](field string, have, low, high T) error {
 	return nil
 }
 
-// validate refuses figures that cannot be counted with, and files of another version.
+// validate refuses figures too large to compute with, and files of another version.
 func (e *Event) validate() error {
 	for i, ns := range [...]int64{e.AtNS, e.FromNS, e.SentNS} {
 		if err := within([]string{"at_ns", "from_ns", "sent_ns"}[i], ns, -maxTimeNS, maxTimeNS); err != nil {

@@ -6,11 +6,10 @@ import (
 	"locklab/internal/sentence"
 )
 
-// What scenarios and the ledger call the target of a fault where it is no selector, or of
-// which not every word is one.
+// The parts of a Target that are no selectors.
 const (
 	TargetZones  = "between zones" // all traffic from one zone to another
-	TargetOthers = "others"        // a side: whoever is not on the other one
+	TargetOthers = "others"        // a side: all hosts not on the other one
 	bothWays     = " <-> "
 	oneWay       = " -> "
 )

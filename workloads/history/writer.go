@@ -14,14 +14,14 @@ import (
 	"locklab/locks/clock"
 )
 
-// maxWaiting is how many bytes of events wait in memory before Record waits too.
+// maxWaiting is how many bytes of events may wait in memory before Record blocks.
 const maxWaiting = 1 << 20
 
-// Writer writes events as JSON lines to a file or a pipe, from one goroutine: everything that is there at once
-// in one write. It never drops an event before an error. It is safe for concurrent use.
+// Writer writes events as JSON lines to a file or a pipe, from one goroutine, all waiting ones in one write. It
+// never drops an event before an error. It is safe for concurrent use.
 type Writer struct {
 	out        io.Writer
-	host, node string // that record; "" for the controller's file
+	host, node string // of its events; "" for the controller's file
 	done       chan struct{}
 	failed     chan struct{} // closed by the first error
 
@@ -46,8 +46,8 @@ func Create(path string) (*Writer, error) {
 	return NewWriter(f, "", ""), nil
 }
 
-// NewWriter writes to out, which it closes at the end if that can be closed. Events of a node that name no
-// node, host or time get those of the node, and now; its events are numbered as those of one process.
+// NewWriter writes to out, which it closes at the end if that is an io.Closer. With a node, events without a node,
+// host or time get its own and the present time, and are numbered as those of one process.
 func NewWriter(out io.Writer, host, node string) *Writer {
 	w := &Writer{out: out, host: host, node: node, done: make(chan struct{}), failed: make(chan struct{})}
 	w.changed.L = &w.mu
@@ -55,8 +55,8 @@ func NewWriter(out io.Writer, host, node string) *Writer {
 	return w
 }
 
-// Record adds one event, numbered if no process has done so. It blocks only while a megabyte of earlier events
-// waits. After an error, and after Close, events are dropped: [Writer.Flush] and [Writer.Close] say so.
+// Record adds one event, and numbers it if no process has. It blocks only while a megabyte of earlier events
+// waits. After Close, or an error, which Flush and Close return, events are dropped.
 func (w *Writer) Record(e Event) {
 	if w.node != "" {
 		e.AtNS, e.Host, e.Node = cmp.Or(e.AtNS, clock.Mono()), cmp.Or(e.Host, w.host), cmp.Or(e.Node, w.node)
@@ -83,8 +83,8 @@ func (w *Writer) Record(e Event) {
 	w.changed.Broadcast()
 }
 
-// Flush blocks until all events recorded before it are written: in a file, or in a pipe, they survive the end
-// of this process.
+// Flush blocks until all earlier events are written: in a file, or in a pipe, they survive the end of this
+// process.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,11 +94,10 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Failed is closed when a write failed: what is recorded from then on is lost.
+// Failed is closed when a write failed: later events are lost.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
-// Close writes what is left, closes the file and returns the first error of all.
-// Calling it again returns the same.
+// Close writes what is left, closes the file and returns all errors. Calling it again returns the same.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	again := w.closed

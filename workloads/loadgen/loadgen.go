@@ -30,15 +30,14 @@ import (
 	"locklab/workloads/history"
 )
 
-// What a run may lack before its figures stop meaning what they say.
+// Limits beyond which the figures of a run mean nothing.
 const (
-	// MinSent is the share of the scheduled operations that must have been sent.
-	// With less, the load was not the one that the report names: 1 % is the
-	// precision to which rates are read off a plot.
+	// MinSent is the share of the scheduled operations that must have been sent. With less, the report would name
+	// another load than was offered: 1 % is the precision to which rates are read off a plot.
 	MinSent = 0.99
 	// MaxLateness is the lateness that 99 % of the operations must stay below: half of the 100 ms between two
-	// requests of a canary, and a twentieth of the second without grants that is an outage. So a fault and its
-	// effect stay side by side, and late operations do not look like a stall.
+	// requests of a canary, and a twentieth of the second without grants that is an outage. Then late operations do
+	// not look like a stall.
 	MaxLateness = 50 * time.Millisecond
 )
 
@@ -46,8 +45,8 @@ const (
 // them) were due but never sent, because the generator fell behind.
 const ErrorNotSent = "not-sent"
 
-// ErrorCalledOff is the Error of an operation that was under way when the time was over. Its
-// caller did not wait for the answer: it is neither served nor failed.
+// ErrorCalledOff is the Error of an operation that was under way when the time was over: neither served nor
+// failed.
 const ErrorCalledOff = "called-off"
 
 // maxInFlight bounds the operations in flight: at 5,000 a second, four seconds without an answer.
@@ -64,7 +63,7 @@ type Op struct {
 type Master struct {
 	Name string
 	URL  string // http://host:port
-	// Token is what orders to it must bear, if they must; players need none.
+	// Token is what orders to it must bear, if not empty; players need none.
 	Token string
 }
 
@@ -74,8 +73,8 @@ type Config struct {
 	Duration time.Duration // measured, after the warm-up
 	// StartNS is when the schedule begins, on clock.Mono; 0 is now.
 	StartNS int64
-	// Stop ends the schedule of an open loop before its time when it is closed, and leaves the
-	// operations in flight alone; nil never does.
+	// Stop, when closed, ends the schedule of an open loop early and leaves operations in flight alone; nil never
+	// does.
 	Stop <-chan struct{}
 	// Phase is called when a phase begins, in order; nil is not called.
 	Phase func(state string, atNS int64)
@@ -84,10 +83,9 @@ type Config struct {
 	Unsent func(count uint64, fromNS, toNS int64)
 }
 
-// Open runs the schedule and calls do for every operation, each in a goroutine of
-// its own as far as they overlap. It returns when the last one has returned; do
-// should bound its time itself. When ctx is done, scheduling stops, and the
-// operations in flight see it too. It fails at once if the system has no alarm to wake it.
+// Open runs the schedule and calls do for every operation, in a goroutine of its own where they overlap. It
+// returns when the last one has returned; do should bound its time itself. When ctx is done, scheduling stops, and
+// operations in flight see it too. It fails at once if the system has no precise timer.
 func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context, Op)) error {
 	alarm, err := clock.NewPrecise()
 	if err != nil {
@@ -101,10 +99,10 @@ func Open(ctx context.Context, cfg Config, pacer Pacer, do func(context.Context,
 	defer stop()
 	g.schedule(ctx, going, pacer)
 	close(g.work)
-	cutBefore := ctx.Err() != nil // that, the phases say
+	cutBefore := ctx.Err() != nil // as the phases tell
 	g.phase(history.PhaseDrain, g.end)
 	g.workers.Wait()
-	if cutBefore || ctx.Err() == nil { // else the drain cut answers off, and has no end
+	if cutBefore || ctx.Err() == nil { // else ctx cut the drain short: it has no end
 		g.phase(history.PhaseEnd, clock.Mono())
 	}
 	return nil
@@ -121,7 +119,7 @@ type generator struct {
 	lead       lead // from the alarm to the goroutine that sends
 
 	// Only the scheduling goroutine touches these.
-	unsent               uint64 // not yet told
+	unsent               uint64 // not yet reported
 	unsentFrom, unsentTo int64
 }
 
@@ -131,7 +129,7 @@ func (g *generator) phase(state string, atNS int64) {
 	}
 }
 
-// schedule offers each operation when it is due, until the end, which comes early when going ends.
+// schedule offers each operation when it is due, until the end or until going ends.
 func (g *generator) schedule(sending, going context.Context, pacer Pacer) {
 	phases := []struct {
 		state string
@@ -150,7 +148,7 @@ func (g *generator) schedule(sending, going context.Context, pacer Pacer) {
 			g.end = min(g.end, now)
 		}
 		if due >= g.end {
-			g.until(going, g.end) // nothing ends before its end
+			g.until(going, g.end) // the last phase lasts to its end
 			break
 		}
 		g.offer(sending, Op{Index: index, IntendedNS: due}, now)
@@ -194,8 +192,8 @@ func (g *generator) worker(ctx context.Context, op Op) {
 	}
 }
 
-// skip counts an operation that cannot be sent, and tells about them in groups:
-// one by one they would drown the history exactly when time is short.
+// skip counts an operation that cannot be sent, and reports groups: single events would fill the history when time
+// is short.
 func (g *generator) skip(op Op) {
 	if op.IntendedNS-g.unsentFrom > int64(100*time.Millisecond) {
 		g.tellUnsent()
@@ -214,9 +212,8 @@ func (g *generator) tellUnsent() {
 	g.unsent = 0
 }
 
-// Closed runs clients that call do one operation after the other until the
-// duration is over. An operation is due when it is sent: nothing can be late. It returns when the
-// last operation has returned.
+// Closed runs clients that call do one operation after the other until the duration is over. An operation is due
+// when it is sent: nothing can be late. It returns when the last operation has returned.
 func Closed(ctx context.Context, d time.Duration, clients int, do func(ctx context.Context, client int, op Op)) {
 	end := clock.Mono() + int64(d)
 	var running sync.WaitGroup
@@ -230,10 +227,10 @@ func Closed(ctx context.Context, d time.Duration, clients int, do func(ctx conte
 	running.Wait()
 }
 
-// lead is how much earlier the alarm must go off for an operation to begin in time. To wake a goroutine takes
-// the machine some tens of microseconds, always; the lead learns how long, and one that is early spins over
-// what is left. It steers to be early every second time: then the lateness is how far a wake-up strays from the
-// usual one, and the spinning is no longer than that. Goroutines that learn at once only blur it.
+// lead is how early the alarm must go off for an operation to begin on time. To wake a goroutine always takes some
+// tens of microseconds. The lead learns how long, and aims to be early every second time: an early goroutine spins
+// until its time. Lateness and spinning are then as short as wake-ups are regular. Concurrent updates only blur
+// it.
 type lead struct{ learned atomic.Int64 } // nanoseconds
 
 const (
@@ -241,7 +238,7 @@ const (
 	leadMax  = 100_000 // ns; a machine that takes longer is not steady enough to predict
 )
 
-// await learns from when the caller came, and returns at the deadline or just after it, never before, with the time.
+// await learns from the time of the call, spins until the deadline, and returns the time then.
 func (l *lead) await(deadline int64) int64 {
 	now := clock.Mono()
 	if now < deadline {
@@ -264,8 +261,8 @@ const MaxRate = 1_000_000
 // the same times, whatever happened to the operations.
 type Pacer = iter.Seq[time.Duration]
 
-// Poisson schedules rate operations per second on average, with exponentially
-// distributed distances: arrivals that know nothing of each other.
+// Poisson schedules rate operations per second on average, with exponentially distributed distances: independent
+// arrivals.
 func Poisson(rate float64, from seed.Seed) Pacer {
 	return func(yield func(time.Duration) bool) {
 		random := from.Rand()
@@ -276,15 +273,13 @@ func Poisson(rate float64, from seed.Seed) Pacer {
 	}
 }
 
-// Ramp lets the rate of p rise evenly from nothing to its full value within the
-// given time, and keeps it from there on. Systems that start cold (no rooms, no
-// connections) meet full load otherwise before they are warm, and a queue that
-// built up then may never drain.
+// Ramp lets the rate of p rise evenly from nothing to its full value within the given time. Otherwise cold systems
+// (no rooms, no connections) meet full load before they are warm, and the queue that builds up may never drain.
 func Ramp(p Pacer, within time.Duration) Pacer {
 	if within <= 0 {
 		return p
 	}
-	half := float64(within) / 2 // what a full rate would have sent in half the time
+	half := float64(within) / 2 // these times of p are stretched over the ramp
 	return func(yield func(time.Duration) bool) {
 		for at := range p {
 			warped := at + within/2
@@ -315,8 +310,8 @@ func Parties(p Pacer, size int) Pacer {
 // Dial changes the rate of a schedule while it is played. The zero value leaves the rate as it is.
 type Dial struct{ factor atomic.Pointer[float64] }
 
-// Turn makes the rate of what comes from now on that of the schedule times factor. The operation that the
-// generator waits for already is still due when it was.
+// Turn sets the rate from now on to that of the schedule times factor. The operation that the generator already
+// waits for keeps its time.
 func (d *Dial) Turn(factor float64) { d.factor.Store(&factor) }
 
 // Pace is the schedule p under the dial.

@@ -1,7 +1,6 @@
-// Package matchmaking plays the players: they arrive in parties for groups, each
-// is sent to one of the masters as a load balancer would, and what each master
-// answered, and when, is recorded. Whether a group got one room or five is not
-// seen here but by the oracle on the workers.
+// Package matchmaking plays the players. They arrive in parties for groups, and each goes to one of the masters,
+// as behind a load balancer. Every master's answer is recorded, with its time. Only the oracle on the workers sees
+// whether a group got one room or five.
 //
 //	party of 3, group 7 ──▶ round robin ──▶ master-a  POST /v1/match
 //	at one instant                     ├──▶ master-c       {"player":"p12","group":"g7"}
@@ -48,11 +47,11 @@ type Options struct {
 	// Timeout is how long a player waits for an answer.
 	Timeout        time.Duration
 	Seed           seed.Seed
-	loadgen.Config // but for Phase and Unsent, which are recorded
+	loadgen.Config // without Phase and Unsent, which Run sets
 }
 
-// party is how many players of one group arrive at the same instant; they go to different masters as far
-// as there are that many.
+// party is how many players of one group arrive at the same instant, each at a different master if there are
+// enough.
 const party = 3
 
 // Driver runs the load once.
@@ -103,8 +102,8 @@ func (d *Driver) pacer() loadgen.Pacer {
 	return loadgen.Parties(d.dial.Pace(loadgen.Ramp(single, d.opts.Warmup)), party)
 }
 
-// SetRate changes how many players arrive per second from now on, in total, and records it.
-// During the warm-up the rate goes on to rise to where it was to be, that much higher or lower.
+// SetRate changes the number of players per second from now on, in total, and records it. A warm-up goes on, with
+// its ramp scaled alike.
 func (d *Driver) SetRate(perSecond uint32) error {
 	if perSecond < 1 || perSecond > loadgen.MaxRate {
 		return fmt.Errorf("rate %d: want 1 to %d a second", perSecond, loadgen.MaxRate)
@@ -147,8 +146,8 @@ func (d *Driver) send(ctx context.Context, op loadgen.Op, player, group string) 
 	return node, got, fmt.Errorf("no master answers: %w: %w", outcome, locks.ErrUnavailable)
 }
 
-// next is the master whose turn it is, without those that are down. With all of them down it is
-// the next one all the same: one that has just come back should not wait for its 200 ms.
+// next returns the next master that is not down. If all are down it returns the next one nevertheless: one that
+// has just come back should not wait for its 200 ms.
 func (d *Driver) next() *master {
 	n := uint64(len(d.masters))
 	turn := d.turn.Add(1) - 1
@@ -222,13 +221,12 @@ func (m *master) match(ctx context.Context, name, group string) (got seat, err e
 	return got, fmt.Errorf("%w: %w", locks.ErrUnknown, err)
 }
 
-// errorKind names the error as the history does: the master's own word if it
-// gave one.
+// errorKind names the error as histories do: by the master's own word if it gave one.
 func errorKind(err error) string {
 	if refusal, refused := errors.AsType[*httpapi.Error](err); refused {
 		return cmp.Or(refusal.Kind, "http-"+strconv.Itoa(refusal.Status))
 	}
-	switch { // the outcome has its own field, so the reason is the more telling word
+	switch { // the outcome has its own field, so the reason tells more
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
 	case errors.Is(err, context.Canceled):

@@ -30,8 +30,7 @@ type Client struct {
 const (
 	requestTimeout = 2 * time.Second
 	pollEvery      = 200 * time.Millisecond
-	// pollShare is the least that pollEvery is for each master: to ask must not be what
-	// the machine of many masters is busy with.
+	// pollShare is the least of pollEvery for each master, so that polling many masters does not load the machine.
 	pollShare = 20 * time.Millisecond
 )
 
@@ -76,8 +75,8 @@ func (c Client) phase(state string, atNS int64) {
 	c.Recorder.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: atNS})
 }
 
-// watch polls the masters until the moment, and starts those again that forgot
-// their plan. It returns false if ctx was done first.
+// watch polls the masters until the moment, and restarts the plan on those that lost it. It returns false if ctx
+// was done first.
 func (c Client) watch(ctx context.Context, all masters, until int64) bool {
 	every := max(pollEvery, time.Duration(len(all))*pollShare)
 	for left := until - clock.Mono(); left > 0; left = until - clock.Mono() {
@@ -118,7 +117,6 @@ func (c Client) start(ctx context.Context, h *httpapi.Client, elapsed time.Durat
 	return err
 }
 
-// masters are clients of all of them.
 type masters []*httpapi.Client
 
 func (all masters) each(do func(h *httpapi.Client)) {
@@ -129,7 +127,7 @@ func (all masters) each(do func(h *httpapi.Client)) {
 	wg.Wait()
 }
 
-// stop has all masters stop, also when ctx is done. One that is dead has nothing to stop.
+// stop has all masters stop, also when ctx is done. Dead ones need not.
 func (all masters) stop(ctx context.Context) {
 	all.each(func(h *httpapi.Client) { _, _ = call(context.WithoutCancel(ctx), h, http.MethodPost, "stop", nil) })
 }

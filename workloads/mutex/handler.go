@@ -13,10 +13,10 @@
 // latency counts from that time; each takes one of the master's clients, and waits
 // when all are busy. In the closed loop each client starts again when it is done.
 //
-// A master that is restarted during the run has lost its plan; the controller
-// notices and starts it again for the rest of the time.
+// A master that is restarted during the run has lost its plan; the controller notices and starts it again for the
+// rest of the time.
 //
-//	POST start  {"clients":16,"resources":4,"hold_ns":1000000,...}; of a plan that runs nothing changes
+//	POST start  {"clients":16,"resources":4,"hold_ns":1000000,...}; ignored if a plan was started before
 //	GET  status → {"state":"running"}
 //	POST stop   the state is "done" once everything was released
 //
@@ -24,16 +24,16 @@
 //
 // # Handoff
 //
-// The workload handoff is this one with a single resource. What is measured is how it passes from one
-// client to the next: the time from when a holder stops acting until one that had been waiting
-// holds, and what that costs in wake-ups of waiters and in messages.
+// The workload handoff is this one with a single resource. It measures how the resource passes from one client to
+// the next: the time from when a holder stops acting until a waiting client holds, and the wake-ups and messages
+// for it.
 //
 //	holder   ──────────release
 //	waiter 1 ··················grant ─────release          a handoff is release to grant
 //	waiter 2 ·················▲···················grant    woken in vain: the herd
 //
-// Where a client that asks again as soon as it has released gets the lock before those who were waiting
-// it has barged in, and they wait on: that is counted, and not a handoff.
+// A client that asks again right after its release and gets the lock before those who were waiting has barged in,
+// and they wait on: that is no handoff.
 package mutex
 
 import (
@@ -102,15 +102,15 @@ type Config struct {
 	Token    string // what requests must bear, if anything
 	Locker   locks.Locker
 	Recorder history.Recorder
-	// Granted, if set, is told of a grant before the holder does the first thing that others
-	// can see: Use must call it for itself.
+	// Granted, if set, is called after a grant, before the holder does the first thing that others can see. Use must
+	// call it itself.
 	Granted func(resource string)
-	// Use is what a client does while it holds, if the plan wants writes.
-	// It may go on after the lease is lost: that is on record then.
+	// Use is what a client does while it holds, if the plan wants writes. It may go on after the lease is lost, which
+	// is then on record.
 	Use func(context.Context, *Held)
 }
 
-// Held is a hold to be made use of.
+// Held is a hold that Use works with.
 type Held struct {
 	locks.Lease
 	Plan         *Plan
@@ -155,7 +155,7 @@ func (w *Workload) start(r *http.Request, plan Plan) (any, error) {
 	if w.closed {
 		return nil, fmt.Errorf("the master is closing: %w", httpapi.ErrClosed)
 	}
-	if w.runner == nil { // else it was told twice
+	if w.runner == nil { // else the request was repeated
 		// The plan outlives the request that starts it.
 		w.runner = startRunner(context.WithoutCancel(r.Context()), plan, w.Config)
 	}

@@ -44,7 +44,7 @@ func startRunner(ctx context.Context, plan Plan, c Config) *runner {
 	return r
 }
 
-// status of nil is that before the plan.
+// status of a nil runner: no plan was started.
 func (r *runner) status() Status {
 	switch {
 	case r == nil:
@@ -88,7 +88,7 @@ func (r *runner) run(ctx context.Context) {
 			})
 		},
 	}
-	// Where the machine has no alarm nothing is asked for, which the verdict says.
+	// Without a precise timer no operation is sent, which the verdict says.
 	_ = loadgen.Open(ctx, cfg, loadgen.Poisson(r.plan.Rate, arrivals), func(ctx context.Context, op loadgen.Op) {
 		select {
 		case c := <-idle:
@@ -100,11 +100,11 @@ func (r *runner) run(ctx context.Context) {
 	})
 }
 
-// lastAnswers is how long a closed loop waits for answers when its time is over. A client that waits
-// longer waits for a holder, which tells nothing more of the measured part.
+// lastAnswers is how long a closed loop waits for answers when its time is over. A client that waits longer waits
+// for a holder, which says nothing about the measured part.
 func (r *runner) lastAnswers() time.Duration { return cmp.Or(r.plan.Second, time.Second) / 4 }
 
-// within ends after the time, and when the loop is over.
+// within limits ctx to the time, and to the end of the closed loop.
 func (r *runner) within(ctx context.Context, limit time.Duration) (limited context.Context, cancel context.CancelFunc) {
 	if r.over != 0 {
 		limit = min(limit, time.Duration(r.over-clock.Mono()))
@@ -112,7 +112,7 @@ func (r *runner) within(ctx context.Context, limit time.Duration) (limited conte
 	return context.WithTimeout(ctx, limit)
 }
 
-// seed is of this master: masters must not want the same resources in step.
+// seed is this master's own: masters must not request resources in step.
 func (r *runner) seed() seed.Seed { return r.plan.Seed.Child("mutex").Child(r.Node) }
 
 // client does one thing at a time.
@@ -167,7 +167,7 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 		}
 		r.hold(ctx, lease, &e)
 	} else {
-		history.Commit(r.Recorder, e) // what is done under the hold must find it on record
+		history.Commit(r.Recorder, e) // the hold must be on record before what is done under it
 		r.use(ctx, lease, &e)
 	}
 	r.release(ctx, lease, &e)
@@ -188,7 +188,7 @@ func (r *runner) hold(ctx context.Context, lease locks.Lease, acquired *history.
 	}
 }
 
-// use has the hold made use of. That it is lost meanwhile is on record at once.
+// use calls Use, and records at once if the hold is lost meanwhile.
 func (r *runner) use(ctx context.Context, lease locks.Lease, acquired *history.Event) {
 	done, told := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -222,7 +222,7 @@ func (r *runner) release(ctx context.Context, lease locks.Lease, acquired *histo
 	r.Recorder.Record(e)
 }
 
-// after is an event of a hold.
+// after returns an event of the hold, for the present time.
 func after(acquired *history.Event, kind history.Kind) history.Event {
 	return history.Event{
 		Kind: kind, AtNS: clock.Mono(), Node: acquired.Node, Client: acquired.Client,

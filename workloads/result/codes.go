@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Code names why a statement is as it is.
+// Code is the reason for a statement.
 type Code string
 
 // The codes, by the statement that they belong to.
@@ -37,8 +37,7 @@ const (
 	IsDown   Code = Down
 	IsDead   Code = Dead
 
-	// What was expected: served too little; an outage shorter or longer than the words say; a
-	// control that did not fire.
+	// Deviations from what was expected.
 	ServedTooLittle Code = "served-too-little" // N is the share, 0 to 1
 	NotSafe         Code = "not-safe"
 	NotLive         Code = "not-live"
@@ -76,7 +75,7 @@ func Titles() map[Code]string {
 	}
 }
 
-// Figure is the name of the figure that counts the violations of a code of safety.
+// Figure is the name of the figure that counts the violations of a safety code.
 func (c Code) Figure() string { return strings.ReplaceAll(string(c), "-", "_") }
 
 // Title is the code in a few words.

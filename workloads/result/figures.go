@@ -1,13 +1,13 @@
 package result
 
-// Figure is something that is measured of a run. [Figures] is the one place that lists them:
-// tables, CSV, pages, the glossary, comparisons and --fail-on all come from there.
+// Figure is a measured property of a run. [Figures] is the only list of them: tables, CSV, pages, the glossary,
+// comparisons and --fail-on use it.
 type Figure struct {
 	Name   string // in result.json, in results.csv, for --fail-on and in the glossary
 	As     Form
 	Means  string // in at most 25 words
 	Better Better
-	// Compare says that comparisons and the table of a report have it.
+	// Compare says that comparisons, and the table of a report, show it.
 	Compare bool
 }
 
@@ -83,7 +83,7 @@ func Figures() []Figure {
 	}
 }
 
-// MustFigure is the figure of a name that is written in the program: it panics if [Figures] has none such.
+// MustFigure is Lookup for names that are written in the program: it panics if there is none.
 func MustFigure(name string) Figure {
 	f, known := Lookup(name)
 	if !known {

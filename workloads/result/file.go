@@ -71,7 +71,7 @@ func Parse(data []byte) (File, error) {
 	return f, nil
 }
 
-// check finds what readers would stumble over.
+// check refuses rows that readers cannot handle.
 func (r *Row) check() error {
 	if r.Lock == "" || r.Scenario == "" || r.Workload == "" {
 		return errors.New("want a lock, a scenario and a workload")

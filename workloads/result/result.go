@@ -47,7 +47,7 @@ type Run struct {
 	Unfinished  bool       `json:"unfinished,omitempty"`
 	Scenarios   []Scenario `json:"scenarios,omitempty"` // in the order of the columns
 	Unfit       []Unfit    `json:"unfit,omitempty"`     // combinations that do not apply
-	Majority    []string   `json:"majority,omitempty"`  // locks that need that of their servers or peers
+	Majority    []string   `json:"majority,omitempty"`  // locks that need a majority of their servers or peers
 	Claims      []Claim    `json:"claims,omitempty"`    // of a suite, as the rows decide them
 }
 
@@ -75,7 +75,7 @@ type Unfit struct {
 	Why string `json:"why"`
 }
 
-// Claim is a sentence of a source document, and what the rows make of it.
+// Claim is a sentence of a source document, with the verdict of the rows.
 type Claim struct {
 	Claim    string     `json:"claim"`
 	Source   string     `json:"source"`
@@ -117,7 +117,7 @@ type Row struct {
 
 	// Figures are those of [Figures], by name.
 	Figures map[string]float64 `json:"figures"`
-	// Errors are how operations failed: by kind of error, how many.
+	// Errors counts the operations that failed, by kind of error.
 	Errors map[string]int64 `json:"errors,omitempty"`
 
 	MeasuredMS float64     `json:"measured_ms"`
@@ -136,10 +136,10 @@ type Key struct {
 	Workload string `json:"workload"`
 }
 
-// Key is that of the row.
+// Key returns the key of the row.
 func (r *Row) Key() Key { return Key{r.Lock, r.Scenario, r.Workload} }
 
-// Of is a figure of the row; false if it was not measured. The name must be in [Figures].
+// Of returns a figure of the row; false if it was not measured. The name must be in [Figures].
 func (r *Row) Of(name string) (float64, bool) {
 	MustFigure(name)
 	v, known := r.Figures[name]
@@ -149,10 +149,11 @@ func (r *Row) Of(name string) (float64, bool) {
 // Decided says that the run was sound.
 func (r *Row) Decided() bool { return r.Verdict.Sound.State == OK }
 
-// Outage is the outage to explain: the one that decided Liveness, else the longest of a zone, of a second at least.
+// Outage is the outage to explain: the one that decided Liveness, else a zone's longest, if it has a second or
+// more.
 func (r *Row) Outage() (longest Outage, told bool) {
 	if l := r.Verdict.Liveness; l.State == Failed {
-		if len(r.Outages) > 0 && r.Outages[0].Of == l.Of { // the word's is the first
+		if len(r.Outages) > 0 && r.Outages[0].Of == l.Of { // the first is the one that decided
 			return r.Outages[0], true
 		}
 		return Outage{Of: l.Of, ToMS: l.N}, true
@@ -181,7 +182,7 @@ func (r *Row) Subject() (*Violation, *Outage) {
 	return nil, nil
 }
 
-// MaxViolations is how many violations a row tells of.
+// MaxViolations is how many violations a row lists at most.
 const MaxViolations = 20
 
 // State is one of three outcomes.
@@ -211,9 +212,9 @@ type Verdict struct {
 	Liveness Statement `json:"liveness"`
 	// Word is live, stalls, down, dead or not judged.
 	Word string `json:"word"`
-	// As is how it compares with what was expected: it alone decides the exit code.
+	// As compares the verdict with what was expected: it alone decides the exit code.
 	As Comparison `json:"as"`
-	// Why says why As is not as expected: a code of what was expected, or that of Sound.
+	// Why is why As is not as expected: the code of a deviation, or that of Sound.
 	Why Statement `json:"why,omitzero"`
 }
 
@@ -226,7 +227,7 @@ const (
 	NotJudged = "not judged"
 )
 
-// The words of safety in what is expected.
+// The words of expected safety.
 const (
 	Safe   = "safe"
 	Unsafe = "unsafe"
@@ -243,7 +244,7 @@ const (
 	Unsound       Comparison = "not sound"          // 4
 )
 
-// ExitCode is what the program ends with for a run that ended so.
+// ExitCode is the program's exit code for the comparison.
 func (c Comparison) ExitCode() int {
 	return map[Comparison]int{NotAsExpected: 2, Silent: 3, Unsound: 4}[c]
 }
@@ -257,11 +258,11 @@ type Expected struct {
 	ServedInFault float64 `json:"served_in_fault,omitempty"`
 }
 
-// Control says that the lock is expected to be unsafe: that shows that the run can.
+// Control says that the lock is expected to be unsafe, to show that the run can find that.
 func (e *Expected) Control() bool { return e.Safety == Unsafe }
 
-// Fault is one entry of the ledger. Times are milliseconds since the measured part began; one
-// that did not come is [Never].
+// Fault is one entry of the ledger. Times are milliseconds since the measured part began; [Never] if it did not
+// happen.
 type Fault struct {
 	ID      string   `json:"id"`
 	Kind    string   `json:"kind"`
@@ -271,9 +272,9 @@ type Fault struct {
 	Nodes   []string `json:"nodes,omitempty"` // that it hit
 	Proven  bool     `json:"proven"`
 	Unasked bool     `json:"unasked,omitempty"` // no scenario asked for it: a node died, a hand broke it
-	Why     string   `json:"why,omitempty"`     // it was not proven, or the node ended
+	Why     string   `json:"why,omitempty"`     // the reason that it was not proven, or that the node ended
 	Log     []string `json:"log,omitempty"`     // the last lines of a node that ended
-	// Lost is what a power cut took, of each node that has a disk.
+	// Lost is what a power cut took from each node with a disk.
 	Lost    []history.Lost `json:"lost,omitempty"`
 	AskedMS float64        `json:"asked_ms"`
 	BeganMS float64        `json:"began_ms"`
@@ -281,7 +282,7 @@ type Fault struct {
 	EndedMS float64        `json:"ended_ms"`
 }
 
-// Never is the time of what did not come.
+// Never is the time of an event that did not happen.
 const Never = -1.0
 
 // Outage is a time without the lock.
@@ -296,15 +297,15 @@ type Outage struct {
 // MS is its length.
 func (o Outage) MS() float64 { return o.ToMS - o.FromMS }
 
-// Violation is what the lock should have prevented. First is what was there, Second what came
-// too early: rooms, or holds.
+// Violation is what the lock should have prevented. First is the earlier room or hold, Second the one that came
+// too early.
 type Violation struct {
 	Code     Code    `json:"code"`
 	AtMS     float64 `json:"at_ms"`
 	Resource string  `json:"resource"`
 	First    Party   `json:"first"`
 	Second   Party   `json:"second"`
-	// Excused says that it is not held against the lock: an unreachable duplicate.
+	// Excused says that it does not count against the lock: an unreachable duplicate.
 	Excused bool `json:"excused,omitempty"`
 }
 
@@ -336,7 +337,7 @@ type Cell struct {
 	Rows []*Row
 }
 
-// Cells groups the rows, in the order in which the combinations first come.
+// Cells groups the rows by combination, in the order of the first of each.
 func (f *File) Cells() (cells []Cell) {
 	at := map[Key]int{}
 	for i := range f.Rows {
@@ -352,7 +353,7 @@ func (f *File) Cells() (cells []Cell) {
 	return cells
 }
 
-// Values are those of a figure in each repeat that has it.
+// Values returns the figure of each repeat that has it.
 func (c *Cell) Values(name string) (values []float64) {
 	for _, r := range c.Rows {
 		if v, known := r.Of(name); known {
@@ -362,7 +363,7 @@ func (c *Cell) Values(name string) (values []float64) {
 	return values
 }
 
-// Median is that of the repeats; 0 and false if none has the figure.
+// Median is the median of the repeats; 0 and false if none has the figure.
 func (c *Cell) Median(name string) (float64, bool) {
 	values := c.Values(name)
 	if len(values) == 0 {
@@ -380,7 +381,7 @@ func Median(values []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// Worst is the row to explain the cell by: one that is not as expected first, then one that decides
+// Worst is the row to explain the cell by. First comes a row that is not as expected, then one that decides
 // something, then the most violations, then the longest outage.
 func (c *Cell) Worst() *Row {
 	rank := func(r *Row) (of [4]float64) {

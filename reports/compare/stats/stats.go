@@ -9,14 +9,12 @@ import (
 	"slices"
 )
 
-// Level is the chance, over all tests together, that a difference is claimed although nothing
-// changed.
+// Level is the chance, over all tests together, of claiming a difference although nothing changed.
 const Level = 0.05
 
-// Interval is where the median lies with a confidence of 95 %, by order statistics: between the
-// k-th lowest and the k-th highest value, both of which miss it with the chance of fewer than k
-// heads in as many tosses (H. A. David, "Order Statistics", 7.1). Fewer than six values are all
-// within; the confidence is lower then.
+// Interval is where the median lies with 95 % confidence, by order statistics: between the k-th lowest and the
+// k-th highest value. Either misses it with the chance of fewer than k heads in as many tosses (H. A. David,
+// "Order Statistics", 7.1). Fewer than six values all count, at a lower confidence.
 func Interval(values []float64) (low, high, confidence float64) {
 	v := slices.Sorted(slices.Values(values))
 	n := len(v)
@@ -34,10 +32,10 @@ func Interval(values []float64) (low, high, confidence float64) {
 	return v[k-1], v[n-k], 1 - 2*tail
 }
 
-// MannWhitney is the two-sided chance of rank sums that lie as far apart as those of a and b, if
-// both came from the same runs (H. B. Mann and D. R. Whitney, "On a test of whether one of two
-// random variables is stochastically larger than the other", 1947). It counts out all choices of
-// len(a) ranks, so it is exact with ties too. 1 where there is nothing to test.
+// MannWhitney is the two-sided chance of rank sums as far apart as those of a and b, if both came from the same
+// runs (H. B. Mann and D. R. Whitney, "On a test of whether one of two random variables is stochastically larger
+// than the other", 1947). It counts all choices of len(a) ranks, so it is exact with ties too. It is 1 if a or b
+// is empty.
 func MannWhitney(a, b []float64) float64 {
 	n, m := len(a), len(b)
 	if n == 0 || m == 0 {
@@ -59,7 +57,7 @@ func MannWhitney(a, b []float64) float64 {
 		seen += rank(v)
 	}
 	most := n * 2 * len(all)
-	// chance[k][s] is that of the sum s of k ranks, among all choices of k of those so far.
+	// chance[k][s] is the chance that k of the ranks so far have the sum s.
 	chance := make([][]float64, n+1)
 	for k := range chance {
 		chance[k] = make([]float64, most+1)
@@ -68,7 +66,7 @@ func MannWhitney(a, b []float64) float64 {
 	for i, v := range all {
 		r := rank(v)
 		for k := min(i+1, n); k >= 0; k-- {
-			// Of i+1 choices of k, the share k/(i+1) has this one.
+			// Of all choices of k among i+1 ranks, the share k/(i+1) has this one.
 			with := float64(k) / float64(i+1)
 			for s := most; s >= 0; s-- {
 				p := (1 - with) * chance[k][s]
@@ -115,8 +113,8 @@ func Holm(chances []float64) []float64 {
 	return corrected
 }
 
-// Fewest is how many repeats two samples need each, for the test to be able to show anything
-// among so many tests: all of one above all of the other has a chance of 2/C(2n,n).
+// Fewest is how many repeats each of two samples needs to show anything among so many tests: that all of one are
+// above all of the other has a chance of 2/C(2n,n).
 func Fewest(tests int) int {
 	choose := 2.0 // C(2n,n)
 	n := 1

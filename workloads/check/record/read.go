@@ -33,7 +33,7 @@ func Read(ctx context.Context, path string) (*Run, error) {
 	return r, nil
 }
 
-// Of takes in events that are in memory. The first describes the run.
+// Of makes a run of events in memory. The first describes the run.
 func Of(events []history.Event) (*Run, error) {
 	s := newScribe()
 	for i := range events {
@@ -46,7 +46,7 @@ func Of(events []history.Event) (*Run, error) {
 
 var errNoRun = errors.New("the first line is not the description of a run: want a history that locklab wrote")
 
-// begin takes the description of the run, and refuses one that nothing can be judged by.
+// begin keeps the description of the run, and refuses one that nothing can be judged by.
 func (s *scribe) begin(e *history.Event) error {
 	workloads := []string{history.Matchmaking, history.Mutex, history.FencedWrite, history.Handoff}
 	switch head := e.Run; {
@@ -76,9 +76,9 @@ type scribe struct {
 	faults      map[string]*Fault
 	points      []history.Event
 	lists       map[history.Kind]*[]history.Event // of the kinds that are kept as they are
-	rooms       map[string]int                    // the place of each
-	numbers     map[string][]uint64               // that the events of each node bear; of no node, the file's own lines
-	first, last int64                             // operation; time of all
+	rooms       map[string]int                    // their indexes in Rooms
+	numbers     map[string][]uint64               // of the events of each node; under "" the file's own lines
+	first, last int64                             // the first operation; the last event
 }
 
 func newScribe() *scribe {
@@ -111,7 +111,7 @@ func (s *scribe) add(e *history.Event) error {
 	case e.Line > 0:
 		s.numbers[""] = append(s.numbers[""], e.Line)
 	}
-	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // those are recorded after all was over
+	if e.Kind != history.KindClock && e.Kind != history.KindCapacity { // recorded when all was over
 		s.last = max(s.last, e.AtNS)
 	}
 	if from, sent := cmp.Or(e.FromNS, math.MinInt64), cmp.Or(e.SentNS, e.AtNS); from > sent || sent > e.AtNS {
@@ -205,7 +205,7 @@ func (s *scribe) addAcquire(e *history.Event) {
 	switch {
 	case a.Granted():
 		s.held[a.Hold] = a
-	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // of theirs there are none
+	case a.Outcome == OK && !strings.HasPrefix(e.Resource, history.CanaryPrefix): // canaries have none
 		s.Missing.Add("the name of a hold that %s got", e.Client)
 	}
 }
@@ -226,7 +226,7 @@ func (a *Acquire) end(e *history.Event) {
 	}
 }
 
-// node has what is known of a node so far.
+// node returns the node of that name, new if need be.
 func (s *scribe) node(name string) *Node {
 	n := s.Nodes[name]
 	if n == nil {
@@ -276,7 +276,7 @@ func both(list, more []string) []string {
 	return list
 }
 
-// settle makes the record of what was added. The scribe must not be used afterwards.
+// settle completes the record. The scribe must not be used afterwards.
 func (s *scribe) settle() (*Run, error) {
 	if s.Events == 0 {
 		return nil, errNoRun
@@ -317,7 +317,7 @@ func (s *scribe) settlePhases() {
 	}
 }
 
-// settleNodes makes lives of the events of nodes.
+// settleNodes derives the lives of nodes from their events.
 func (s *scribe) settleNodes() {
 	for name := range s.Head.NodeHosts {
 		s.node(name)
@@ -331,7 +331,7 @@ func (s *scribe) settleNodes() {
 }
 
 func (s *scribe) settleLife(n *Node) {
-	const orderly = 5 * int64(time.Second) / 2 // is how long a process takes at most to end that records all
+	const orderly = 5 * int64(time.Second) / 2 // a process that ends in this time has recorded everything
 	slices.SortStableFunc(n.Events, byTime)
 	since, away, dead := int64(0), false, false
 	for _, e := range n.Events {
@@ -365,8 +365,8 @@ func (s *scribe) settleLife(n *Node) {
 	}
 }
 
-// settleAcquires sorts the acquisitions, and ends the holds whose ends came first, or whose process ended.
-// Of the holds that capacity is measured with none counts.
+// settleAcquires sorts the acquisitions, and ends the holds whose ends came first, or whose process ended. It
+// drops the acquisitions that measure capacity.
 func (s *scribe) settleAcquires() {
 	own, all := map[string][]*Acquire{}, s.Acquires
 	named := len(s.Orders)+len(s.Accesses)+len(s.ends) > 0
@@ -405,7 +405,7 @@ func (s *scribe) settleAcquires() {
 	}
 }
 
-// widen gives all times of a host the error bound that was known in the end.
+// widen raises all error bounds of a host to its final one.
 func (s *scribe) widen() {
 	bounds := make(map[string]int64, len(s.Nodes))
 	for name, n := range s.Nodes {
@@ -425,8 +425,8 @@ func (s *scribe) widen() {
 	}
 }
 
-// settleFaults says which faults were proven: seen to begin, to end if they were to end, in
-// force in the measured part, and to have hit what they were aimed at.
+// settleFaults says which faults were proven: seen to begin and, if healed, to end, in force in the measured part,
+// and on target.
 func (s *scribe) settleFaults() {
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
 		f := s.faults[id]
@@ -445,9 +445,9 @@ func (s *scribe) settleFaults() {
 	slices.SortStableFunc(s.Faults, func(a, b Fault) int { return cmp.Compare(a.First(), b.First()) })
 }
 
-// missed says that a fault did not hit what it was aimed at: the node that was found did not hold when it was cut
-// off or stood still (or, of a clock or a disk, while it became wrong), or no process that stood still had come to
-// the point by then. Which server leads is in no record: of those the one that was found counts.
+// missed says that a fault missed its moving target. The node that was found held nothing when it was cut off or
+// paused (or, for clocks and disks, while it became wrong), or no paused process had reached the point. Which
+// server leads is not on record: the one that was found counts.
 func (s *scribe) missed(f *Fault) bool {
 	if f.Aim.At == "" && f.Aim.Point == "" {
 		return false
@@ -486,8 +486,8 @@ func (s *scribe) missed(f *Fault) bool {
 	})
 }
 
-// checkNumbers looks for gaps in the numbers that events bear: those of each process begin
-// anew with each of its lives, so none stands more often than the one before it.
+// checkNumbers looks for gaps in the numbers of events. They restart with each life of a process, so none is there
+// more often than the one before it.
 func (s *scribe) checkNumbers() {
 	for of, numbers := range s.numbers {
 		slices.Sort(numbers)

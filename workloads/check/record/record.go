@@ -15,17 +15,16 @@ import (
 	"locklab/workloads/result"
 )
 
-// Never is the time of what did not come.
+// Never is the time of an event that did not happen.
 const Never = math.MaxInt64
 
 // Run is one history.
 type Run struct {
 	Head history.Run
 
-	// From Measure on the run is measured, from Drain on nothing is due any more. Ended says that
-	// the run recorded its own End; else End is the latest time of the history. A run that was cut
-	// short before Measure measures nothing: Measure is then End. One without a warm-up is measured
-	// from its first operation.
+	// From Measure on the run is measured; from Drain on nothing more is due. Ended says that the run recorded its
+	// End; else End is the latest time of the history. In a run that was cut short before Measure, Measure is End; in
+	// one without a warm-up, Measure is the first operation.
 	Measure, Drain, End int64
 	Ended               bool
 	Torn                bool // the last line of the file was cut
@@ -41,12 +40,12 @@ type Run struct {
 
 	Faults []Fault // sorted by First
 	Nodes  map[string]*Node
-	// What is rare is as the file has it, in its order.
+	// Rare events, in the order of the file.
 	Machines, Usage, Capacities, Rates []history.Event
 
 	// ErrNS is the error bound of each host's clock, as it was known in the end.
 	ErrNS map[string]int64
-	// Missing and Contradictions are what the reading found, for the judge of soundness.
+	// Missing and Contradictions are the flaws that reading found, for the judge of soundness.
 	Missing, Contradictions Flaws
 
 	holds map[string]*Acquire
@@ -63,14 +62,14 @@ func (r *Run) MS(at int64) float64 {
 // MS is a time in milliseconds.
 func MS(ns int64) float64 { return float64(ns) / 1e6 }
 
-// Complete says that the history is one of the lab, which says what was expected and records
-// all that happens. One that was written by hand may lack most of that.
+// Complete says that the lab wrote the history, with what was expected and all that happened. One that was written
+// by hand may lack most of that.
 func (r *Run) Complete() bool { return r.Head.Expect != nil }
 
 // Whole says that it is complete, and went on to its end.
 func (r *Run) Whole() bool { return r.Complete() && r.Ended && len(r.GivenUp) == 0 }
 
-// Groups are the parts of a sorted list that have a name in common.
+// Groups yields the parts of a sorted list that have the same name.
 func Groups[T any](sorted []T, of func(T) string) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for from, to := 0, 1; from < len(sorted); to++ {
@@ -109,7 +108,7 @@ func (s Span) Len() int64 { return s.To - s.From }
 // Outcome is how an operation ended.
 type Outcome uint8
 
-// The outcomes. Unsent: it was due and never left. CalledOff: its caller did not want it any more.
+// The outcomes. Unsent: it was due and never left. CalledOff: its caller gave it up.
 const (
 	OK Outcome = iota
 	Failed
@@ -132,10 +131,9 @@ type Acquire struct {
 	Err                      int64
 	Token, Messages, Wakeups uint64
 	Hold                     string // empty if none came of it
-	// The end of the hold: when its client stopped acting to release it (the earlier of both
-	// records), when it noticed the loss, when the release was answered, when its process was
-	// killed. Never: not at all. Until is when the client stopped believing: the first of Stopped,
-	// Lost and Killed.
+	// The end of the hold, [Never] if it did not come. Stopped: its client stopped acting, to release it (the earlier
+	// of both records). Lost: it noticed the loss. Answered: the release was answered. Killed: its process was
+	// killed. Until is when the client stopped believing: the first of Stopped, Lost and Killed.
 	Stopped, Lost, Answered, Killed, Until int64
 }
 
@@ -165,7 +163,7 @@ func (r *Run) Due(players bool) iter.Seq[*Op] {
 	}
 }
 
-// Room is what the worker that hosted one recorded of it. Of At, by state, what did not come is [Never].
+// Room is what its worker recorded of a room. At has a time for each state, or [Never].
 type Room struct {
 	ID, Order, Worker, Resource string
 	Master                      string // that ordered it
@@ -181,14 +179,14 @@ const (
 	RoomClosed
 )
 
-// Begun is when it came to be.
+// Begun is when the room was created.
 func (r *Room) Begun() int64 { return slices.Min(r.At[:]) }
 
 // Over is when no seat was free any more.
 func (r *Room) Over() int64 { return min(r.At[RoomFull], r.At[RoomClosed]) }
 
-// Fault is one entry of the ledger, with its times; those that did not come are [Never]. Began is then
-// Never, and Proven false. Away says that what it ended did not come back in the run.
+// Fault is one entry of the ledger; a time that did not come is [Never]. Away says that nodes that it killed did
+// not come back in the run.
 type Fault struct {
 	result.Fault
 	Aim                       history.Aim
@@ -199,8 +197,8 @@ type Fault struct {
 // First is when the fault was asked for, or seen if that came first.
 func (f *Fault) First() int64 { return min(f.Asked, f.Began) }
 
-// HealsItself says that its end followed its beginning at once, as of a restart: it was over when its end
-// was seen. Any other is over when it was asked to end.
+// HealsItself says that its end followed its beginning at once, as of a restart: then it was over when its end was
+// seen. Any other fault is over when its end is requested.
 func (f *Fault) HealsItself() bool {
 	began := f.Began
 	if began == Never {
@@ -209,7 +207,7 @@ func (f *Fault) HealsItself() bool {
 	return f.Heal != Never && f.Heal-began < int64(time.Millisecond)
 }
 
-// Cuts says that it is about links between hosts.
+// Cuts says that it hits links between hosts.
 func (f *Fault) Cuts() bool { return len(f.From)+len(f.To) > 0 }
 
 // Node is the life of one node.
@@ -221,17 +219,17 @@ type Node struct {
 	Away   []Span          // when it did not run: dead, or stopped for a while; sorted, not touching
 	Deaths []Death         // sorted
 	Starts int
-	Runs   bool // at the end of the history, where nothing says that it goes on after the run
+	Runs   bool // at the end of the history
 }
 
-// Death is the end of a process, seen At: it may have happened since Asked, when the signal for it was
-// sent. InOrder: it was asked to end, and had time to record all.
+// Death is the end of a process, seen At. It may have happened since Asked, when the signal for it was sent.
+// InOrder: the process was asked to end, and had time to record everything.
 type Death struct {
 	At, Asked int64
 	InOrder   bool
 }
 
-// Life numbers the lives of the node's process from 0: that of a moment. A nil node has one.
+// Life says in which life of the node's process a moment lies, from 0. A nil node has one.
 func (n *Node) Life(at int64) int {
 	if n == nil {
 		return 0
@@ -257,7 +255,7 @@ type Flaws struct {
 	First string // by the alphabet, such as "the release of hold h-master-a-12"
 }
 
-// Add counts one. It is the same for any order in the file.
+// Add counts one. The result is the same for any order in the file.
 func (f *Flaws) Add(format string, args ...any) {
 	about := fmt.Sprintf(format, args...)
 	if f.N++; f.N == 1 || about < f.First {

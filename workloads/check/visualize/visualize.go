@@ -1,8 +1,8 @@
 // Package visualize draws the holds of a part of a history with porcupine, as one page of HTML.
 //
-// The model is one holder at a time, as the clients believed it: the grant took effect between
-// question and answer, the release between call and answer, the end of a lost lease when its
-// holder noticed. A release without an answer may take effect at any later time.
+// The model is one holder at a time, as the clients believed it: a grant takes effect between request and answer,
+// a release between call and answer, the end of a lost lease when its holder notices. A release without an answer
+// may take effect at any later time.
 package visualize
 
 import (
@@ -27,7 +27,7 @@ type step struct {
 	end  string // how the hold ended; "" is its acquisition
 }
 
-// Write draws a time of a resource, and says whether the beliefs fit one holder at a time.
+// Write draws the holds of a resource in a span, and says whether the clients' beliefs fit one holder at a time.
 func Write(w io.Writer, r *record.Run, resource string, shown record.Span) (porcupine.CheckResult, error) {
 	var operations []porcupine.Operation
 	clients := map[[2]string]int{}

@@ -1,4 +1,4 @@
-// Package historytest has the oracle's side of tests.
+// Package historytest keeps and reads events for tests.
 package historytest
 
 import (
@@ -24,7 +24,7 @@ func (r *Recorder) Record(e history.Event) {
 	r.events = append(r.events, e)
 }
 
-// Events are those of the kinds, in the order of their recording, or all.
+// Events returns the recorded events of the kinds, or all, in order.
 func (r *Recorder) Events(kinds ...history.Kind) []history.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
