@@ -15,7 +15,6 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
-	"locklab/workloads/history"
 )
 
 // playFlags is what the user typed. Those of run that say what a lab is made of are play's too.
@@ -77,7 +76,6 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 		return err
 	}
 	c := f.Config
-	f.workload = history.Matchmaking
 	err = inOrder(
 		func() error { return catalog.Within("--limit", f.limit, 10*time.Second, 24*time.Hour) },
 		func() error { return f.setUp(ctx, &c, stderr) },

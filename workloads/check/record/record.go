@@ -20,7 +20,8 @@ const Never = math.MaxInt64
 
 // Run is one history.
 type Run struct {
-	Head history.Run
+	Head     history.Run
+	Workload history.Workload
 
 	// From Measure on the run is measured, from Drain on nothing is due any more. Ended says that
 	// the run recorded its own End; else End is the latest time of the history. A run that was cut

@@ -42,6 +42,8 @@ type Load interface {
 	Check() error
 	// Resources is how many things are locked.
 	Resources(scenario.Wants) int
+	// Seats is how many players fit in a room, 0 where players get none.
+	Seats() int
 	// Fitting is the rate, at most usual, at which clients can be served that do what a scenario wants.
 	Fitting(usual float64, w scenario.Wants) float64
 	// Instead says what clients do because a scenario wants it, in place of what is usual.
@@ -83,9 +85,9 @@ func Workloads() []Workload {
 			Resource: "g",
 			Rate:     300,
 			Flags: func(fl *pflag.FlagSet) Load {
-				var l Matches
+				var l players
 				fl.IntVar(&l.groups, "groups", 20, "matchmaking: groups that players belong to")
-				fl.IntVar(&l.Seats, "seats", 8, "matchmaking: seats of a room")
+				fl.IntVar(&l.seats, "seats", 8, "matchmaking: seats of a room")
 				return &l
 			},
 		},
@@ -93,7 +95,7 @@ func Workloads() []Workload {
 			Name:     history.Mutex,
 			Summary:  "clients in every master contend for few or many resources; holds must not overlap",
 			Resource: "r",
-			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, history.Mutex) },
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl).several(fl) },
 		},
 		{
 			Name: history.FencedWrite,
@@ -101,7 +103,8 @@ func Workloads() []Workload {
 				"stale writes and lost updates are counted",
 			Resource: "r",
 			Flags: func(fl *pflag.FlagSet) Load {
-				l := clientsFlags(fl, history.FencedWrite)
+				l := clientsFlags(fl).several(fl)
+				l.writes = true
 				fl.StringVar(&l.fencing, "fencing", "on", "fenced-write: holders show their tokens")
 				return l
 			},
@@ -111,7 +114,7 @@ func Workloads() []Workload {
 			Summary: "clients in every master all wait for one resource; " +
 				"from release to the next grant, wake-ups and messages per handoff",
 			Resource: "r",
-			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, history.Handoff) },
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl) },
 		},
 	}
 }
@@ -154,38 +157,32 @@ func Wanted(w scenario.Wants) (said []string) {
 	return said
 }
 
-// Matches is the load of players. Nothing of it follows the clients and resources that a scenario wants.
-type Matches struct {
-	groups int
-	Seats  int // of a room
+// players is the load of players. Nothing of it follows the clients and resources that a scenario wants.
+type players struct{ groups, seats int }
+
+var _ Load = (*players)(nil)
+
+func (l *players) Check() error {
+	return errors.Join(Within("--groups", l.groups, 1, 100_000), Within("--seats", l.seats, 1, 10_000))
 }
 
-var _ Load = (*Matches)(nil)
-
-// Check implements [Load].
-func (l *Matches) Check() error {
-	return errors.Join(Within("--groups", l.groups, 1, 100_000), Within("--seats", l.Seats, 1, 10_000))
-}
-
-// Resources implements [Load].
-func (l *Matches) Resources(scenario.Wants) int { return l.groups }
+func (l *players) Resources(scenario.Wants) int { return l.groups }
+func (l *players) Seats() int                   { return l.seats }
 
 // Fitting is a third of what the rooms of the groups take where one is made after the other: more,
 // and players wait for rooms in vain though nothing is broken.
-func (l *Matches) Fitting(usual float64, w scenario.Wants) float64 {
+func (l *players) Fitting(usual float64, w scenario.Wants) float64 {
 	if w.Hold <= 0 {
 		return usual
 	}
-	return min(usual, max(1, math.Floor(float64(l.groups*l.Seats)/w.Hold.Seconds()/3)))
+	return min(usual, max(1, math.Floor(float64(l.groups*l.seats)/w.Hold.Seconds()/3)))
 }
 
-// Instead implements [Load].
-func (l *Matches) Instead(w scenario.Wants) []string {
+func (l *players) Instead(w scenario.Wants) []string {
 	return Wanted(scenario.Wants{Hold: w.Hold})
 }
 
-// Begin implements [Load].
-func (l *Matches) Begin(r Run) Clients {
+func (l *players) Begin(r Run) Clients {
 	o := matchmaking.Options{
 		Masters: r.Masters, Rate: r.Rate, Groups: l.groups, Seed: r.Seed.Child("matchmaking"),
 		Timeout: r.Patience + 2*r.Wants.Hold, // or nobody would wait for another one's room, and make one
@@ -197,24 +194,28 @@ func (l *Matches) Begin(r Run) Clients {
 
 // clientsLoad is a load of clients inside the masters.
 type clientsLoad struct {
-	workload           string
 	clients, resources int
 	hold               time.Duration
-	set                func(flag string) bool // by the user
-	fencing            string                 // on or off; "" is on
+	free               func(flag string) bool // that the workload has, and the user did not set
+	writes             bool
+	fencing            string // on or off; "" is on
 }
 
 var _ Load = (*clientsLoad)(nil)
 
 // clientsFlags are those that all workloads of clients inside the masters have.
-func clientsFlags(fl *pflag.FlagSet, workload string) *clientsLoad {
-	l := clientsLoad{workload: workload, resources: 1, set: fl.Changed}
+func clientsFlags(fl *pflag.FlagSet) *clientsLoad {
+	l := clientsLoad{resources: 1}
+	l.free = func(flag string) bool { return fl.Lookup(flag) != nil && !fl.Changed(flag) }
 	fl.IntVar(&l.clients, "clients", 4, "the others: clients in each master")
 	fl.DurationVar(&l.hold, "hold", time.Millisecond, "the others: how long each client holds")
-	if workload != history.Handoff {
-		fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
-	}
 	return &l
+}
+
+// several adds the flag of workloads with more than one resource.
+func (l *clientsLoad) several(fl *pflag.FlagSet) *clientsLoad {
+	fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
+	return l
 }
 
 func (l *clientsLoad) Check() error {
@@ -230,19 +231,20 @@ func (l *clientsLoad) Check() error {
 
 // under is the load with what the scenario wants, where the user does not say.
 func (l clientsLoad) under(w scenario.Wants) clientsLoad {
-	if w.Hold > 0 && !l.set("hold") {
+	if w.Hold > 0 && l.free("hold") {
 		l.hold = w.Hold
 	}
-	if w.Clients > 0 && !l.set("clients") {
+	if w.Clients > 0 && l.free("clients") {
 		l.clients = w.Clients
 	}
-	if w.Resources > 0 && !l.set("resources") && l.workload != history.Handoff {
+	if w.Resources > 0 && l.free("resources") {
 		l.resources = w.Resources
 	}
 	return l
 }
 
 func (l *clientsLoad) Resources(w scenario.Wants) int { return l.under(w).resources }
+func (*clientsLoad) Seats() int                       { return 0 }
 
 // Fitting is usual: these clients wait for each other.
 func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
@@ -267,7 +269,7 @@ func (l *clientsLoad) Begin(r Run) Clients {
 		Masters: r.Masters, StartNS: r.StartNS, Stop: r.Stop, Recorder: r.Recorder,
 		Plan: mutex.Plan{
 			Clients: now.clients, Hold: now.hold, Resources: now.resources,
-			Writes: l.workload == history.FencedWrite, Unfenced: l.fencing == "off",
+			Writes: l.writes, Unfenced: l.fencing == "off",
 			Warmup: r.Warmup, Duration: r.Duration, Seed: r.Seed.Child("mutex"),
 			Rate: r.Rate / float64(len(r.Masters)), Timeout: r.Patience, Second: r.Second,
 		},

@@ -303,14 +303,6 @@ func (c *Config) rateUnder(s scenario.Scenario) float64 {
 	return c.Load.Fitting(c.Rate, s.Wants)
 }
 
-// seats are those of a room, 0 where players get none.
-func (c *Config) seats() int {
-	if players, are := c.Load.(*catalog.Matches); are {
-		return players.Seats
-	}
-	return 0
-}
-
 // roles are those that any lock of the comparison needs, master and worker first.
 func (c *Config) roles() (roles []string) {
 	for _, lock := range c.Locks {

@@ -142,13 +142,13 @@ func firstLine(err error) string {
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
 	name := fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat)
 	p := cluster.NewPlan(x.lock, x.config.Topology, name, uint64(x.seed()))
-	p.Seats, p.Patience, p.Hold = x.config.seats(), x.config.patience(), x.scenario.Wants.Hold
+	p.Seats, p.Patience, p.Hold = x.config.Load.Seats(), x.config.patience(), x.scenario.Wants.Hold
 	outlook := x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // planning waits for nothing
 	p.FakeClock, p.Disk = outlook.clocks, outlook.calls
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	rec := &recorder{file: file, live: x.config.Live, kind: history.KindAcquire}
-	if x.config.Workload.Name == history.Matchmaking {
+	if x.config.Load.Seats() > 0 {
 		rec.kind = history.KindMatch
 	}
 	rec.Record(x.head(outlook.expect))
@@ -200,7 +200,7 @@ func (x *experiment) head(expect scenario.Expectation) history.Event {
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.byHand != nil,
 		Expect:  &expect.Expect,
 		Planned: planned(x.scenario, x.config.Duration), HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(),
-		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
+		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.Load.Seats(),
 	}
 	if second := topo.Second(); second > time.Second {
 		run.SecondNS = int64(second)
@@ -334,7 +334,7 @@ func (x *experiment) watch(done context.Context, rec *recorder, start int64) {
 func (x *experiment) liveRun(p cluster.Plan) live.Run {
 	run := live.Run{
 		Key:      x.config.key(x.lock, x.scenario),
-		Duration: x.measures(), Played: x.byHand != nil,
+		Duration: x.measures(), Played: x.byHand != nil, Rooms: x.config.Load.Seats() > 0,
 		OfferedPerS: x.config.rateUnder(x.scenario),
 	}
 	for _, h := range p.Topology.Hosts {

@@ -25,7 +25,7 @@ func LiveInfo(title string, parts []Config, earlier *result.File) live.Info {
 		info.Zones = append(info.Zones, live.Zone{Name: z.Name, Short: z.Short})
 	}
 	for i := range parts {
-		info.Rooms = info.Rooms || parts[i].Workload.Name == history.Matchmaking
+		info.Rooms = info.Rooms || parts[i].Load.Seats() > 0
 	}
 	return info
 }
