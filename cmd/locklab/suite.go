@@ -64,9 +64,8 @@ func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
 		one, line, err := f.part(part)
 		var c lab.Config
 		if err == nil {
-			locks := slices.Clone(one.locks)
 			if c, p.thresholds, err = one.config(ctx, stderr); err == nil {
-				err = joinPart(rows, programs, locks, c)
+				err = joinPart(rows, programs, one.Names.Locks, c)
 			}
 		}
 		if err != nil {

@@ -139,7 +139,8 @@ func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 		t.Fatal(err)
 	}
 	config := configFor(t, topo, "none")
-	if err := config.UseLocks(specs); err != nil {
+	config.Names.Locks = specs
+	if err := config.readLocks(); err != nil {
 		t.Fatal(err)
 	}
 	dialed := map[string][]string{}

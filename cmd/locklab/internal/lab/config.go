@@ -54,8 +54,10 @@ func QuickLocks() []string {
 // QuickScenarios are beside QuickLocks.
 func QuickScenarios() []string { return []string{"baseline", "zone-partition", "zone-failure"} }
 
-// Config is one comparison, checked.
+// Config is one comparison. Its user sets fields, in any order, and calls [Config.Resolve] once.
 type Config struct {
+	Names Names          // that Resolve reads into Topology, Locks and Scenarios
+	Own   []catalog.Lock // that the user brings: they need not be named
 	Locks []catalog.Lock
 	// Unavailable says why locks are left out of a comparison of all.
 	Unavailable []string
@@ -67,10 +69,11 @@ type Config struct {
 	Duration    time.Duration // measured, of each run
 	Calm        time.Duration // the same where nothing is broken, if it is not 0
 	Warmup      time.Duration // before it
+	OwnDuration bool          // the user's; else Duration and Calm follow the topology's round trips
+	OwnWarmup   bool          // the user's; else it follows them
 	Patience    time.Duration // of players and clients; 0 follows the topology
 	Rate        float64       // operations per second; 0 is the workload's default
 	Capacity    bool          // measured after each run in which nothing is broken
-	usualRate   bool          // it is
 	Repeat      int
 	Episodes    int // how often each run goes through its scenario; 0 is once
 	Seed        uint64
@@ -92,38 +95,55 @@ type Config struct {
 	outlooks map[result.Key]*outlook
 }
 
-// UseTopology reads the topology by name or path. Hosts that name no agent have the
-// running one at that address, unless it is "": see [topology.Topology.WithAgents].
-func (c *Config) UseTopology(name, agents string) (err error) {
-	if c.Topology, err = topology.Load(name, cluster.RoleNames()...); err != nil {
-		return fmt.Errorf("--topology: %w", err)
-	}
-	if agents == "" {
-		return nil
-	}
-	if c.Topology, err = c.Topology.WithAgents(agents); err != nil {
-		return fmt.Errorf("--agents: %w", err)
+// Names are those of a topology, locks and scenarios, or their paths.
+type Names struct {
+	Topology, Agents string // Agents is the address of agents for hosts that name none: [topology.Topology.WithAgents]
+	Locks, Scenarios []string
+}
+
+// Resolve reads what is named, and checks that it fits together.
+func (c *Config) Resolve() error {
+	for _, read := range []func() error{c.readTopology, c.readLocks, c.readScenarios} {
+		if err := read(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// UseLocks takes the locks of these names, for which the topology must have what they
-// need; of "all", and of a suite's, it takes those for which it has, and says why the others
-// are unavailable. Those that the user brings need not be named.
-func (c *Config) UseLocks(names []string, own ...catalog.Lock) (err error) {
-	whatFits := c.Suite
+func (c *Config) readTopology() (err error) {
+	if c.Topology, err = topology.Load(c.Names.Topology, cluster.RoleNames()...); err != nil {
+		return fmt.Errorf("--topology: %w", err)
+	}
+	if c.Names.Agents != "" {
+		if c.Topology, err = c.Topology.WithAgents(c.Names.Agents); err != nil {
+			return fmt.Errorf("--agents: %w", err)
+		}
+	}
+	if !c.OwnDuration {
+		c.Duration, c.Calm = c.Topology.Limit(c.Duration), c.Topology.Limit(c.Calm)
+	}
+	if !c.OwnWarmup {
+		c.Warmup = c.Topology.Limit(c.Warmup)
+	}
+	return nil
+}
+
+// readLocks refuses locks for which the topology lacks something. Of all locks, and of a suite's, it leaves those
+// out and says why they are unavailable.
+func (c *Config) readLocks() (err error) {
+	names, whatFits := c.Names.Locks, c.Suite
 	if slices.Equal(names, []string{"all"}) {
 		names, whatFits = catalog.Names(), true
 	}
-	if c.Locks, err = catalog.ParseList("--locks", names, own...); err != nil {
+	if c.Locks, err = catalog.ParseList("--locks", names, c.Own...); err != nil {
 		return err
 	}
-	for _, l := range own {
+	for _, l := range c.Own {
 		if !named(c.Locks, l.String()) {
 			c.Locks = append(c.Locks, l)
 		}
 	}
-	c.Unavailable = nil
 	var lacking error
 	c.Locks = slices.DeleteFunc(c.Locks, func(lock catalog.Lock) bool {
 		err := c.lacks(lock)
@@ -170,13 +190,9 @@ func (c *Config) lacks(lock catalog.Lock) error {
 	return nil
 }
 
-// UseScenarios reads the scenarios by name or path, and checks that topology, locks and
-// workload fit them.
-func (c *Config) UseScenarios(names []string) error {
-	if len(names) == 0 {
-		names = DefaultScenarios()
-	}
-	for _, name := range names {
+// readScenarios checks that topology, locks and workload fit the scenarios.
+func (c *Config) readScenarios() error {
+	for _, name := range c.Names.Scenarios {
 		s, err := scenario.Load(name, c.Topology.Zones[0].Short)
 		if err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
@@ -190,9 +206,6 @@ func (c *Config) UseScenarios(names []string) error {
 		c.Scenarios = append(c.Scenarios, s)
 	}
 	c.Duration *= time.Duration(max(1, c.Episodes))
-	if c.Rate == 0 {
-		c.Rate, c.usualRate = c.Workload.Rate, true
-	}
 	return c.checkScenarios()
 }
 
@@ -274,15 +287,15 @@ func (c *Config) knows(spec locks.Spec) error {
 // Expected is the expectation for a lock under a scenario in a topology, with its rules; unfit is why the
 // scenario does not apply.
 func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
-	var c Config
-	if err := c.UseTopology(place, ""); err != nil {
-		return e, nil, err
-	}
-	s, err := scenario.Load(nameOrPath, c.Topology.Zones[0].Short)
+	topo, err := topology.Load(place, cluster.RoleNames()...)
 	if err != nil {
 		return e, nil, err
 	}
-	o := newOutlook(lock.Part(c.Topology), lock, s, max(DefaultDuration, s.MinDuration), resources{})
+	s, err := scenario.Load(nameOrPath, topo.Zones[0].Short)
+	if err != nil {
+		return e, nil, err
+	}
+	o := newOutlook(lock.Part(topo), lock, s, max(DefaultDuration, s.MinDuration), resources{})
 	if o.expect.SafetyBy.Safety == "" { // else only this machine or this duration does not fit
 		return e, o.unfit, nil
 	}
@@ -297,11 +310,14 @@ func (c *Config) patience() time.Duration {
 // rateUnder is the rate that is offered under a scenario: where the user does not say, no more than
 // can be served while clients hold as the scenario wants it.
 func (c *Config) rateUnder(s scenario.Scenario) float64 {
-	if !c.usualRate {
+	if c.Rate > 0 {
 		return c.Rate
 	}
-	return c.Load.Fitting(c.Rate, s.Wants)
+	return c.Load.Fitting(c.Workload.Rate, s.Wants)
 }
+
+// rate is the user's, or else the workload's.
+func (c *Config) rate() float64 { return cmp.Or(c.Rate, c.Workload.Rate) }
 
 // roles are those that any lock of the comparison needs, master and worker first.
 func (c *Config) roles() (roles []string) {
@@ -381,7 +397,7 @@ func (c *Config) load() string {
 		patience = fmt.Sprintf("patience=%v ", p)
 	}
 	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s%s",
-		c.Workload.Name, c.Rate, c.Duration, c.Warmup, patience, c.Settings))
+		c.Workload.Name, c.rate(), c.Duration, c.Warmup, patience, c.Settings))
 }
 
 // fits says whether the combination applies.

@@ -203,7 +203,7 @@ func (c *Config) warnOfLoads(run *result.Run) {
 			continue // nothing runs under it
 		}
 		said := c.Load.Instead(s.Wants)
-		if rate := c.rateUnder(s); rate != c.Rate {
+		if rate := c.rateUnder(s); rate != c.rate() {
 			said = append(said, fmt.Sprintf("no more than %.0f operations a second", rate))
 		}
 		if len(said) > 0 {

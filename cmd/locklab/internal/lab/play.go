@@ -47,14 +47,22 @@ type Play struct {
 
 var _ live.Control = (*Play)(nil)
 
+// longestPlay is the measured time of a run, which the user ends before.
+const longestPlay = 24 * time.Hour
+
 // NewPlay prepares a session that begins with the first lock; [Play.Run] plays it.
-func NewPlay(c Config) *Play {
-	rate := uint32(min(max(c.Rate, 1), MostPlayedRate)) //nolint:gosec // bounded
-	return &Play{config: c, lock: c.Locks[0], rate: rate}
+func NewPlay(c Config) (*Play, error) {
+	rate := c.rate()
+	if rate != math.Trunc(rate) || rate > MostPlayedRate {
+		return nil, fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it",
+			rate, MostPlayedRate)
+	}
+	c.Duration = longestPlay
+	return &Play{config: c, lock: c.Locks[0], rate: uint32(rate)}, nil
 }
 
-// Show has a board follow the session. Call it before Run.
-func (p *Play) Show(board *live.Board) { p.config.Live = board }
+// Show has a board follow the session, whose report is to be in the directory. Call it before Run.
+func (p *Play) Show(dir string, board *live.Board) { p.config.Dir, p.config.Live = dir, board }
 
 // errNotYet says that the run is not there to be controlled.
 var errNotYet = errors.New("the lab starts or stops right now: try again in a moment")
@@ -254,21 +262,4 @@ func (p *Play) during(ctx, done context.Context, faults chaos.Config, clients ca
 	case <-done.Done():
 	}
 	return errors.Join(err, hand.Close())
-}
-
-// longestPlay is the measured time of a run, which the user ends before.
-const longestPlay = 24 * time.Hour
-
-// UsePlay makes the configuration that of a session: nothing but the locks, the topology and
-// the load is the user's.
-func (c *Config) UsePlay() error {
-	if c.Rate == 0 {
-		c.Rate = c.Workload.Rate
-	}
-	if c.Rate != math.Trunc(c.Rate) || c.Rate > MostPlayedRate {
-		return fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it",
-			c.Rate, MostPlayedRate)
-	}
-	c.Warmup, c.Duration, c.Repeat = c.Topology.Limit(DefaultWarmup), longestPlay, 1
-	return nil
 }
