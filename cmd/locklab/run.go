@@ -142,17 +142,17 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	if err != nil {
 		return err
 	}
-	plan, err := f.plan(ctx, stderr)
+	todo, err := f.comparisons(ctx, stderr)
 	if err != nil {
 		return err
 	}
 	dir := f.resume
-	live, err := serveUI(ctx, f.ui, plan.text, plan.parts, earlier, stderr)
+	live, err := serveUI(ctx, f.ui, todo.text, todo.parts, earlier, stderr)
 	if err != nil {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, live.close(pagePath(say, dir))) }()
-	if plan.parts[0].Toxiproxy, err = listenToxiproxy(ctx, f.toxiproxyAPI, stderr); err != nil {
+	if todo.parts[0].Toxiproxy, err = listenToxiproxy(ctx, f.toxiproxyAPI, stderr); err != nil {
 		return err
 	}
 	created := false
@@ -161,18 +161,18 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 			return err
 		}
 	}
-	for i := range plan.parts {
-		plan.parts[i].Dir = dir
+	for i := range todo.parts {
+		todo.parts[i].Dir = dir
 	}
-	runs, about := lab.Remaining(plan.parts, earlier)
+	runs, about := lab.Remaining(todo.parts, earlier)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
-		plan.text, sentence.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
-	display := progress.New(stderr, runs, gridOf(say, plan.parts), live.Note)
+		todo.text, sentence.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), todo.parts[0].Seed, dir)))
+	display := progress.New(stderr, runs, gridOf(say, todo.parts), live.Note)
 	defer context.AfterFunc(ctx, func() {
 		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run " +
 			"--resume " + dir)
 	})()
-	file, runErr := lab.Compare(ctx, plan.parts, earlier, display)
+	file, runErr := lab.Compare(ctx, todo.parts, earlier, display)
 	display.Close()
 	switch {
 	case runErr != nil && len(file.Rows) == 0 && earlier == nil:
@@ -180,14 +180,14 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	case runErr != nil && len(file.Rows) == 0: // what there was stays
 		return runErr
 	}
-	file.Run.Claims = suite.Decide(plan.claims, file)
-	crossed, as := threshold.Gate([]result.File{file}, nil, plan.thresholds)
+	file.Run.Claims = suite.Decide(todo.claims, file)
+	crossed, as := threshold.Gate([]result.File{file}, nil, todo.thresholds)
 	code := exitCode(file, as.ExitCode())
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
 		code = exitCannotRun
 	}
-	told := show{say: say, stdout: stdout, full: f.full, suite: plan.parts[0].Suite}
+	told := show{say: say, stdout: stdout, full: f.full, suite: todo.parts[0].Suite}
 	if err := told.publish(ctx, file, dir, code); err != nil {
 		return err
 	}

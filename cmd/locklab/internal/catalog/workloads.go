@@ -104,7 +104,7 @@ func Workloads() []Workload {
 			Resource: "r",
 			Flags: func(fl *pflag.FlagSet) Load {
 				l := clientsFlags(fl).several(fl)
-				l.writes = true
+				l.load.Writes = true
 				fl.StringVar(&l.fencing, "fencing", "on", "fenced-write: holders show their tokens")
 				return l
 			},
@@ -194,27 +194,25 @@ func (l *players) Begin(r Run) Clients {
 
 // clientsLoad is a load of clients inside the masters.
 type clientsLoad struct {
-	clients, resources int
-	hold               time.Duration
-	free               func(flag string) bool // that the workload has, and the user did not set
-	writes             bool
-	fencing            string // on or off; "" is on
+	load    mutex.Load
+	free    func(flag string) bool // that the workload has, and the user did not set
+	fencing string                 // on or off; "" is on
 }
 
 var _ Load = (*clientsLoad)(nil)
 
 // clientsFlags are those that all workloads of clients inside the masters have.
 func clientsFlags(fl *pflag.FlagSet) *clientsLoad {
-	l := clientsLoad{resources: 1}
+	l := clientsLoad{load: mutex.Load{Resources: 1}}
 	l.free = func(flag string) bool { return fl.Lookup(flag) != nil && !fl.Changed(flag) }
-	fl.IntVar(&l.clients, "clients", 4, "the others: clients in each master")
-	fl.DurationVar(&l.hold, "hold", time.Millisecond, "the others: how long each client holds")
+	fl.IntVar(&l.load.Clients, "clients", 4, "the others: clients in each master")
+	fl.DurationVar(&l.load.Hold, "hold", time.Millisecond, "the others: how long each client holds")
 	return &l
 }
 
 // several adds the flag of workloads with more than one resource.
 func (l *clientsLoad) several(fl *pflag.FlagSet) *clientsLoad {
-	fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
+	fl.IntVar(&l.load.Resources, "resources", 1, "mutex, fenced-write: resources of all clients")
 	return l
 }
 
@@ -223,55 +221,52 @@ func (l *clientsLoad) Check() error {
 		return fmt.Errorf("--fencing %s: want on or off", l.fencing)
 	}
 	return errors.Join(
-		Within("--clients", l.clients, 1, mutex.MaxClients),
-		Within("--resources", l.resources, 1, mutex.MaxResources),
-		Within("--hold", l.hold, 0, time.Hour),
+		Within("--clients", l.load.Clients, 1, mutex.MaxClients),
+		Within("--resources", l.load.Resources, 1, mutex.MaxResources),
+		Within("--hold", l.load.Hold, 0, time.Hour),
 	)
 }
 
 // under is the load with what the scenario wants, where the user does not say.
 func (l clientsLoad) under(w scenario.Wants) clientsLoad {
 	if w.Hold > 0 && l.free("hold") {
-		l.hold = w.Hold
+		l.load.Hold = w.Hold
 	}
 	if w.Clients > 0 && l.free("clients") {
-		l.clients = w.Clients
+		l.load.Clients = w.Clients
 	}
 	if w.Resources > 0 && l.free("resources") {
-		l.resources = w.Resources
+		l.load.Resources = w.Resources
 	}
 	return l
 }
 
-func (l *clientsLoad) Resources(w scenario.Wants) int { return l.under(w).resources }
+func (l *clientsLoad) Resources(w scenario.Wants) int { return l.under(w).load.Resources }
 func (*clientsLoad) Seats() int                       { return 0 }
 
 // Fitting is usual: these clients wait for each other.
 func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
 
 func (l *clientsLoad) Instead(w scenario.Wants) []string {
-	now := l.under(w)
-	if now.hold == l.hold {
+	now := l.under(w).load
+	if now.Hold == l.load.Hold {
 		w.Hold = 0
 	}
-	if now.clients == l.clients {
+	if now.Clients == l.load.Clients {
 		w.Clients = 0
 	}
-	if now.resources == l.resources {
+	if now.Resources == l.load.Resources {
 		w.Resources = 0
 	}
 	return Wanted(w)
 }
 
 func (l *clientsLoad) Begin(r Run) Clients {
-	now := l.under(r.Wants)
+	load := l.under(r.Wants).load
+	load.Rate, load.Timeout, load.Second = r.Rate/float64(len(r.Masters)), r.Patience, r.Second
+	load.Warmup, load.Duration, load.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
+	load.Unfenced = l.fencing == "off"
 	return Clients{Run: mutex.Client{
-		Masters: r.Masters, StartNS: r.StartNS, Stop: r.Stop, Recorder: r.Recorder,
-		Plan: mutex.Plan{
-			Clients: now.clients, Hold: now.hold, Resources: now.resources,
-			Writes: l.writes, Unfenced: l.fencing == "off",
-			Warmup: r.Warmup, Duration: r.Duration, Seed: r.Seed.Child("mutex"),
-			Rate: r.Rate / float64(len(r.Masters)), Timeout: r.Patience, Second: r.Second,
-		},
+		Masters: r.Masters, StartNS: r.StartNS, Stop: r.Stop, Recorder: r.Recorder, Load: load,
 	}.Run}
 }

@@ -26,7 +26,7 @@ import (
 // Cluster is the nodes and links of one run.
 type Cluster struct {
 	fleet *Fleet
-	plan  Plan                         // what the nodes are told
+	layout Layout                      // what the nodes are told
 	addrs map[string]map[string]string // node -> port -> address that other hosts dial
 
 	followers map[string]*agent.Follower // by host
@@ -38,8 +38,8 @@ type Cluster struct {
 
 // Up brings the cluster of one run up, and empties the machines before. Its error is ErrGivenUp if a host that the
 // run needs is gone, or a machine is too slow.
-func (f *Fleet) Up(ctx context.Context, p Plan, rec history.Recorder, logDir string) (_ *Cluster, err error) {
-	c := &Cluster{fleet: f, plan: p, recorder: rec, logDir: logDir}
+func (f *Fleet) Up(ctx context.Context, l Layout, rec history.Recorder, logDir string) (_ *Cluster, err error) {
+	c := &Cluster{fleet: f, layout: l, recorder: rec, logDir: logDir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(GiveUp(err), c.Down(ctx))
@@ -57,7 +57,7 @@ func (f *Fleet) Up(ctx context.Context, p Plan, rec history.Recorder, logDir str
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
-	for _, stage := range p.stages() {
+	for _, stage := range l.stages() {
 		if err := c.start(ctx, stage); err != nil {
 			return nil, err
 		}
@@ -67,14 +67,14 @@ func (f *Fleet) Up(ctx context.Context, p Plan, rec history.Recorder, logDir str
 
 // each calls do for all machines of the run at once.
 func (c *Cluster) each(do func(*machine) error) error {
-	return together(c.plan.Topology.Hosts, func(h topology.Host) error { return do(c.machine(h.Name)) })
+	return together(c.layout.Topology.Hosts, func(h topology.Host) error { return do(c.machine(h.Name)) })
 }
 
 // follow records what the hosts' nodes and agents tell, on the controller's clock.
 func (c *Cluster) follow(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx) // what an interrupted run did is evidence too
 	c.followers = map[string]*agent.Follower{}
-	for _, h := range c.plan.Topology.Hosts {
+	for _, h := range c.layout.Topology.Hosts {
 		m := c.machine(h.Name)
 		c.followers[h.Name] = m.agent.Follow(ctx, func(e history.Event) error {
 			m.clock.shift(&e)
@@ -91,7 +91,7 @@ func (c *Cluster) machine(host string) *machine { return c.fleet.machines[host] 
 func (c *Cluster) connect(ctx context.Context) error {
 	var mu sync.Mutex
 	c.addrs = map[string]map[string]string{}
-	if err := together(c.plan.Topology.Nodes(), func(n topology.Placed) error {
+	if err := together(c.layout.Topology.Nodes(), func(n topology.Placed) error {
 		found, err := c.machine(n.Host).agent.Reserve(ctx, n.Name, n.Role)
 		mu.Lock()
 		defer mu.Unlock()
@@ -100,12 +100,12 @@ func (c *Cluster) connect(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("reserve addresses: %w", err)
 	}
-	if err := together(c.plan.wires, func(w wire) error {
+	if err := together(c.layout.wires, func(w wire) error {
 		addr, err := c.open(ctx, w)
 		if err != nil {
 			return fmt.Errorf("open link from %s to %s: %w", w.from.Host, w.to.Name, err)
 		}
-		c.plan.ways.Store(w, catalog.Way{Link: addr, To: c.addrs[w.to.Name][w.port]})
+		c.layout.ways.Store(w, catalog.Way{Link: addr, To: c.addrs[w.to.Name][w.port]})
 		return nil
 	}); err != nil {
 		return err
@@ -118,13 +118,13 @@ func (c *Cluster) open(ctx context.Context, w wire) (string, error) {
 	if w.from.Host == w.to.Host && !w.aliased {
 		return upstream, nil // not a link: nothing lies between
 	}
-	delay := oneWay(c.plan.Topology.Between(w.from.Host, w.to.Host))
+	delay := oneWay(c.layout.Topology.Between(w.from.Host, w.to.Host))
 	spec := link.Spec{
 		Name: w.to.Name + "/" + w.port, ToHost: w.to.Host, ToNode: w.to.Name,
 		Upstream: upstream, Up: delay, Down: delay,
 	}
 	if w.aliased {
-		spec = c.plan.atAlias(w, spec)
+		spec = c.layout.atAlias(w, spec)
 	}
 	return c.machine(w.from.Host).links.Open(ctx, spec)
 }
@@ -135,12 +135,12 @@ func oneWay(rtt topology.RTT) link.Latency {
 }
 
 func (c *Cluster) probe(ctx context.Context) error {
-	err := together(c.plan.HostPairs(), func(pair [2]string) error {
+	err := together(c.layout.HostPairs(), func(pair [2]string) error {
 		report, err := c.machine(pair[1]).links.Probes(ctx)
 		if err != nil {
 			return err
 		}
-		delay := oneWay(c.plan.Topology.Between(pair[0], pair[1]))
+		delay := oneWay(c.layout.Topology.Between(pair[0], pair[1]))
 		spec := link.Spec{Name: "probe " + pair[1], ToHost: pair[1], Upstream: report.Echo, Up: delay, Down: delay}
 		_, err = c.machine(pair[0]).links.Open(ctx, spec)
 		return err
@@ -153,7 +153,7 @@ func (c *Cluster) probe(ctx context.Context) error {
 
 func (c *Cluster) start(ctx context.Context, nodes []topology.Placed) error {
 	return together(nodes, func(n topology.Placed) error {
-		spec, err := c.plan.spec(n)
+		spec, err := c.layout.spec(n)
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 	c.findLost(ctx)
 	// Nodes that dial end first, so that their good-byes still find their servers.
 	var errs []error
-	for _, stage := range slices.Backward(c.plan.stages()) {
+	for _, stage := range slices.Backward(c.layout.stages()) {
 		errs = append(errs, c.stop(ctx, stage))
 	}
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error {
@@ -206,7 +206,7 @@ func (c *Cluster) ask(ctx context.Context, do func(context.Context, *machine) er
 
 // keepLogs writes what the machine's nodes had to say next to the history.
 func (c *Cluster) keepLogs(ctx context.Context, m *machine) error {
-	host, _ := c.plan.Topology.Host(m.Name)
+	host, _ := c.layout.Topology.Host(m.Name)
 	for _, n := range host.Nodes {
 		text, err := m.agent.Log(ctx, n.Name)
 		if errors.Is(err, httpapi.ErrNotFound) || (err == nil && text == "") {
@@ -245,8 +245,8 @@ func (c *Cluster) masterURL(name string) string { return "http://" + c.addrs[nam
 
 // Masters are how the players and the controller reach the masters.
 func (c *Cluster) Masters() (all []loadgen.Master) {
-	for _, m := range c.plan.Topology.NodesOf(role.Master) {
-		all = append(all, loadgen.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.plan.token})
+	for _, m := range c.layout.Topology.NodesOf(role.Master) {
+		all = append(all, loadgen.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.layout.token})
 	}
 	return all
 }
@@ -360,7 +360,7 @@ func (c *Cluster) findLost(ctx context.Context) {
 
 // recordLost notes that the nodes of the lost hosts went with them.
 func (c *Cluster) recordLost() {
-	for _, n := range c.plan.Topology.Nodes() {
+	for _, n := range c.layout.Topology.Nodes() {
 		if at, lost := c.lost[n.Host]; lost {
 			c.recorder.Record(history.Event{
 				Kind: history.KindNode, AtNS: at, FromNS: at, Host: n.Host, Node: n.Name, State: history.NodeLost,

@@ -17,7 +17,7 @@ import (
 func (c *Cluster) Chaos(programs external.Programs) chaos.Config {
 	config := chaos.DefaultConfig()
 	config.Links, config.Nodes = map[string]chaos.LinkControl{}, map[string]chaos.NodeControl{}
-	for _, h := range c.plan.Topology.Hosts {
+	for _, h := range c.layout.Topology.Hosts {
 		m := c.machine(h.Name)
 		config.Links[h.Name] = linkControl{m.links, c, h.Name}
 		for _, n := range h.Nodes {
@@ -25,7 +25,7 @@ func (c *Cluster) Chaos(programs external.Programs) chaos.Config {
 		}
 	}
 	config.Resolver, config.External = resolver{c}, externalControl{c, programs}
-	config.Recorder, config.Log, config.Away = c.recorder, c.fleet.Log, c.plan.lock.Away
+	config.Recorder, config.Log, config.Away = c.recorder, c.fleet.Log, c.layout.lock.Away
 	return config
 }
 

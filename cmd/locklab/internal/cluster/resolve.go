@@ -42,7 +42,7 @@ func (r resolver) Holder(ctx context.Context, resource string) (string, error) {
 		nothing = "no master holds the lock of " + resource
 	}
 	return r.poll(ctx, nothing, func() string {
-		for _, m := range r.cluster.plan.Topology.NodesOf(role.Master) {
+		for _, m := range r.cluster.layout.Topology.NodesOf(role.Master) {
 			status, err := r.masterStatus(ctx, m.Name)
 			if err != nil {
 				continue
@@ -89,7 +89,7 @@ func (r resolver) Primary(ctx context.Context) (string, error) {
 				return
 			}
 			alias, epoch, err := s.Primary(ctx, addr)
-			if is := r.cluster.plan.nodeAt(alias); err == nil && is != "" && (name == "" || epoch > latest) {
+			if is := r.cluster.layout.nodeAt(alias); err == nil && is != "" && (name == "" || epoch > latest) {
 				name, latest = is, epoch
 			}
 		})
@@ -99,8 +99,8 @@ func (r resolver) Primary(ctx context.Context) (string, error) {
 
 // eachServer calls ask for each of the lock's servers, with the address at which clients dial it.
 func (r resolver) eachServer(ctx context.Context, ask func(context.Context, catalog.Server, topology.Placed, string)) {
-	for _, s := range r.cluster.plan.lock.Servers {
-		for _, n := range r.cluster.plan.Topology.NodesOf(s.Name) {
+	for _, s := range r.cluster.layout.lock.Servers {
+		for _, n := range r.cluster.layout.Topology.NodesOf(s.Name) {
 			limited, cancel := context.WithTimeout(ctx, answerTime)
 			ask(limited, s, n, r.cluster.addrs[n.Name][s.ClientPort])
 			cancel()

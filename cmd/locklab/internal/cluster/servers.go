@@ -56,19 +56,19 @@ func StartServers(ctx context.Context, lock catalog.Lock, log *slog.Logger) (_ *
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	p := NewPlan(lock, topo, "", 0)
-	c := &Cluster{fleet: s.fleet, plan: p}
+	l := NewLayout(lock, topo, "", 0)
+	c := &Cluster{fleet: s.fleet, layout: l}
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
-	stages := p.stages()
+	stages := l.stages()
 	for _, stage := range stages[:len(stages)-1] { // without the client
 		if err := c.start(ctx, stage); err != nil {
 			return nil, err
 		}
 	}
 	for _, server := range lock.Servers {
-		for _, m := range p.members(topology.Placed{Node: client, Host: clientHost}, server.Name) {
+		for _, m := range l.members(topology.Placed{Node: client, Host: clientHost}, server.Name) {
 			s.Reached = append(s.Reached, program.Server{Name: m.Name, Role: m.Role, Addr: m.Addr})
 		}
 	}

@@ -435,8 +435,8 @@ func (c Config) aboutRun(lock catalog.Lock, s scenario.Scenario) time.Duration {
 
 // aboutCapacity is how long both measurements take.
 func aboutCapacity() time.Duration {
-	plan := capacity.DefaultPlan()
-	return 2 * (plan.Warmup + plan.Duration)
+	load := capacity.DefaultLoad()
+	return 2 * (load.Warmup + load.Duration)
 }
 
 // filesLeast is how many files this process must be able to open: the links carry two sockets for every connection

@@ -141,7 +141,7 @@ func firstLine(err error) string {
 // record makes the history. It says whether the load began.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
 	name := fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat)
-	p := cluster.NewPlan(x.lock, x.config.Topology, name, uint64(x.seed()))
+	p := cluster.NewLayout(x.lock, x.config.Topology, name, uint64(x.seed()))
 	p.Seats, p.Patience, p.Hold = x.config.Load.Seats(), x.config.patience(), x.scenario.Wants.Hold
 	outlook := x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // planning waits for nothing
 	p.FakeClock, p.Disk = outlook.clocks, outlook.calls
@@ -180,9 +180,9 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 // resource of its own, then all with one.
 func (x *experiment) measureCapacity(ctx context.Context, c *cluster.Cluster, rec history.Recorder) error {
 	x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutCapacity(), "measuring capacity")
-	plan := capacity.DefaultPlan()
-	for _, plan.One = range []bool{false, true} {
-		e, err := capacity.Measure(ctx, c.Masters(), plan)
+	load := capacity.DefaultLoad()
+	for _, load.One = range []bool{false, true} {
+		e, err := capacity.Measure(ctx, c.Masters(), load)
 		if err != nil {
 			return err
 		}
@@ -331,7 +331,7 @@ func (x *experiment) watch(done context.Context, rec *recorder, start int64) {
 }
 
 // liveRun is the run as the live page shows it.
-func (x *experiment) liveRun(p cluster.Plan) live.Run {
+func (x *experiment) liveRun(p cluster.Layout) live.Run {
 	run := live.Run{
 		Key:      x.config.key(x.lock, x.scenario),
 		Duration: x.measures(), Played: x.byHand != nil, Rooms: x.config.Load.Seats() > 0,
