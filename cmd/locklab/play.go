@@ -17,7 +17,7 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 )
 
-// playFlags is what the user typed. Those of run that say what a lab is made of are play's too.
+// playFlags has the flags of run that say what a lab is made of.
 type playFlags struct {
 	runFlags
 	limit    time.Duration

@@ -89,7 +89,6 @@ interrupted, or 143 by SIGTERM.`,
 	return cmd
 }
 
-// register adds the flags to a set.
 func (f *runFlags) register(fl *pflag.FlagSet) {
 	f.set = fl
 	fl.StringArrayVar(&f.Names.Locks, "locks", nil, "locks, or all; options as in redlock:ttl=1s")
@@ -248,7 +247,7 @@ func trimmed(names []string) []string {
 	return names
 }
 
-// named says of which flag an error is.
+// named begins an error with its flag.
 func named(flag string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
@@ -297,8 +296,7 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 
 const lockCmdUsage = "a lock of yours: see locks/program/README.md"
 
-// bring asks the programs of the user's locks, and those of the libraries that are compared, what they are.
-// Without names the usual locks are compared.
+// bring asks the user's programs and the libraries what they are. Without names the usual locks are compared.
 func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (err error) {
 	if c.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds); err != nil {
 		return err
@@ -372,8 +370,7 @@ func leaveOut(c *lab.Config, name string, why error) {
 	c.Unavailable = append(c.Unavailable, fmt.Sprintf("%s is unavailable: %v", name, why))
 }
 
-// chooseWorkload refuses flags of the workloads that are not run. Several may have the same
-// flag, which the command has once.
+// chooseWorkload refuses flags that only other workloads have. Several workloads may share a flag.
 func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 	mine := pflag.NewFlagSet("", pflag.ContinueOnError)
 	with := map[string][]string{} // the workloads that have a flag
@@ -415,8 +412,7 @@ func (f *runFlags) drawSeed() {
 	}
 }
 
-// runFlagGroups are the flags of `locklab run` as its help shows them, one line each: under a title their
-// names, some with a word for the value.
+// runFlagGroups are the titles in the help of `locklab run`, each with its flags; some have a word for the value.
 func runFlagGroups() [][2]string {
 	return [][2]string{
 		{"What is compared", "locks=A,B scenarios=A,B topology=NAME workload=NAME " +

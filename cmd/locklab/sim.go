@@ -21,7 +21,6 @@ import (
 	"locklab/verify/sim"
 )
 
-// simFlags is what the user typed.
 type simFlags struct {
 	sim.Config
 	seeds          int

@@ -81,8 +81,8 @@ func (f *runFlags) comparisons(ctx context.Context, stderr io.Writer) (compariso
 	return p, s.CheckCells(rows)
 }
 
-// joinPart adds the rows and the programs of a part to those before. One result has one row for each
-// combination, and an agent one program for each name. Rows of locks whose server is missing are added, too.
+// joinPart adds a part's rows, and its programs. One result has each row once, and an agent each name once. Rows of
+// locks whose server is missing are added, too.
 func joinPart(rows map[result.Key]bool, programs map[string]string, locks []string, c lab.Config) error {
 	all := strings.Split(strings.Join(locks, ","), ",")
 	all = slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(adapters.Names(), name) })

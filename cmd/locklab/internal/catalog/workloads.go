@@ -27,38 +27,34 @@ import (
 type Workload struct {
 	Name    string
 	Summary string
-	// Resource is what stands before the number in the names of what is locked.
-	Resource string
-
-	// Rate is offered where the user names none, in operations per second; 0 is a closed loop.
-	Rate float64
-	// Flags adds the flags of `locklab run` that are of this workload alone.
-	Flags func(*pflag.FlagSet) Load
+	Resource string  // what the names of resources have before their number
+	Rate float64 // operations per second, unless the user says; 0 is a closed loop
+	Flags func(*pflag.FlagSet) Load // adds the workload's own flags of `locklab run`
 }
 
-// Load is a workload as the user wants it.
+// Load is a workload with the user's flags.
 type Load interface {
 	// Check says which flag is wrong.
 	Check() error
-	// Resources is how many things are locked.
+	// Resources is how many resources are locked.
 	Resources(scenario.Wants) int
 	// Seats is how many players fit in a room, 0 where players get none.
 	Seats() int
-	// Fitting is the rate, at most usual, at which clients can be served that do what a scenario wants.
+	// Fitting is the highest rate, at most usual, that can be served while clients do what a scenario wants.
 	Fitting(usual float64, w scenario.Wants) float64
-	// Instead says what clients do because a scenario wants it, in place of what is usual.
+	// Instead lists what clients do otherwise than usual because a scenario wants it.
 	Instead(scenario.Wants) []string
 	// Begin prepares one run.
 	Begin(Run) Clients
 }
 
-// Run is what a load is put on.
+// Run is what a load needs of a run.
 type Run struct {
 	Masters          []loadgen.Master
 	Repeat           int // 1 is the first
 	Rate             float64
 	Warmup, Duration time.Duration
-	Patience         time.Duration  // with an answer
+	Patience         time.Duration  // of clients
 	Second           time.Duration  // of the topology
 	Wants            scenario.Wants // where the user does not say
 	Seed             seed.Seed
@@ -70,7 +66,7 @@ type Run struct {
 
 // Clients are a load under way.
 type Clients struct {
-	// Run lasts for the warm-up and the measured time and until the last answer.
+	// Run returns after the warm-up, the measured time and the last answer.
 	Run func(context.Context) error
 	// SetRate changes the operations offered per second; nil where that cannot be done.
 	SetRate func(perSecond uint32) error
@@ -135,7 +131,7 @@ func WorkloadNames() (names []string) {
 	return names
 }
 
-// Within says that the value of a flag is out of its bounds.
+// Within refuses a value of a flag that is out of its bounds.
 func Within[T cmp.Ordered](flag string, value, low, high T) error {
 	if value < low || value > high {
 		return fmt.Errorf("%s %v: want %v to %v", flag, value, low, high)
@@ -157,7 +153,7 @@ func Wanted(w scenario.Wants) (said []string) {
 	return said
 }
 
-// players is the load of players. Nothing of it follows the clients and resources that a scenario wants.
+// players is the load of players. It ignores the clients and resources that a scenario wants.
 type players struct{ groups, seats int }
 
 var _ Load = (*players)(nil)
@@ -169,8 +165,8 @@ func (l *players) Check() error {
 func (l *players) Resources(scenario.Wants) int { return l.groups }
 func (l *players) Seats() int                   { return l.seats }
 
-// Fitting is a third of what the rooms of the groups take where one is made after the other: more,
-// and players wait for rooms in vain though nothing is broken.
+// Fitting is a third of what rooms take that are made one after the other. With more, players would wait in vain though
+// nothing is broken.
 func (l *players) Fitting(usual float64, w scenario.Wants) float64 {
 	if w.Hold <= 0 {
 		return usual
@@ -185,7 +181,7 @@ func (l *players) Instead(w scenario.Wants) []string {
 func (l *players) Begin(r Run) Clients {
 	o := matchmaking.Options{
 		Masters: r.Masters, Rate: r.Rate, Groups: l.groups, Seed: r.Seed.Child("matchmaking"),
-		Timeout: r.Patience + 2*r.Wants.Hold, // or nobody would wait for another one's room, and make one
+		Timeout: r.Patience + 2*r.Wants.Hold, // else players give up before the lock that others hold for a room is free
 		Config:  loadgen.Config{Warmup: r.Warmup, Duration: r.Duration, StartNS: r.StartNS, Stop: r.Stop},
 	}
 	driver := matchmaking.New(o, r.Recorder)

@@ -52,8 +52,7 @@ type Layout struct {
 	ways    *sync.Map // wire -> catalog.Way: where its dialer finds its link, and what lies behind it
 }
 
-// NewLayout lays out the run of a lock on the part of the topology that it needs, with a name and a seed that no other
-// run has.
+// NewLayout lays out a run of a lock, with a name and a seed that no other run has.
 func NewLayout(lock catalog.Lock, topo *topology.Topology, cluster string, seed uint64) Layout {
 	l := Layout{
 		Topology: lock.Part(topo), lock: lock, second: topo.Second(), cluster: cluster, seed: seed,
@@ -89,8 +88,7 @@ func (l *Layout) connect(fromRole, toRole, port string, aliased bool) {
 	}
 }
 
-// stages are the nodes in the order in which they start: servers before the nodes that dial them, as a
-// client that gets no answer would begin its life with a back-off.
+// stages are the nodes in the order of their start: servers first, or their clients would begin with a back-off.
 func (l Layout) stages() [][]topology.Placed {
 	late := []string{role.Master}
 	for i, server := range l.lock.Servers {
@@ -150,7 +148,6 @@ func (l Layout) HostPairs() (pairs [][2]string) {
 	return pairs
 }
 
-// spec is how a node is started.
 func (l Layout) spec(n topology.Placed) (agent.NodeSpec, error) {
 	settings, err := l.settings(n)
 	return agent.NodeSpec{
@@ -158,7 +155,6 @@ func (l Layout) spec(n topology.Placed) (agent.NodeSpec, error) {
 	}, err
 }
 
-// settings is what a node is told when it starts.
 func (l Layout) settings(n topology.Placed) (jsontext.Value, error) {
 	switch n.Role {
 	case role.Master:
@@ -207,10 +203,9 @@ func (l Layout) masterSettings(n topology.Placed) (jsontext.Value, error) {
 	return json.Marshal(masternode.Settings{Master: text, Lock: lock, Token: l.token})
 }
 
-// aliasesOf gives an address of the loopback network to every server of a lock whose servers
-// tell each other addresses. It means that server on every host of the run, because the
-// links of all of them listen there, each for its own host's nodes. Other runs on this
-// machine must have other ones, so they are drawn, and not from the seed.
+// aliasesOf draws a loopback address for every server of a lock whose servers tell each other addresses. The address is
+// right on every host: the links of each listen there for its own nodes. It does not come from the seed, as other runs
+// on this machine must have other ones.
 func aliasesOf(lock catalog.Lock, topo *topology.Topology) map[string]netip.AddrPort {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -232,8 +227,7 @@ func aliasesOf(lock catalog.Lock, topo *topology.Topology) map[string]netip.Addr
 	return aliases
 }
 
-// atAlias has the link listen at the alias of the node that it leads to, for connections from the alias of
-// its own node.
+// atAlias has the link listen at the alias of its target, for connections from the alias of its own node.
 func (l Layout) atAlias(w wire, s link.Spec) link.Spec {
 	s.Name = w.from.Name + " to " + s.Name
 	s.Listen, s.Source = l.aliases[w.to.Name].String(), l.aliases[w.from.Name].Addr().String()

@@ -15,21 +15,20 @@ import (
 	"locklab/nodes/topology"
 )
 
-// Servers are those that a lock needs, alone: without masters and workloads, behind links
-// that can be cut.
+// Servers are those of a lock, without masters and workloads, behind links that can be cut.
 type Servers struct {
 	Reached []program.Server // as a client of the lock reaches them
 
 	fleet *Fleet
 }
 
-// fewest is how many servers run of a role of which the lock takes all that there are.
+// fewest is how many servers of a role run if the lock takes any number.
 const fewest = 3
 
 // serversTime is how long the servers may take to start.
 const serversTime = 2 * time.Minute
 
-// clientHost is where the client of the servers would be. No node runs there: only its links matter.
+// clientHost is the host of the servers' client: it has links, and no node.
 const clientHost = "client"
 
 // StartServers starts what the lock needs on this machine.

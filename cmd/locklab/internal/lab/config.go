@@ -28,15 +28,14 @@ import (
 const (
 	DefaultDuration = 8 * time.Second
 	DefaultWarmup   = time.Second
-	QuickDuration   = 4500 * time.Millisecond // of which the shortest faults last for 1.575 s: less shows no lock down
+	QuickDuration   = 4500 * time.Millisecond // its shortest faults last 1.575 s: less shows no lock down
 	QuickCalm       = 2 * time.Second         // where nothing is broken
 	QuickWarmup     = 250 * time.Millisecond
 
-	// overhead is about what a run needs beside its warm-up and its measured time:
-	// starting and stopping the processes, reading the history.
+	// overhead is about how long a run takes to start and stop processes, and to read the history.
 	overhead = 400 * time.Millisecond
 
-	// failoverTime is in which a fault settles that no lease does.
+	// failoverTime is how long a fault takes to settle where no lease does.
 	failoverTime = 1500 * time.Millisecond
 )
 
@@ -45,13 +44,12 @@ func DefaultScenarios() []string {
 	return []string{"baseline", "zone-latency", "zone-partition", "zone-failure"}
 }
 
-// QuickLocks and QuickScenarios are those of a quick run: fewer, as each takes its time, and with
-// leases of a second.
+// QuickLocks are those of a quick run: few, with leases of a second.
 func QuickLocks() []string {
 	return []string{"none", "multiphase", "redlock:ttl=1s", "raft:lease=1s"}
 }
 
-// QuickScenarios are beside QuickLocks.
+// QuickScenarios are those of a quick run.
 func QuickScenarios() []string { return []string{"baseline", "zone-partition", "zone-failure"} }
 
 // Config is one comparison. Its user sets fields, in any order, and calls [Config.Resolve] once.
@@ -59,8 +57,7 @@ type Config struct {
 	Names Names          // that Resolve reads into Topology, Locks and Scenarios
 	Own   []catalog.Lock // that the user brings: they need not be named
 	Locks []catalog.Lock
-	// Unavailable says why locks are left out of a comparison of all.
-	Unavailable []string
+	Unavailable []string // why locks are left out of a comparison of all
 	Scenarios   []scenario.Scenario
 	Topology    *topology.Topology
 	Workload    catalog.Workload
@@ -84,14 +81,13 @@ type Config struct {
 	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
-	Live        *live.Board       // shows the runs to browsers; nil is nobody
-	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere
+	Live        *live.Board       // shows the runs to browsers; may be nil
+	Toxiproxy   net.Listener      // for toxiproxy's API over the links; may be nil
 
-	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
-	// for which the topology lacks something, which are then in Unavailable: it is made for any
-	// machine.
+	// Suite puts combinations that do not apply into Unfit, and locks for which the topology lacks something into
+	// Unavailable. Without it they are errors.
 	Suite    bool
-	Unfit    []result.Unfit // without Suite those of scenarios that apply to another of the Locks
+	Unfit    []result.Unfit // without Suite only of scenarios that apply to another lock
 	outlooks map[result.Key]*outlook
 }
 
@@ -166,9 +162,8 @@ func named(all []catalog.Lock, spec string) bool {
 	return slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == spec })
 }
 
-// lacks is why a lock cannot be compared on the topology, nil if it can: it has no node
-// of a role that the lock needs, or a host of it is this machine, which has not the
-// server. What other hosts have is for their agents to say, when they are to start it.
+// lacks is why a lock cannot be compared: the topology has no node of a role that it needs, or this machine has a host
+// but not the server. Agents elsewhere say what they lack when they are to start it.
 func (c *Config) lacks(lock catalog.Lock) error {
 	for _, need := range lock.Roles() {
 		if len(c.Topology.NodesOf(need)) == 0 {
@@ -209,7 +204,7 @@ func (c *Config) readScenarios() error {
 	return c.checkScenarios()
 }
 
-// resources are what the workload locks, all names where it is not known.
+// resources are what the workload locks; without one any name will do.
 func (c *Config) resources(s scenario.Scenario) resources {
 	if c.Load == nil {
 		return resources{}
@@ -217,12 +212,11 @@ func (c *Config) resources(s scenario.Scenario) resources {
 	return resources{c.Workload.Resource, c.Load.Resources(s.Wants)}
 }
 
-// key is that of the rows of the combination.
 func (c *Config) key(lock catalog.Lock, s scenario.Scenario) result.Key {
 	return result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}
 }
 
-// outlook is that of the combination, as it was checked before the start.
+// outlook is the combination's, made when the scenarios were checked.
 func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 	if o, known := c.outlooks[c.key(lock, s)]; known {
 		return o
@@ -230,8 +224,7 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 	return newOutlook(lock.Part(c.Topology), lock, s, c.Duration, c.resources(s))
 }
 
-// checkScenarios sees that the scenarios can be run as the user wants them. A lock to which one does not
-// apply is left out of it, if it applies to another lock.
+// checkScenarios refuses scenarios that cannot be run. One that applies to some of the locks leaves out the others.
 func (c *Config) checkScenarios() error {
 	c.outlooks = map[result.Key]*outlook{}
 	for _, s := range c.Scenarios {
@@ -259,7 +252,7 @@ func (c *Config) checkScenarios() error {
 	return nil
 }
 
-// checkScenario refuses a scenario that no run with any lock could have.
+// checkScenario refuses a scenario that would fit no lock.
 func (c *Config) checkScenario(s scenario.Scenario) error {
 	if err := cmp.Or(s.CheckLocks(c.knows), s.CheckData(checkData)); err != nil {
 		return err
@@ -275,7 +268,7 @@ func (c *Config) checkScenario(s scenario.Scenario) error {
 	return nil
 }
 
-// knows refuses the names of locks that there are not.
+// knows refuses unknown locks.
 func (c *Config) knows(spec locks.Spec) error {
 	if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.Program && l.String() == spec.String() }) {
 		return nil
@@ -284,8 +277,7 @@ func (c *Config) knows(spec locks.Spec) error {
 	return err
 }
 
-// Expected is the expectation for a lock under a scenario in a topology, with its rules; unfit is why the
-// scenario does not apply.
+// Expected is what the rules expect of a lock under a scenario in a topology; unfit is why it does not apply.
 func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
 	topo, err := topology.Load(place, cluster.RoleNames()...)
 	if err != nil {
@@ -307,8 +299,7 @@ func (c *Config) patience() time.Duration {
 	return cmp.Or(c.Patience, c.Topology.Limit(history.Patience))
 }
 
-// rateUnder is the rate that is offered under a scenario: where the user does not say, no more than
-// can be served while clients hold as the scenario wants it.
+// rateUnder is the rate offered under a scenario: the user's, or what can be served while clients do as it wants.
 func (c *Config) rateUnder(s scenario.Scenario) float64 {
 	if c.Rate > 0 {
 		return c.Rate
@@ -343,7 +334,7 @@ func (c *Config) part() *topology.Topology {
 	return t
 }
 
-// whole is what all parts need, and what they share.
+// whole has the locks of all parts, and what the parts share.
 func whole(parts []Config) Config {
 	c := parts[0]
 	c.Locks, c.Unavailable, c.Unfit, c.Programs = nil, nil, nil, catalog.Programs{}
@@ -364,7 +355,7 @@ func whole(parts []Config) Config {
 	return c
 }
 
-// loads is the load of each part, for comparisons; of several parts each by its number.
+// loads lists the load of each part; each of several with its number.
 func loads(parts []Config) string {
 	if len(parts) == 1 {
 		return parts[0].load()
@@ -378,7 +369,7 @@ func loads(parts []Config) string {
 	return strings.Join(all, " ")
 }
 
-// titles are those of the scenarios, in the order in which they are asked for.
+// titles are those of the scenarios, in the user's order.
 func titles(parts []Config) (all []result.Scenario) {
 	for _, c := range parts {
 		for _, s := range c.Scenarios {
@@ -390,7 +381,7 @@ func titles(parts []Config) (all []result.Scenario) {
 	return all
 }
 
-// load is what is asked of every lock.
+// load is the workload with its settings, as name=value name=value.
 func (c *Config) load() string {
 	patience := ""
 	if p := c.patience(); p != history.Patience {
@@ -405,8 +396,7 @@ func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
 	return c.outlook(lock, s).unfit == nil
 }
 
-// measures is for how long a run measures, as it is planned: until its last fault has settled, or longer
-// if the duration is. A fault that takes longer to heal has the run last longer.
+// measures is the planned measured time: the duration, or until the last fault has settled if that is later.
 func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	d := c.Duration
 	if len(s.Timeline) == 0 && c.Calm > 0 {
@@ -418,8 +408,7 @@ func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// settles is for how long a run goes on after a fault has ended: while it settles, and two seconds
-// more, so that a lock that does not come back is seen.
+// settles is how long a run goes on after a fault: until it settles, and 2 s more to see a lock that stays down.
 func (c Config) settles(lock catalog.Lock) time.Duration {
 	return max(c.Topology.Limit(failoverTime), lock.Lease+500*time.Millisecond) + c.Topology.Limit(2*time.Second)
 }
@@ -439,12 +428,10 @@ func aboutCapacity() time.Duration {
 	return 2 * (load.Warmup + load.Duration)
 }
 
-// filesLeast is how many files this process must be able to open: the links carry two sockets for every connection
-// of a wire, and more of them while a fault holds their bytes.
+// filesLeast suffices for the links: two sockets a connection, and more while a fault holds their bytes.
 const filesLeast = 4096
 
-// CheckFiles sees that it may. Otherwise agents and links stop accepting connections and the run hangs. The Go runtime
-// has raised the limit as far as it may.
+// CheckFiles refuses a lower limit, with which links would stop accepting. The Go runtime has raised it already.
 func CheckFiles() error {
 	var have syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &have); err != nil {
@@ -457,8 +444,7 @@ func CheckFiles() error {
 	return nil
 }
 
-// Said is an error for people: without the sentinels that programs look for, with which its
-// clauses end.
+// Said is an error for people: without the sentinels at the ends of its clauses.
 func Said(err error) string {
 	const sentinels = `(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`
 	return regexp.MustCompile(sentinels).ReplaceAllString(err.Error(), "$4")
