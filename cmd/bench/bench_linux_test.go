@@ -721,7 +721,7 @@ func path(b testing.TB, delay time.Duration) measurement {
 // processor, as the lab's masters do.
 func (g *group) hotRate(ctx context.Context, d time.Duration) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	e, err := capacity.Measure(ctx, g.masters, capacity.Plan{Clients: 32, One: true, Duration: d})
+	e, err := capacity.Measure(ctx, g.masters, capacity.Load{Clients: 32, One: true, Duration: d})
 	return float64(e.Count) / d.Seconds(), err
 }
 

@@ -24,7 +24,6 @@ import (
 	"locklab/nodes/role"
 )
 
-// agentFlags is what the user typed.
 type agentFlags struct {
 	cluster.HostConfig
 	tokenFile, scrapeFile string
@@ -119,7 +118,7 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 	return host.Close()
 }
 
-// readTokens reads both tokens, and makes them before if that is asked for.
+// readTokens reads both tokens; with --make-token it makes missing ones before.
 func (f *agentFlags) readTokens() (err error) {
 	if f.makeToken {
 		if f.tokenFile == "" {
@@ -143,8 +142,7 @@ func (f *agentFlags) readTokens() (err error) {
 	return err
 }
 
-// placeNodes completes --bind and --advertise. A name is looked up here and once:
-// a look-up for every connection would be part of every latency.
+// placeNodes completes --bind and --advertise. It resolves a name once, so that no connection waits for it.
 func (f *agentFlags) placeNodes(ctx context.Context) error {
 	if f.Bind == "" {
 		f.Advertise = cmp.Or(f.Advertise, "127.0.0.1")
@@ -164,7 +162,7 @@ func (f *agentFlags) placeNodes(ctx context.Context) error {
 	return nil
 }
 
-// askHealth is for the health checks of containers, which have no other client.
+// askHealth is the health check of containers, which have no other HTTP client.
 func (f *agentFlags) askHealth(ctx context.Context, stdout io.Writer) error {
 	token, err := readToken("--token-file", f.tokenFile)
 	if err != nil {
@@ -182,7 +180,7 @@ func (f *agentFlags) askHealth(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// newNode is what agents start; people do not.
+// newNode is the hidden command that agents start.
 func newNode() *cobra.Command {
 	var config string
 	cmd := &cobra.Command{

@@ -12,7 +12,7 @@ import (
 	"locklab/reports/table"
 )
 
-// folded is text for w: on a terminal its lines are broken between words.
+// folded breaks the lines of a text for w between words, if w is a terminal.
 func folded(w io.Writer, text string) string {
 	if width, terminal := progress.Width(w); terminal {
 		return fold(text, width)
@@ -20,15 +20,14 @@ func folded(w io.Writer, text string) string {
 	return text
 }
 
-// widthOf is how many columns there are to write in.
+// widthOf is how many columns w has.
 func widthOf(w io.Writer) int {
 	width, _ := progress.Width(w)
 	return width
 }
 
-// fold breaks lines that are wider than width between words. What goes on stands below where
-// the last column of its line begins, if that leaves it a third of the width; of a line that
-// is indented and has no columns, a little to the right of its beginning.
+// fold breaks lines wider than width between words. It indents the rest to the last column that leaves it a third of
+// the width, else a little deeper than the line.
 func fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -51,7 +50,7 @@ func fold(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// aligned has cells begin below each other. A cell in another language than English may be off.
+// aligned pads cells to columns. A cell in another language than English may be off.
 func aligned(rows [][]string) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -62,7 +61,6 @@ func aligned(rows [][]string) string {
 	return out.String()
 }
 
-// writeJSON prints for programs.
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

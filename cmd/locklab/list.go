@@ -23,14 +23,12 @@ import (
 	"locklab/nodes/topology"
 )
 
-// listed is one entry of a list.
 type listed struct {
 	name, summary string
 	facts         [][2]string // a label and a text, below the summary
 	more          func() (string, error)
 }
 
-// listing is something that can be listed.
 type listing struct {
 	name string
 	list func() ([]listed, error)
@@ -150,7 +148,7 @@ func newList() *cobra.Command {
 	return cmd
 }
 
-// one is the entry of a name, or of a file where there may be some, and all that can be told of it.
+// one is the entry of a name or a file, with all that can be told of it.
 func (l listing) one(entries []listed, name string) (one []listed, more string, err error) {
 	var names []string
 	for _, e := range entries {
@@ -176,7 +174,6 @@ func (l listing) one(entries []listed, name string) (one []listed, more string, 
 	return one, more, err
 }
 
-// listScenario lists a scenario, which is built in or in a file.
 func listScenario(nameOrPath string, s scenario.Scenario) listed {
 	return listed{name: s.Name, summary: s.Summary, more: func() (string, error) {
 		expected, err := expectations(nameOrPath)
@@ -206,8 +203,7 @@ func timeline(s scenario.Scenario) string {
 // usual is the topology of which expectations are told.
 const usual = "seoul-2az"
 
-// expectations are what the rules say of each lock under a scenario. Locks of which all is the same are told
-// of together.
+// expectations are what the rules say of each lock under a scenario. Locks with equal ones share a paragraph.
 func expectations(nameOrPath string) (string, error) {
 	var texts []string
 	locksOf := map[string][]string{} // by what is expected of them
@@ -252,7 +248,7 @@ func expectation(e scenario.Expectation, unfit error) string {
 	return text
 }
 
-// because is what a rule rests on, and where it stands.
+// because is a rule's reason and source, and its line.
 func because(r scenario.Rule) string {
 	source := ""
 	if r.Source != "" {
@@ -301,7 +297,7 @@ func traitsText(e catalog.Entry) string {
 	return text
 }
 
-// optionsOf tells what can be set of a lock and of each of its variants, option by option.
+// optionsOf lists the options of a lock, and of each of its variants.
 func optionsOf(e catalog.Entry) string {
 	options, variants := e.Describe("")
 	if len(options)+len(variants) == 0 {

@@ -24,8 +24,7 @@ const (
 	uiOnHere = "127.0.0.1:0" // a free port
 )
 
-// serveUI begins to serve the page of comparisons at --ui, if there is to be one, says where, and tells
-// the comparisons to keep it up to date.
+// serveUI serves the page of comparisons at --ui, unless that is off, and has them keep it up to date.
 func serveUI(
 	ctx context.Context, addr, title string, parts []lab.Config, earlier *result.File, stderr io.Writer,
 ) (livePage, error) {
@@ -125,7 +124,7 @@ func listenOn(ctx context.Context, flag, addr, want string) (net.Listener, error
 	return listener, nil
 }
 
-// toVisit is what to type into a browser of this machine for an address that is listened on.
+// toVisit is the address to type into a browser of this machine for one that is listened on.
 func toVisit(addr net.Addr) string {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err == nil && at.Addr().IsUnspecified() {

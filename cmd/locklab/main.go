@@ -49,7 +49,7 @@ func exitWith(code int) error {
 }
 
 func main() {
-	// Of a crash the Go runtime makes exit code 2, which here means a violation. So it ends by SIGABRT.
+	// A crash of a Go program has exit code 2, which here means a violation. So it ends by SIGABRT.
 	debug.SetTraceback("crash")
 	os.Exit(execute())
 }
@@ -67,7 +67,7 @@ func execute() int {
 				code = exitTerminated
 			}
 			if !interrupted.CompareAndSwap(0, code) {
-				os.Exit(int(code)) // asked a second time; nodes end with this process
+				os.Exit(int(code)) // the second signal; nodes end with this process
 			}
 			cancel()
 		}

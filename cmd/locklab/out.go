@@ -25,8 +25,7 @@ func (f *runFlags) makeOut() (dir string, created bool, err error) {
 	return f.out, created, named("--out", os.MkdirAll(f.out, 0o755)) //nolint:gosec // reports are to be read by others
 }
 
-// freshDir makes a directory that nobody else has: what begins within the same second has the
-// same name, and from the second on a number behind it.
+// freshDir makes a new directory. Names of the same second get a number behind them.
 func freshDir(parent, name string) (dir string, err error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // reports are to be read by others
 		return "", err
@@ -43,8 +42,7 @@ func freshDir(parent, name string) (dir string, err error) {
 // stamp names directories by the time of day.
 func stamp() string { return clock.System().Now().Format("2006-01-02T15-04-05") }
 
-// discard takes away what a comparison left that ended before its first run began: no node was started, so there is
-// nothing to look at.
+// discard removes what a comparison left that ended before its first run.
 func discard(dir string, created bool) error {
 	if hasFile(filepath.Join(dir, lab.HistoryDir)) {
 		return nil

@@ -15,10 +15,9 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/progress"
-	"locklab/workloads/history"
 )
 
-// playFlags is what the user typed. Those of run that say what a lab is made of are play's too.
+// playFlags has the flags of run that say what a lab is made of.
 type playFlags struct {
 	runFlags
 	limit    time.Duration
@@ -76,12 +75,11 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	if err != nil {
 		return err
 	}
+	var session *lab.Play
 	c := f.Config
-	f.workload = history.Matchmaking
 	err = inOrder(
 		func() error { return catalog.Within("--limit", f.limit, 10*time.Second, 24*time.Hour) },
 		func() error { return f.setUp(ctx, &c, stderr) },
-		c.UsePlay,
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 		func() error {
 			if !strings.Contains(f.ui, ":") {
@@ -92,6 +90,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 			}
 			return onLoopback("--ui", f.ui, "whoever opens the page can break the lab, which wants --ui-anywhere, too")
 		},
+		func() (err error) { session, err = lab.NewPlay(c); return err },
 	)
 	if err != nil {
 		return err
@@ -104,13 +103,11 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	c.Dir = dir
-	session := lab.NewPlay(c)
 	info := lab.LiveInfo("locklab play", []lab.Config{c}, nil)
 	info.Control = session
 	page := servePage(ctx, listener, info, f.ui)
 	defer func() { failed = errors.Join(failed, page.close(dir)) }()
-	session.Show(page.Board)
+	session.Show(dir, page.Board)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf(
 		"locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
 

@@ -29,13 +29,11 @@ func langFlag(flags *pflag.FlagSet, tag *string, of string) {
 	flags.StringVar(tag, "lang", lang.EnglishTag, "language of "+of+": en or ko")
 }
 
-// language is what --lang asks for.
 func language(tag string) (*lang.Lang, error) {
 	say, err := lang.Of(tag)
 	return say, named(fmt.Sprintf("--lang %q", tag), err)
 }
 
-// pagePath is the page of a report in a language.
 func pagePath(say *lang.Lang, dir string) string {
 	return filepath.Join(dir, page.FileIn(say, page.File))
 }
@@ -73,8 +71,7 @@ type show struct {
 	full, suite bool
 }
 
-// publish writes the result and the report, and prints the first screen, which says with which
-// code the program will end.
+// publish writes the result and the report, and prints the first screen, with the exit code.
 func (s show) publish(ctx context.Context, f result.File, dir string, code int) error {
 	ctx = context.WithoutCancel(ctx) // an interrupted run still gets its report
 	if err := result.Write(filepath.Join(dir, result.FileName), f); err != nil {
@@ -109,9 +106,8 @@ func gridOf(say *lang.Lang, parts []lab.Config) progress.Grid {
 	}
 }
 
-// exitCode is the worst of all rows: not as expected before a silent control before a run that is
-// not sound, and a threshold that is crossed before all of them. An interruption says that it is
-// one.
+// exitCode is that of an interruption; else the worst of all rows, in this order: a crossed threshold, not as expected,
+// a silent control, not sound.
 func exitCode(f result.File, ofThresholds int) int {
 	switch code := view.ExitCode(f); {
 	case f.Run.Interrupted:
@@ -123,14 +119,14 @@ func exitCode(f result.File, ofThresholds int) int {
 	}
 }
 
-// lines prints each so that it fits.
+// lines prints and wraps them.
 func (s show) lines(all []string) {
 	for _, line := range all {
 		fmt.Fprintln(s.stdout, progress.Wrap(line, widthOf(s.stdout), 2))
 	}
 }
 
-// where says where the page is.
+// where prints the path of the page.
 func (s show) where(dir string) {
 	fmt.Fprintln(s.stdout, s.say.Sprintf("report: %s", pagePath(s.say, dir)))
 }

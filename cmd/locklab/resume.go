@@ -16,8 +16,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// goOn reads what --resume names, and takes the flags of then. It returns nothing if
-// there is nothing to resume.
+// goOn reads the result that --resume names, and takes its flags. Without --resume the result is nil.
 func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	dir, redo := f.resume, trimmed(f.redo)
 	switch {
@@ -49,12 +48,12 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	case slices.Index(run.Args, "play") == 0:
 		return nil, fmt.Errorf("--resume %s: a session of locklab play cannot be repeated: want locklab report %s", dir, dir)
 	}
-	if len(redo) > 0 { // in the file, too, so that a killed run is gone on with by --resume alone
+	if len(redo) > 0 { // in the file, too: if this run is killed, --resume alone is enough
 		for i := range earlier.Rows {
 			earlier.Rows[i].Partial = earlier.Rows[i].Partial || !earlier.Rows[i].Decided()
 		}
 	}
-	now := map[string]string{} // before the flags, which they are the values of, are those of then
+	now := map[string]string{} // read before the flags become those of then
 	f.set.Visit(func(flag *pflag.Flag) { now[flag.Name] = flag.Value.String() })
 	*f = runFlags{args: run.Args}
 	if err := f.parse(run.Args); err != nil {
@@ -76,7 +75,7 @@ func (f *runFlags) goOn(ctx context.Context) (*result.File, error) {
 	return &earlier, err
 }
 
-// ofThisTime are the flags that a run that goes on may have otherwise than it began.
+// ofThisTime are the flags that a resumed run may have otherwise than it began.
 func ofThisTime() []string {
 	return []string{"token-file", "wait", "ui", "toxiproxy-api"}
 }

@@ -41,8 +41,8 @@ func TestResumeTakesTheFlagsOfThen(t *testing.T) {
 		switch {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%q: %v; want %q", line, err, want)
-		case want == "" && (f.resume != dir || f.Seed != 7 || f.topology != "seoul-3az"):
-			t.Errorf("%q: goes on in %s with seed %d on %s", line, f.resume, f.Seed, f.topology)
+		case want == "" && (f.resume != dir || f.Seed != 7 || f.Names.Topology != "seoul-3az"):
+			t.Errorf("%q: goes on in %s with seed %d on %s", line, f.resume, f.Seed, f.Names.Topology)
 		case strings.HasPrefix(line, "--ui") && f.ui != "off", strings.HasPrefix(line, "--wait") && f.Wait == 0:
 			t.Errorf("%q: is not taken: --ui %s, --wait %s", line, f.ui, f.Wait)
 		}

@@ -36,7 +36,7 @@ without a grant. It ends with a report to decide from.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%s; see %s --help", flagError(cmd, err), cmd.CommandPath())
 	})
-	// Of columns every terminal has 80. The template is cobra's own, which breaks no line.
+	// Every terminal has 80 columns. The template is cobra's own, which breaks no line.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsagesWrapped 80 |"))
 	root.AddCommand(newRun(), newPlay(), newList(), newReport(), newCheck(), newWhy(), newExplore(), newSim(),
 		newConform(), newLevels(), newAgent(), newNode(), newVersion())

@@ -33,24 +33,17 @@ import (
 // runFlags is what the user typed, before it is checked.
 type runFlags struct {
 	lab.Config
-	quick, full        bool
-	locks, scenarios   []string
-	workload, topology string
-	out, lang          string
-	tokenFile, agents  string
-	failOn, external   []string
-	suite, resume      string
-	capacity           string
-	redo               []string
-	args               []string // of a run that goes on
-	only               []string
-	missing            []string // libraries of a suite that are not installed
-	asked              map[string]library
-	lockCmds           []string
-	toxiproxyAPI       string
-	ui                 string
-	own                []ownFlags
-	set                *pflag.FlagSet // where these flags are
+	quick, full             bool
+	workload, suite, resume string
+	out, lang, ui           string
+	capacity, tokenFile     string
+	toxiproxyAPI            string
+	failOn, external, redo  []string
+	lockCmds, only          []string
+	args                    []string // of a run that goes on
+	asked                   map[string]library
+	own                     []ownFlags
+	set                     *pflag.FlagSet // where these flags are
 }
 
 // library is the lock of an adapter, as its program has described it.
@@ -96,12 +89,11 @@ interrupted, or 143 by SIGTERM.`,
 	return cmd
 }
 
-// register adds the flags to a set.
 func (f *runFlags) register(fl *pflag.FlagSet) {
 	f.set = fl
-	fl.StringArrayVar(&f.locks, "locks", nil, "locks, or all; options as in redlock:ttl=1s")
-	fl.StringSliceVar(&f.scenarios, "scenarios", nil, "scenarios, by name or YAML file, or all")
-	fl.StringVar(&f.topology, "topology", "seoul-2az", "topology, or a YAML file")
+	fl.StringArrayVar(&f.Names.Locks, "locks", nil, "locks, or all; options as in redlock:ttl=1s")
+	fl.StringSliceVar(&f.Names.Scenarios, "scenarios", nil, "scenarios, by name or YAML file, or all")
+	fl.StringVar(&f.Names.Topology, "topology", "seoul-2az", "topology, or a YAML file")
 	fl.StringVar(&f.workload, "workload", catalog.WorkloadNames()[0], "what clients do")
 	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
 	fl.StringVar(&f.suite, "suite", "", "instead: "+strings.Join(suite.Names(), ", ")+", file")
@@ -122,7 +114,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ui, "ui", "", "page that follows the run, or off")
 	fl.StringVar(&f.resume, "resume", "", "directory of an interrupted run: run the rest")
 	fl.StringSliceVar(&f.redo, "redo", nil, "with --resume, run such rows again: inconclusive")
-	fl.StringVar(&f.agents, "agents", "", "each host's agent, such as http://{host}:7500")
+	fl.StringVar(&f.Names.Agents, "agents", "", "each host's agent, such as http://{host}:7500")
 	fl.StringVar(&f.tokenFile, "token-file", "", "agents' bearer token (default: $LOCKLAB_TOKEN)")
 	fl.DurationVar(&f.Wait, "wait", 0, "time to wait for agents that do not answer yet")
 	fl.StringArrayVar(&f.external, "external", nil, "programs that begin and end external faults")
@@ -149,17 +141,17 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	if err != nil {
 		return err
 	}
-	plan, err := f.plan(ctx, stderr)
+	todo, err := f.comparisons(ctx, stderr)
 	if err != nil {
 		return err
 	}
 	dir := f.resume
-	live, err := serveUI(ctx, f.ui, plan.text, plan.parts, earlier, stderr)
+	live, err := serveUI(ctx, f.ui, todo.text, todo.parts, earlier, stderr)
 	if err != nil {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, live.close(pagePath(say, dir))) }()
-	if plan.parts[0].Toxiproxy, err = listenToxiproxy(ctx, f.toxiproxyAPI, stderr); err != nil {
+	if todo.parts[0].Toxiproxy, err = listenToxiproxy(ctx, f.toxiproxyAPI, stderr); err != nil {
 		return err
 	}
 	created := false
@@ -168,18 +160,18 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 			return err
 		}
 	}
-	for i := range plan.parts {
-		plan.parts[i].Dir = dir
+	for i := range todo.parts {
+		todo.parts[i].Dir = dir
 	}
-	runs, about := lab.Remaining(plan.parts, earlier)
+	runs, about := lab.Remaining(todo.parts, earlier)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf("locklab: %s, %s, about %v; seed %d\nlocklab: report in %s",
-		plan.text, sentence.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), plan.parts[0].Seed, dir)))
-	display := progress.New(stderr, runs, gridOf(say, plan.parts), live.Note)
+		todo.text, sentence.Plural(runs, "run"), sentence.Lasting(about.Round(time.Second)), todo.parts[0].Seed, dir)))
+	display := progress.New(stderr, runs, gridOf(say, todo.parts), live.Note)
 	defer context.AfterFunc(ctx, func() {
 		display.Note("interrupted: finishing the report; Ctrl-C again ends at once; what is missing then: locklab run " +
 			"--resume " + dir)
 	})()
-	file, runErr := lab.Compare(ctx, plan.parts, earlier, display)
+	file, runErr := lab.Compare(ctx, todo.parts, earlier, display)
 	display.Close()
 	switch {
 	case runErr != nil && len(file.Rows) == 0 && earlier == nil:
@@ -187,14 +179,14 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (failed er
 	case runErr != nil && len(file.Rows) == 0: // what there was stays
 		return runErr
 	}
-	file.Run.Claims = suite.Decide(plan.claims, file)
-	crossed, as := threshold.Gate([]result.File{file}, nil, plan.thresholds)
+	file.Run.Claims = suite.Decide(todo.claims, file)
+	crossed, as := threshold.Gate([]result.File{file}, nil, todo.thresholds)
 	code := exitCode(file, as.ExitCode())
 	if runErr != nil { // it would be lost behind the exit code of the verdicts
 		fmt.Fprintf(stderr, "locklab: the comparison could not go on: %v\n", runErr)
 		code = exitCannotRun
 	}
-	told := show{say: say, stdout: stdout, full: f.full, suite: plan.parts[0].Suite}
+	told := show{say: say, stdout: stdout, full: f.full, suite: todo.parts[0].Suite}
 	if err := told.publish(ctx, file, dir, code); err != nil {
 		return err
 	}
@@ -226,29 +218,22 @@ func (f *runFlags) config(ctx context.Context, stderr io.Writer) (lab.Config, []
 			thresholds, err = threshold.ParseAll(f.failOn, false, "want locklab report BEFORE AFTER with it")
 			return err
 		},
-		func() error { return f.setUp(ctx, &c, stderr) },
-		func() (err error) {
-			if !typed("duration") { // times that the user does not set follow the topology's round trips
-				c.Duration, c.Calm = c.Topology.Limit(c.Duration), c.Topology.Limit(c.Calm)
-			}
-			if !typed("warmup") {
-				c.Warmup = c.Topology.Limit(c.Warmup)
-			}
-			c.External, err = external.Parse(f.external)
-			return named("--external", err)
-		},
+		func() (err error) { c.External, err = external.Parse(f.external); return named("--external", err) },
 		func() error {
-			switch f.scenarios = trimmed(f.scenarios); {
-			case typed("scenarios") && len(f.scenarios) == 0:
+			names := &c.Names.Scenarios
+			switch *names = trimmed(*names); {
+			case typed("scenarios") && len(*names) == 0:
 				return errors.New("--scenarios: want a name or a file, such as baseline; without it the usual ones are run")
-			case f.quick && len(f.scenarios) == 0:
-				f.scenarios = lab.QuickScenarios()
-			case slices.Equal(f.scenarios, []string{"all"}):
-				f.scenarios = scenario.Names()
+			case len(*names) == 0 && f.quick:
+				*names = lab.QuickScenarios()
+			case len(*names) == 0:
+				*names = lab.DefaultScenarios()
+			case slices.Equal(*names, []string{"all"}):
+				*names = scenario.Names()
 			}
 			return nil
 		},
-		func() error { return c.UseScenarios(f.scenarios) }, //nolint:contextcheck // it waits for nobody
+		func() error { return f.setUp(ctx, &c, stderr) },
 		func() (err error) { c.Token, err = awaitToken(ctx, f.tokenFile, c.Wait); return err },
 	)
 	return c, thresholds, err
@@ -262,7 +247,7 @@ func trimmed(names []string) []string {
 	return names
 }
 
-// named says of which flag an error is.
+// named begins an error with its flag.
 func named(flag string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
@@ -293,6 +278,7 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 		c.Args = os.Args[1:]
 	}
 	c.Command = strings.Join(append([]string{"locklab"}, c.Args...), " ")
+	c.OwnDuration, c.OwnWarmup = f.set.Changed("duration"), f.set.Changed("warmup")
 	return inOrder(
 		func() error { return f.chooseWorkload(c) },
 		func() error { return catalog.Within("--wait", c.Wait, 0, time.Hour) },
@@ -302,31 +288,18 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 			}
 			return nil
 		},
-		func() error { return c.UseTopology(f.topology, f.agents) },
-		func() error {
-			own, err := f.bring(ctx, c, stderr)
-			switch {
-			case err != nil:
-				return err
-			case len(f.locks) == 0 && f.quick:
-				f.locks = lab.QuickLocks()
-			case len(f.locks) == 0 && len(f.missing) == 0:
-				f.locks = catalog.DefaultLocks()
-			}
-			err = c.UseLocks(f.locks, own...)
-			c.Unavailable = append(c.Unavailable, f.missing...)
-			return err
-		},
+		func() error { return f.bring(ctx, c, stderr) },
+		c.Resolve, //nolint:contextcheck // it waits for nothing
 		lab.CheckFiles,
 	)
 }
 
 const lockCmdUsage = "a lock of yours: see locks/program/README.md"
 
-// bring asks the programs of the user's locks, and those of the libraries that are compared, what they are.
-func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (own []catalog.Lock, err error) {
+// bring asks the user's programs and the libraries what they are. Without names the usual locks are compared.
+func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (err error) {
 	if c.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds); err != nil {
-		return nil, err
+		return err
 	}
 	if f.asked == nil {
 		f.asked = map[string]library{}
@@ -334,15 +307,15 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 	for _, name := range slices.Sorted(maps.Keys(c.Programs)) {
 		hello, err := program.Describe(ctx, c.Programs[name], stderr)
 		if err != nil {
-			return nil, fmt.Errorf("--lock-cmd %s: %w: locklab conform '%s' says more", name, err, c.Programs[name])
+			return fmt.Errorf("--lock-cmd %s: %w: locklab conform '%s' says more", name, err, c.Programs[name])
 		}
 		l, err := catalog.OfProgram(name, c.Programs[name], hello)
 		if err != nil {
-			return nil, fmt.Errorf("--lock-cmd: %w", err)
+			return fmt.Errorf("--lock-cmd: %w", err)
 		}
-		own = append(own, l)
+		c.Own = append(c.Own, l)
 	}
-	for name := range strings.SplitSeq(strings.Join(f.locks, ","), ",") {
+	for name := range strings.SplitSeq(strings.Join(c.Names.Locks, ","), ",") {
 		a, is := adapters.Find(name)
 		if _, users := c.Programs[name]; !is || users {
 			continue
@@ -351,21 +324,28 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 		if !known {
 			words, err := a.Command()
 			if c.Suite && errors.Is(err, adapters.ErrNotInstalled) {
-				f.leaveOut(name, err)
+				leaveOut(c, name, err)
 				continue
 			}
 			if err == nil {
 				l, err = ask(ctx, a, words, stderr)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("--locks %s: %w", name, err)
+				return fmt.Errorf("--locks %s: %w", name, err)
 			}
 			f.asked[name] = l
 		}
 		c.Programs[name] = l.command
-		own = append(own, l.Lock)
+		c.Own = append(c.Own, l.Lock)
 	}
-	return own, nil
+	switch {
+	case len(c.Names.Locks) > 0:
+	case f.quick:
+		c.Names.Locks = lab.QuickLocks()
+	case len(c.Unavailable) == 0:
+		c.Names.Locks = catalog.DefaultLocks()
+	}
+	return nil
 }
 
 // ask asks the program of a library what it is.
@@ -381,17 +361,16 @@ func ask(ctx context.Context, a adapters.Adapter, words []string, stderr io.Writ
 }
 
 // leaveOut takes a library that is not installed out of the locks of a suite.
-func (f *runFlags) leaveOut(name string, why error) {
-	all := strings.Split(strings.Join(f.locks, ","), ",")
-	f.locks = nil
+func leaveOut(c *lab.Config, name string, why error) {
+	all := strings.Split(strings.Join(c.Names.Locks, ","), ",")
+	c.Names.Locks = nil
 	if rest := slices.DeleteFunc(all, func(one string) bool { return one == name }); len(rest) > 0 {
-		f.locks = []string{strings.Join(rest, ",")}
+		c.Names.Locks = []string{strings.Join(rest, ",")}
 	}
-	f.missing = append(f.missing, fmt.Sprintf("%s is unavailable: %v", name, why))
+	c.Unavailable = append(c.Unavailable, fmt.Sprintf("%s is unavailable: %v", name, why))
 }
 
-// chooseWorkload refuses flags of the workloads that are not run. Several may have the same
-// flag, which the command has once.
+// chooseWorkload refuses flags that only other workloads have. Several workloads may share a flag.
 func (f *runFlags) chooseWorkload(c *lab.Config) (err error) {
 	mine := pflag.NewFlagSet("", pflag.ContinueOnError)
 	with := map[string][]string{} // the workloads that have a flag
@@ -433,8 +412,7 @@ func (f *runFlags) drawSeed() {
 	}
 }
 
-// runFlagGroups are the flags of `locklab run` as its help shows them, one line each: under a title their
-// names, some with a word for the value.
+// runFlagGroups are the titles in the help of `locklab run`, each with its flags; some have a word for the value.
 func runFlagGroups() [][2]string {
 	return [][2]string{
 		{"What is compared", "locks=A,B scenarios=A,B topology=NAME workload=NAME " +

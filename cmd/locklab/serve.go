@@ -24,8 +24,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// serveReports shows the reports below a directory to browsers until ctx ends:
-// files as they are, and the list of reports at the root. It changes nothing.
+// serveReports serves the reports below a directory, and at the root their list, until ctx ends.
 func serveReports(ctx context.Context, addr, dir string, stderr io.Writer) error {
 	listener, err := listenOn(ctx, "--serve", addr, "want HOST:PORT of this machine")
 	if err != nil {

@@ -21,7 +21,6 @@ import (
 	"locklab/verify/sim"
 )
 
-// simFlags is what the user typed.
 type simFlags struct {
 	sim.Config
 	seeds          int
@@ -59,14 +58,14 @@ interrupted.`,
 				return err
 			}
 			f.holdSet = cmd.Flags().Changed("hold")
-			plan, err := f.plan()
+			campaign, err := f.campaign()
 			switch {
 			case err != nil:
 				return err
 			case f.trace:
-				return f.runTrace(lock, plan, cmd.OutOrStdout())
+				return f.runTrace(lock, campaign, cmd.OutOrStdout())
 			}
-			return f.runCampaign(cmd.Context(), lock, plan, cmd.OutOrStdout())
+			return f.runCampaign(cmd.Context(), lock, campaign, cmd.OutOrStdout())
 		},
 	}
 	fl := cmd.Flags()
@@ -88,10 +87,10 @@ interrupted.`,
 
 func kindsText(kinds []sim.Kind) string { return strings.Trim(fmt.Sprint(kinds), "[]") }
 
-// plan checks the flags.
-func (f *simFlags) plan() (sim.Plan, error) {
-	plan := sim.Plan{Config: f.Config, Seeds: f.seeds, Kinds: []sim.Kind{}}
-	c := &plan.Config
+// campaign checks the flags.
+func (f *simFlags) campaign() (sim.Campaign, error) {
+	campaign := sim.Campaign{Config: f.Config, Seeds: f.seeds, Kinds: []sim.Kind{}}
+	c := &campaign.Config
 	c.Seed = seed.Seed(f.seed)
 	c.Zones = cmp.Or(c.Zones, min(c.Peers, 3))
 	const day = 24 * time.Hour
@@ -106,19 +105,19 @@ func (f *simFlags) plan() (sim.Plan, error) {
 	for _, word := range f.faults {
 		kind := sim.Kind(strings.TrimSpace(word))
 		if !slices.Contains(sim.Kinds(), kind) {
-			return plan, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, kindsText(sim.Kinds()))
+			return campaign, fmt.Errorf("--faults: unknown kind %q: want some of %s", word, kindsText(sim.Kinds()))
 		}
-		plan.Kinds = append(plan.Kinds, kind)
+		campaign.Kinds = append(campaign.Kinds, kind)
 	}
-	if len(plan.Kinds) > 0 && !f.holdSet {
-		plan.Holds = sim.Holds()
+	if len(campaign.Kinds) > 0 && !f.holdSet {
+		campaign.Holds = sim.Holds()
 	}
-	return plan, err
+	return campaign, err
 }
 
 // runTrace prints all that happens under one seed.
-func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
-	cfg, out := plan.Case(plan.Config.Seed), bufio.NewWriter(stdout)
+func (f *simFlags) runTrace(l catalog.Lock, campaign sim.Campaign, stdout io.Writer) error {
+	cfg, out := campaign.Case(campaign.Config.Seed), bufio.NewWriter(stdout)
 	cfg.Trace = out
 	fmt.Fprintf(out, "seed %d, hold %v, times in milliseconds of virtual time\n", f.seed, cfg.Load.Hold)
 	for _, fault := range cfg.Faults {
@@ -135,9 +134,9 @@ func (f *simFlags) runTrace(l catalog.Lock, plan sim.Plan, stdout io.Writer) err
 }
 
 // runCampaign runs all seeds.
-func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Plan, stdout io.Writer) error {
-	o := sim.Campaign(ctx, l.Core.Simulator, plan)
-	w, t, c := new(strings.Builder), &o.Totals, &plan.Config
+func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, campaign sim.Campaign, stdout io.Writer) error {
+	o := campaign.Run(ctx, l.Core.Simulator)
+	w, t, c := new(strings.Builder), &o.Totals, &campaign.Config
 	verdict := []string{"nothing was violated in " + sentence.Plural(t.Runs, "run")}
 	if o.Bad() {
 		verdict[0] = "VIOLATED"
@@ -155,7 +154,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 	wait := func(percent float64) time.Duration { return time.Duration(t.Wait.ValueAtQuantile(percent)) }
 	tellFact(w, "lock", l.String())
 	tellFact(w, "simulated", fmt.Sprintf("%s in %s, faults %s, seeds %d to %d, in each clients ask for %v of virtual time",
-		sentence.Plural(c.Peers, "peer"), sentence.Plural(c.Zones, "zone"), cmp.Or(kindsText(plan.Kinds), "none"),
+		sentence.Plural(c.Peers, "peer"), sentence.Plural(c.Zones, "zone"), cmp.Or(kindsText(campaign.Kinds), "none"),
 		f.seed, f.seed+uint64(t.Runs)-1, sentence.Lasting(c.Duration)))
 	tellFact(w, "seen", fmt.Sprintf("%v of virtual time, %d grants, %d messages, %.2f messages a grant",
 		sentence.Lasting(t.Virtual.Round(time.Second)), t.Grants, t.Messages, float64(t.Messages)/max(float64(t.Grants), 1)),
@@ -171,7 +170,7 @@ func (f *simFlags) runCampaign(ctx context.Context, l catalog.Lock, plan sim.Pla
 	case o.Bad():
 		return exitWith(exitViolated)
 	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted after %d of %d seeds", t.Runs, plan.Seeds)}
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted after %d of %d seeds", t.Runs, campaign.Seeds)}
 	}
 	return nil
 }

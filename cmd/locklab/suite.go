@@ -21,69 +21,68 @@ import (
 	"locklab/workloads/result"
 )
 
-// plan is what is to be run: one comparison, or those of a suite.
-type plan struct {
+// comparisons are what is to be run: one, or those of a suite.
+type comparisons struct {
 	parts      []lab.Config
 	thresholds []threshold.Threshold
 	claims     []suite.Claim
 	text       string // in a few words
 }
 
-// plan checks every flag before anything is started.
-func (f *runFlags) plan(ctx context.Context, stderr io.Writer) (plan, error) {
+// comparisons checks every flag before anything is started.
+func (f *runFlags) comparisons(ctx context.Context, stderr io.Writer) (comparisons, error) {
 	if f.toxiproxyAPI != "" {
 		if err := onLoopback("--toxiproxy-api", f.toxiproxyAPI, "it has no token"); err != nil {
-			return plan{}, err
+			return comparisons{}, err
 		}
 	}
 	if f.suite == "" && len(f.only) > 0 {
-		return plan{}, errors.New("--only: want --suite, whose claims it names, such as --suite track")
+		return comparisons{}, errors.New("--only: want --suite, whose claims it names, such as --suite track")
 	}
 	if f.suite == "" {
 		c, thresholds, err := f.config(ctx, stderr)
 		text := sentence.Plural(len(c.Locks), "lock") + ", " + sentence.Plural(len(c.Scenarios), "scenario")
-		return plan{parts: []lab.Config{c}, thresholds: thresholds, text: text}, err
+		return comparisons{parts: []lab.Config{c}, thresholds: thresholds, text: text}, err
 	}
 	s, err := suite.Load(f.suite)
 	if err != nil {
-		return plan{}, fmt.Errorf("--suite: %w", err)
+		return comparisons{}, fmt.Errorf("--suite: %w", err)
 	}
 	if err := f.checkSuiteFlags(); err != nil {
-		return plan{}, err
+		return comparisons{}, err
 	}
 	if len(f.only) > 0 {
 		if s, err = s.Only(f.only); err != nil {
-			return plan{}, fmt.Errorf("--only %w", err)
+			return comparisons{}, fmt.Errorf("--only %w", err)
 		}
 	}
 	f.drawSeed()
 	f.asked = map[string]library{}
-	p := plan{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, sentence.Plural(len(s.Claims), "claim"))}
+	p := comparisons{claims: s.Claims, text: fmt.Sprintf("suite %s, %s", s.Name, sentence.Plural(len(s.Claims), "claim"))}
 	rows, programs := map[result.Key]bool{}, map[string]string{}
 	for i, part := range s.Parts {
 		one, line, err := f.part(part)
 		var c lab.Config
 		if err == nil {
-			locks := slices.Clone(one.locks)
 			if c, p.thresholds, err = one.config(ctx, stderr); err == nil {
-				err = joinPart(rows, programs, locks, c)
+				err = joinPart(rows, programs, one.Names.Locks, c)
 			}
 		}
 		if err != nil {
-			return plan{}, fmt.Errorf("--suite: %s:%d: parts[%d]: %w: %w", s.File, line, i, err, suite.ErrInvalid)
+			return comparisons{}, fmt.Errorf("--suite: %s:%d: parts[%d]: %w: %w", s.File, line, i, err, suite.ErrInvalid)
 		}
 		if len(c.Locks) > 0 {
 			p.parts = append(p.parts, c)
 		}
 	}
 	if len(p.parts) == 0 {
-		return plan{}, fmt.Errorf("--suite %s: none of its locks has its server here", s.Name)
+		return comparisons{}, fmt.Errorf("--suite %s: none of its locks has its server here", s.Name)
 	}
 	return p, s.CheckCells(rows)
 }
 
-// joinPart adds the rows and the programs of a part to those before. One result has one row for each
-// combination, and an agent one program for each name. Rows of locks whose server is missing are added, too.
+// joinPart adds a part's rows, and its programs. One result has each row once, and an agent each name once. Rows of
+// locks whose server is missing are added, too.
 func joinPart(rows map[result.Key]bool, programs map[string]string, locks []string, c lab.Config) error {
 	all := strings.Split(strings.Join(locks, ","), ",")
 	all = slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(adapters.Names(), name) })

@@ -88,7 +88,7 @@ func TestSuitesCanBeRun(t *testing.T) {
 		if err := flags.parse([]string{"--suite", name, "--seed", "1", "--ui", "off"}); err != nil {
 			t.Fatal(err)
 		}
-		p, err := flags.plan(t.Context(), io.Discard)
+		p, err := flags.comparisons(t.Context(), io.Discard)
 		if err != nil || len(p.parts) == 0 {
 			t.Errorf("%s: %d parts, %v", name, len(p.parts), err)
 			continue

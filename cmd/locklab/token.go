@@ -14,8 +14,7 @@ import (
 	"locklab/locks/clock"
 )
 
-// readToken reads a bearer token from the file that the flag names, or, without one, from the
-// environment.
+// readToken reads a bearer token from the file of the flag; without a file, from the environment.
 func readToken(flag, file string) (string, error) {
 	if file == "" {
 		return os.Getenv("LOCKLAB_TOKEN"), nil
@@ -31,8 +30,7 @@ func readToken(flag, file string) (string, error) {
 	return token, nil
 }
 
-// awaitToken is readToken for a file that may appear a little later, when the first
-// agent makes it.
+// awaitToken is readToken for a file that the first agent may make a little later.
 func awaitToken(ctx context.Context, file string, patience time.Duration) (string, error) {
 	deadline := clock.Mono() + int64(patience)
 	for {
@@ -46,8 +44,7 @@ func awaitToken(ctx context.Context, file string, patience time.Duration) (strin
 	}
 }
 
-// makeToken sees that the file has a token, a random one if it is not there. Any
-// number of agents may do so at once: all end with the same.
+// makeToken puts a random token into the file if there is none. Agents that do so at once end with the same.
 func makeToken(file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil

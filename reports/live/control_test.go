@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"locklab/workloads/history"
-	"locklab/workloads/result"
 )
 
 // pretended is a lab that does what it is asked at once, and notes that.
@@ -162,7 +161,7 @@ func painted(m *model) map[string]string {
 // TestARunWithoutAnEndIsDrawnWhole, however long it gets.
 func TestARunWithoutAnEndIsDrawnWhole(t *testing.T) {
 	m := newModel(Info{Control: &pretended{}})
-	m.begin(Run{Key: result.Key{Workload: history.Matchmaking}, Played: true})
+	m.begin(Run{Rooms: true, Played: true})
 	m.measureNS = ms
 	for _, at := range []time.Duration{time.Second, 59 * time.Second, 200 * time.Second} {
 		now := int64(at) + ms

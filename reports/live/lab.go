@@ -42,6 +42,7 @@ type Run struct {
 	Links       []Link
 	Duration    time.Duration
 	Played      bool    // a person breaks and ends it: it has no Duration
+	Rooms       bool    // players get seats in them: their requests are counted, else acquisitions are
 	OfferedPerS float64 // 0 if nothing is offered at a rate
 }
 

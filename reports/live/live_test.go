@@ -31,7 +31,7 @@ const ms = int64(time.Millisecond)
 func aRun() Run {
 	host := func(name, zone, role string) Host { return Host{name, zone, []Node{{name, role}}} }
 	return Run{
-		Key: result.Key{Lock: "raft", Scenario: "zone-partition", Workload: history.Matchmaking}, Duration: 10 * time.Second, OfferedPerS: 100,
+		Key: result.Key{Lock: "raft", Scenario: "zone-partition", Workload: history.Matchmaking}, Duration: 10 * time.Second, Rooms: true, OfferedPerS: 100,
 		Hosts: []Host{host("m-a", "a", "master"), host("w-a", "a", "worker"), host("m-c", "c", "master"), host("w-c", "c", "worker")},
 		Links: []Link{{"m-a", "w-a", time.Millisecond}, {"m-a", "w-c", time.Millisecond}, {"m-c", "w-a", time.Millisecond}, {"m-c", "w-c", time.Millisecond}},
 	}
@@ -168,7 +168,7 @@ func logOf(m *model) string {
 // TestCanariesAreNotShown: they count in nothing but outages.
 func TestCanariesAreNotShown(t *testing.T) {
 	m := aModel(nil)
-	m.run.Workload = "mutex"
+	m.run.Rooms = false
 	m.add(&history.Event{Kind: history.KindPhase, AtNS: 100 * ms, State: "measure"})
 	m.add(&history.Event{Kind: history.KindAcquire, FromNS: 150 * ms, AtNS: 155 * ms, Node: "m-a", Hold: "h1", Resource: history.CanaryPrefix + "m-a", Outcome: "ok"})
 	if len(m.holds) != 0 || m.all != 0 {

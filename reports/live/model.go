@@ -143,7 +143,7 @@ func (m *model) add(e *history.Event) {
 	case history.KindMatch:
 		m.addOp(e)
 	case history.KindAcquire:
-		if m.run.Workload != history.Matchmaking {
+		if !m.run.Rooms {
 			m.addOp(e)
 		}
 		if e.Outcome == "ok" && e.Hold != "" {

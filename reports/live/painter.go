@@ -160,7 +160,7 @@ func figuresOf(say *lang.Lang, m *model, bins []series.Bin) []figureView {
 		{Name: say.Text("p99, now"), Value: table.Duration(p99)},
 		{Name: say.Text("requests served"), Value: served},
 	}
-	if m.run.Workload == history.Matchmaking {
+	if m.run.Rooms {
 		duplicates, unreachable := m.rooms.count()
 		f := figureView{
 			Name: say.Text("duplicates"), Value: sentence.Group(duplicates), Class: "ok",

@@ -98,7 +98,7 @@ type tradeoff struct {
 // tradeoffOf returns no plot if nothing went wrong.
 func tradeoffOf(say *lang.Lang, v *view.View, cells []cell, inks map[string]plots.Ink) (t tradeoff) {
 	p99 := "acquire_p99_ms"
-	if cells[0].Workload == history.Matchmaking {
+	if is, _ := history.WorkloadOf(cells[0].Workload); is.Players {
 		p99 = "request_p99_ms"
 	}
 	locks := v.Locks(cells[0].Workload)

@@ -13,6 +13,7 @@ import (
 // answers computes the four lines. With a single lock the grid already says the first three.
 func (v *View) answers() {
 	workload := v.Workloads()[0]
+	is, _ := history.WorkloadOf(workload) // nothing of one that this program does not know
 	add := func(label, text string) {
 		if text != "" {
 			v.Answers = append(v.Answers, Line{label, text})
@@ -26,7 +27,7 @@ func (v *View) answers() {
 	}
 	if len(v.names(nil, "", (*cell).lock)) > 1 {
 		never := v.say.Text("Never two at once")
-		if workload == history.FencedWrite {
+		if is.Writes {
 			never = v.say.Text("No stale write")
 		}
 		safe, openSafe := v.always(notViolated)
@@ -42,7 +43,7 @@ func (v *View) answers() {
 			add(v.say.Text("Both"), list(both, open))
 		}
 	}
-	if workload == history.Matchmaking {
+	if is.Players {
 		add(v.say.Text("p99 of a request"), v.p99(workload, "request_p99_ms"))
 	} else {
 		add(v.say.Text("p99 to acquire"), v.p99(workload, "acquire_p99_ms"))

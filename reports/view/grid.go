@@ -37,7 +37,7 @@ func (v *View) grid(workload string) table.Table {
 	head := func(_ int, s string) table.Column { return table.Column{Title: twoLines(v.Title(s)), Note: s} }
 	t := v.across(workload, head, v.gridCell)
 	acquire, title := "acquire_p50_ms", v.say.Text("acquire\np50")
-	if workload == history.Handoff {
+	if is, _ := history.WorkloadOf(workload); is.One {
 		acquire, title = "handoff_p50_ms", v.say.Text("handoff\np50")
 	}
 	v.tail(&t, workload, title, acquire, []string{v.calm(workload)}, table.Duration)

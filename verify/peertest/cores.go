@@ -79,19 +79,19 @@ func Reply[M any](ev peercore.Event[M], m M) peercore.Effect[M] {
 }
 
 // SimFinds checks that simulations find the violation: of 200 seeds with partitions and crashes, and with
-// the holds that locklab sim draws, unless the plan says otherwise.
+// the holds that locklab sim draws, unless the campaign says otherwise.
 func SimFinds[S, M any, P peercore.Core[S, M]](
-	t *testing.T, want sim.FindingKind, lock peerlock.Protocol[S, M], plan sim.Plan,
+	t *testing.T, want sim.FindingKind, lock peerlock.Protocol[S, M], c sim.Campaign,
 ) {
 	t.Helper()
-	plan.Seeds = cmp.Or(plan.Seeds, 200)
-	if plan.Kinds == nil {
-		plan.Kinds = []sim.Kind{sim.Crash, sim.Partition}
+	c.Seeds = cmp.Or(c.Seeds, 200)
+	if c.Kinds == nil {
+		c.Kinds = []sim.Kind{sim.Crash, sim.Partition}
 	}
-	if plan.Config.Load.Hold == 0 {
-		plan.Holds = sim.Holds()
+	if c.Config.Load.Hold == 0 {
+		c.Holds = sim.Holds()
 	}
-	o := sim.Campaign(t.Context(), sim.New[S, M, P](lock), plan)
+	o := c.Run(t.Context(), sim.New[S, M, P](lock))
 	if !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Example.Kind == want }) {
 		t.Errorf("%d simulations do not find %q, but %v", o.Totals.Runs, want, o.Groups)
 	}

@@ -13,8 +13,8 @@ import (
 	"locklab/internal/seed"
 )
 
-// Plan is a campaign: many runs that differ in their seeds.
-type Plan struct {
+// Campaign is many runs that differ in their seeds.
+type Campaign struct {
 	Config Config // Seed is the first; Faults are added to those that are drawn
 	Seeds  int
 	Kinds  []Kind          // of the faults that every seed draws; none: no faults
@@ -48,26 +48,26 @@ type Group struct {
 }
 
 // Case is the run of one seed of the campaign.
-func (p Plan) Case(s seed.Seed) Config {
-	cfg := p.Config
+func (c Campaign) Case(s seed.Seed) Config {
+	cfg := c.Config
 	cfg.Seed = s
-	if n := len(p.Holds); n > 0 {
-		cfg.Load.Hold = p.Holds[s.Child("hold").Rand().IntN(n)]
+	if n := len(c.Holds); n > 0 {
+		cfg.Load.Hold = c.Holds[s.Child("hold").Rand().IntN(n)]
 	}
-	cfg.Faults = slices.Concat(p.Config.Faults, Draw(cfg, p.Kinds))
+	cfg.Faults = slices.Concat(c.Config.Faults, Draw(cfg, c.Kinds))
 	return cfg
 }
 
-// Campaign runs the seeds. What it returns does not depend on how they are spread.
-func Campaign(ctx context.Context, sim Simulator, plan Plan) (o Outcome) {
+// Run runs the seeds. What it returns does not depend on how they are spread.
+func (c Campaign) Run(ctx context.Context, sim Simulator) (o Outcome) {
 	var running errgroup.Group
 	running.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
 	groups := map[string]*Group{}
 	o.Totals.Wait = newWaits()
-	for n := 0; n < plan.Seeds && ctx.Err() == nil; n++ {
+	for n := 0; n < c.Seeds && ctx.Err() == nil; n++ {
 		running.Go(func() error {
-			cfg := plan.Case(plan.Config.Seed + seed.Seed(n))
+			cfg := c.Case(c.Config.Seed + seed.Seed(n))
 			r := sim(cfg)
 			mu.Lock()
 			defer mu.Unlock()

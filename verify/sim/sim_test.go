@@ -38,10 +38,10 @@ func simulator(tb testing.TB, text string) sim.Simulator {
 
 func load() sim.Load { return sim.Load{Think: 20 * time.Millisecond, Hold: 5 * time.Millisecond} }
 
-func campaign(tb testing.TB, lock string, plan sim.Plan) sim.Outcome {
+func campaign(tb testing.TB, lock string, c sim.Campaign) sim.Outcome {
 	tb.Helper()
-	o := sim.Campaign(context.Background(), simulator(tb, lock), plan)
-	if o.Totals.Runs != plan.Seeds || o.Totals.Grants == 0 {
+	o := c.Run(context.Background(), simulator(tb, lock))
+	if o.Totals.Runs != c.Seeds || o.Totals.Grants == 0 {
 		tb.Fatalf("%s: %d runs, %d grants", lock, o.Totals.Runs, o.Totals.Grants)
 	}
 	return o
@@ -207,7 +207,7 @@ func TestKnownViolations(t *testing.T) {
 	} {
 		l := load()
 		l.GiveUp = c.giveUp
-		o := campaign(t, c.lock, sim.Plan{Config: sim.Config{Seed: 1, Load: l}, Seeds: c.seeds, Kinds: c.kinds})
+		o := campaign(t, c.lock, sim.Campaign{Config: sim.Config{Seed: 1, Load: l}, Seeds: c.seeds, Kinds: c.kinds})
 		if !o.Bad() || !slices.ContainsFunc(o.Groups, func(g sim.Group) bool { return g.Name == c.want }) {
 			t.Errorf("%s under %v: want %q, found %+v", c.lock, c.kinds, c.want, o.Groups)
 		}
@@ -233,7 +233,7 @@ func TestMessages(t *testing.T) {
 func TestViewRule(t *testing.T) {
 	cut := sim.Fault{Kind: sim.Partition, From: time.Second, Until: 4 * time.Second, A: []int{0}, B: []int{1}}
 	for lock, want := range map[string]bool{"multiphase": false, "multiphase:view=off": true} {
-		o := campaign(t, lock, sim.Plan{Config: sim.Config{Seed: 1, Duration: 6 * time.Second, Load: load(), Faults: []sim.Fault{cut}}, Seeds: 50})
+		o := campaign(t, lock, sim.Campaign{Config: sim.Config{Seed: 1, Duration: 6 * time.Second, Load: load(), Faults: []sim.Fault{cut}}, Seeds: 50})
 		if o.Bad() != want {
 			t.Errorf("%s: violated %v: %+v", lock, o.Bad(), o.Groups)
 		}
@@ -263,7 +263,7 @@ func TestSafe(t *testing.T) {
 		for _, peers := range []int{2, 3, 5} {
 			l := load()
 			l.GiveUp, l.Clients = 30*time.Millisecond, 2
-			o := campaign(t, c.lock, sim.Plan{Config: sim.Config{Peers: peers, Seed: 1, Duration: 4 * time.Second, Load: l}, Seeds: 40, Kinds: c.kinds})
+			o := campaign(t, c.lock, sim.Campaign{Config: sim.Config{Peers: peers, Seed: 1, Duration: 4 * time.Second, Load: l}, Seeds: 40, Kinds: c.kinds})
 			if o.Bad() {
 				t.Errorf("%s, %d peers, %v: %+v", c.lock, peers, c.kinds, o.Groups)
 			}
@@ -274,7 +274,7 @@ func TestSafe(t *testing.T) {
 // TestQuorumHasNoOverlap: whatever happens to peers and network, two holders at once
 // have tokens that grow.
 func TestQuorumHasNoOverlap(t *testing.T) {
-	o := campaign(t, "multiphase:quorum", sim.Plan{Config: sim.Config{Seed: 1, Duration: 30 * time.Second, Load: load()}, Seeds: 150, Kinds: sim.Kinds()})
+	o := campaign(t, "multiphase:quorum", sim.Campaign{Config: sim.Config{Seed: 1, Duration: 30 * time.Second, Load: load()}, Seeds: 150, Kinds: sim.Kinds()})
 	for _, g := range o.Groups {
 		if g.Example.Kind == sim.Overlap || g.Example.Kind == sim.Stuck {
 			t.Errorf("%+v", g)
@@ -299,11 +299,11 @@ func TestLeases(t *testing.T) {
 }
 
 func TestCampaignDoesNotDependOnWorkers(t *testing.T) {
-	plan := sim.Plan{Config: sim.Config{Seed: 3, Duration: 3 * time.Second, Load: load()}, Seeds: 60, Kinds: sim.Kinds()}
+	c := sim.Campaign{Config: sim.Config{Seed: 3, Duration: 3 * time.Second, Load: load()}, Seeds: 60, Kinds: sim.Kinds()}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	one := campaign(t, "multiphase", plan)
+	one := campaign(t, "multiphase", c)
 	runtime.GOMAXPROCS(3)
-	if three := campaign(t, "multiphase", plan); !reflect.DeepEqual(one, three) {
+	if three := campaign(t, "multiphase", c); !reflect.DeepEqual(one, three) {
 		t.Errorf("one worker: %+v\nthree: %+v", one, three)
 	}
 }

@@ -30,8 +30,8 @@ import (
 // Path is where masters serve the workload.
 const Path = "/v1/capacity/"
 
-// Plan is what each master runs.
-type Plan struct {
+// Load is what each master runs.
+type Load struct {
 	// Clients is the number of clients in each master.
 	Clients int `json:"clients"`
 	// One has all clients of all masters want one resource; else each has its own.
@@ -41,9 +41,9 @@ type Plan struct {
 	Duration time.Duration `json:"duration_ns,format:nano"`
 }
 
-// DefaultPlan is what every comparison measures.
-func DefaultPlan() Plan {
-	return Plan{Clients: 64, Warmup: 500 * time.Millisecond, Duration: 2 * time.Second}
+// DefaultLoad is what every comparison measures.
+func DefaultLoad() Load {
+	return Load{Clients: 64, Warmup: 500 * time.Millisecond, Duration: 2 * time.Second}
 }
 
 const (
@@ -60,23 +60,23 @@ type Result struct {
 // it is not empty.
 func Handler(node, token string, locker locks.Locker) http.Handler {
 	api := httpapi.New(httpapi.Config{Name: "master", Token: token})
-	httpapi.Post(api, "POST "+Path, func(r *http.Request, plan Plan) (any, error) {
-		return measure(r.Context(), node, locker, plan), nil
+	httpapi.Post(api, "POST "+Path, func(r *http.Request, load Load) (any, error) {
+		return measure(r.Context(), node, locker, load), nil
 	})
 	return api
 }
 
-// measure returns when the plan is over and everything was released.
-func measure(ctx context.Context, node string, locker locks.Locker, plan Plan) Result {
-	lasts := plan.Warmup + plan.Duration
+// measure returns when the load is over and everything was released.
+func measure(ctx context.Context, node string, locker locks.Locker, load Load) Result {
+	lasts := load.Warmup + load.Duration
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
-	from := clock.Mono() + int64(plan.Warmup)
-	end := from + int64(plan.Duration)
+	from := clock.Mono() + int64(load.Warmup)
+	end := from + int64(load.Duration)
 	var grants atomic.Uint64
-	loadgen.Closed(ctx, lasts, plan.Clients, func(ctx context.Context, client int, _ loadgen.Op) {
+	loadgen.Closed(ctx, lasts, load.Clients, func(ctx context.Context, client int, _ loadgen.Op) {
 		resource := history.CapacityResource
-		if !plan.One {
+		if !load.One {
 			resource += "-" + node + "-" + strconv.Itoa(client)
 		}
 		if at, granted := cycle(ctx, locker, resource); granted && from <= at && at < end {
@@ -102,10 +102,10 @@ func cycle(ctx context.Context, locker locks.Locker, resource string) (at int64,
 	return at, true
 }
 
-// Measure has all masters run the plan at once, and returns the event that records it.
-func Measure(ctx context.Context, masters []loadgen.Master, plan Plan) (history.Event, error) {
+// Measure has all masters run the load at once, and returns the event that records it.
+func Measure(ctx context.Context, masters []loadgen.Master, load Load) (history.Event, error) {
 	began := clock.Mono()
-	ctx, cancel := context.WithTimeout(ctx, plan.Warmup+plan.Duration+2*timeout)
+	ctx, cancel := context.WithTimeout(ctx, load.Warmup+load.Duration+2*timeout)
 	defer cancel()
 	results := make([]Result, len(masters))
 	group, ctx := errgroup.WithContext(ctx)
@@ -113,7 +113,7 @@ func Measure(ctx context.Context, masters []loadgen.Master, plan Plan) (history.
 		group.Go(func() error {
 			client := httpapi.NewClient(m.URL, httpapi.ClientConfig{Name: "master " + m.Name, Token: m.Token})
 			defer client.Close()
-			if err := client.Call(ctx, http.MethodPost, Path, plan, &results[i]); err != nil {
+			if err := client.Call(ctx, http.MethodPost, Path, load, &results[i]); err != nil {
 				return fmt.Errorf("measure capacity: %w", err)
 			}
 			return nil
@@ -124,9 +124,9 @@ func Measure(ctx context.Context, masters []loadgen.Master, plan Plan) (history.
 	}
 	e := history.Event{
 		Kind: history.KindCapacity, State: history.CapacityOwn,
-		FromNS: began, SentNS: began + int64(plan.Warmup), AtNS: began + int64(plan.Warmup+plan.Duration),
+		FromNS: began, SentNS: began + int64(load.Warmup), AtNS: began + int64(load.Warmup+load.Duration),
 	}
-	if plan.One {
+	if load.One {
 		e.State = history.CapacityOne
 	}
 	for _, r := range results {

@@ -68,11 +68,11 @@ func site(t *testing.T) (*counted, []loadgen.Master) {
 // TestMeasure: what is recorded is what the lock granted after the warm-up, on a resource for
 // each client or on one, and nothing stays held.
 func TestMeasure(t *testing.T) {
-	plan := capacity.Plan{Clients: 3, Duration: 50 * time.Millisecond}
+	load := capacity.Load{Clients: 3, Duration: 50 * time.Millisecond}
 	for resources, one := range map[int]bool{6: false, 1: true} {
 		lock, masters := site(t)
-		plan.One = one
-		e, err := capacity.Measure(t.Context(), masters, plan)
+		load.One = one
+		e, err := capacity.Measure(t.Context(), masters, load)
 		must.Do(t, err)
 		lock.mu.Lock()
 		all := 0
@@ -84,18 +84,18 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("one %v: %d grants recorded of %d, on %d resources, %d still held", one, e.Count, all, len(lock.grants), lock.holding)
 		}
 		lock.mu.Unlock()
-		if want := map[bool]string{false: history.CapacityOwn, true: history.CapacityOne}[one]; e.State != want || e.AtNS-e.SentNS != int64(plan.Duration) {
+		if want := map[bool]string{false: history.CapacityOwn, true: history.CapacityOne}[one]; e.State != want || e.AtNS-e.SentNS != int64(load.Duration) {
 			t.Errorf("one %v: recorded as %s over %v", one, e.State, time.Duration(e.AtNS-e.SentNS))
 		}
 	}
 	_, masters := site(t)
-	plan.Warmup, plan.Duration = 100*time.Millisecond, time.Nanosecond
-	if e, err := capacity.Measure(t.Context(), masters, plan); err != nil || e.Count > 6 {
+	load.Warmup, load.Duration = 100*time.Millisecond, time.Nanosecond
+	if e, err := capacity.Measure(t.Context(), masters, load); err != nil || e.Count > 6 {
 		t.Errorf("the warm-up counts: %d grants in a nanosecond, %v", e.Count, err)
 	}
 }
 
-// TestOnlyTheRunMeasures: a stranger's plan is refused.
+// TestOnlyTheRunMeasures: a load of a stranger is refused.
 func TestOnlyTheRunMeasures(t *testing.T) {
 	_, masters := site(t)
 	status, _ := httpapitest.Ask(t, http.MethodPost, masters[0].URL+capacity.Path, `{"clients":1,"duration_ns":1}`, nil)

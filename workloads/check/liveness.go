@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"locklab/workloads/check/record"
-	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
 
@@ -34,7 +33,7 @@ func judgeLiveness(r *record.Run, row *result.Row) {
 	}
 	j.resources()
 	j.tell()
-	j.share("served", "served_in_fault", r.Head.Workload == history.Matchmaking)
+	j.share("served", "served_in_fault", r.Workload.Players)
 	j.share("acquired", "", false)
 }
 

@@ -23,7 +23,7 @@ func measure(r *record.Run) result.Row {
 	if messages >= 0 { // canaries send messages as well, so they count on both sides
 		m.set("messages_per_acquire", messages, ended)
 	}
-	if r.Head.Workload != history.Matchmaking {
+	if !r.Workload.Players {
 		m.contention(wakeups)
 	}
 	m.fairness()
@@ -48,8 +48,7 @@ func (m *measures) set(name string, over, under float64) {
 func (m *measures) requests() {
 	var took, late []int64
 	var due, ok float64
-	players := m.Head.Workload == history.Matchmaking
-	for o := range m.Due(players) {
+	for o := range m.Due(m.Workload.Players) {
 		if due += float64(o.Count); o.Sent > 0 && o.Outcome != record.Unsent {
 			late = append(late, o.Sent-o.From)
 		}
@@ -59,9 +58,6 @@ func (m *measures) requests() {
 		} else {
 			m.row.Errors[cmp.Or(o.ErrorKind, "other")] += int64(o.Count)
 		}
-	}
-	if players {
-		m.row.Figures["rooms"] = 0
 	}
 	for i := range m.Rooms {
 		if at := m.Rooms[i].At[record.RoomStarting]; at >= m.Measure && at < m.Drain {

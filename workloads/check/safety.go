@@ -34,12 +34,7 @@ type safety struct {
 func judgeSafety(r *record.Run, row *result.Row, most int) {
 	j := safety{Run: r, row: row}
 	row.Figures["overlaps"], row.Figures["in_doubt"] = 0, 0
-	for _, name := range map[string][]string{
-		history.Matchmaking: {"duplicates", "unreachable"}, history.FencedWrite: {
-			"stale_writes", "lost_updates",
-			"fenced_writes",
-		},
-	}[r.Head.Workload] {
+	for _, name := range r.Workload.Counts {
 		row.Figures[name] = 0
 	}
 	j.rooms()

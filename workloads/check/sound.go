@@ -209,12 +209,12 @@ func (j *soundness) nothing() flaw {
 	}
 	served := func(q record.Request) bool { return q.Outcome == record.OK && q.From >= j.Measure && q.From < j.Drain }
 	wrote := func(e history.Event) bool { return e.Kind == history.KindWrite && e.State != history.WriteUnknown }
-	switch workload := j.Head.Workload; {
+	switch {
 	case !asked:
 		f.Add("acquisitions")
-	case granted && workload == history.Matchmaking && !slices.ContainsFunc(j.Requests, served):
+	case granted && j.Workload.Players && !slices.ContainsFunc(j.Requests, served):
 		f.Add("requests")
-	case granted && workload == history.FencedWrite && !slices.ContainsFunc(j.Accesses, wrote):
+	case granted && j.Workload.Writes && !slices.ContainsFunc(j.Accesses, wrote):
 		f.Add("writes")
 	}
 	return f
@@ -223,7 +223,7 @@ func (j *soundness) nothing() flaw {
 // late says that the load was not offered in time, or ended too early. The controller offers the requests of
 // players; in other workloads clients in the masters acquire, which a dead lock keeps busy.
 func (j *soundness) late() flaw {
-	offered, measured := j.Head.Workload == history.Matchmaking, j.Drain-j.Measure
+	offered, measured := j.Workload.Players, j.Drain-j.Measure
 	f := flaw{code: result.LateLoad, deadStands: true}
 	switch {
 	case j.Torn:

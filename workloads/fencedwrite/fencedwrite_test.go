@@ -151,11 +151,11 @@ func judged(t *testing.T, l *lapsing, unfenced bool) ([]history.Event, result.Ro
 		t.Cleanup(h.Close)
 		masters = append(masters, loadgen.Master{Name: name, URL: h.URL})
 	}
-	p := mutex.Plan{
+	p := mutex.Load{
 		Clients: 4, Resources: 2, Hold: time.Millisecond, Timeout: 2500 * time.Millisecond,
 		Writes: true, Unfenced: unfenced, Seed: 5, Duration: time.Second,
 	}
-	must.Do(t, mutex.Client{Masters: masters, Plan: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
+	must.Do(t, mutex.Client{Masters: masters, Load: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
 	events := append([]history.Event{{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Scenario: "mine", Repeat: 1, DurationNS: int64(time.Second), Workload: history.FencedWrite}}}, rec.Events()...)
 	run, err := record.Of(events)
 	must.Do(t, err)
@@ -281,7 +281,7 @@ func TestWhoKnowsWritesNothing(t *testing.T) {
 			timer := time.AfterFunc(c.loses, func() { close(lost) })
 			defer timer.Stop()
 			hold := ending{grant{l, 1, "r1"}, lost, time.Now().Add(c.ends)}
-			w.Use(t.Context(), &mutex.Held{Lease: hold, Plan: &mutex.Plan{Hold: time.Hour}, ID: "h", Resource: "r1", Fence: 1})
+			w.Use(t.Context(), &mutex.Held{Lease: hold, Load: &mutex.Load{Hold: time.Hour}, ID: "h", Resource: "r1", Fence: 1})
 			if own.version != c.want || points != c.want {
 				t.Errorf("lost after %v, over after %v: %d writes, %d points, want %d", c.loses, c.ends, own.version, points, c.want)
 			}

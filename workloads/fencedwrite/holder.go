@@ -28,7 +28,7 @@ type Config struct {
 	StoreToken string // what requests to the stores must bear
 }
 
-// Workload is that of package mutex, whose holders write if the plan says so.
+// Workload is that of package mutex, whose holders write if the load says so.
 type Workload struct {
 	*mutex.Workload
 	stores []*httpapi.Client // in the order that all masters know
@@ -57,7 +57,7 @@ func (w *Workload) Close() {
 
 // use reads, works and writes. It does not repeat a request that timed out.
 func (w *Workload) use(ctx context.Context, h *mutex.Held) {
-	timeout := cmp.Or(h.Plan.Second, time.Second) / 2 // of one request, as masters bound theirs to workers
+	timeout := cmp.Or(h.Load.Second, time.Second) / 2 // of one request, as masters bound theirs to workers
 	store := w.storeOf(h)
 	read, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -65,7 +65,7 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 		return // nothing to build on
 	}
 	// The work ends when the hold is known to be lost: only a client that cannot know writes late.
-	works, cancel := context.WithTimeout(ctx, h.Plan.Hold)
+	works, cancel := context.WithTimeout(ctx, h.Load.Hold)
 	defer cancel()
 	select {
 	case <-works.Done():
@@ -79,7 +79,7 @@ func (w *Workload) use(ctx context.Context, h *mutex.Held) {
 	}
 	write, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, _ = store.Write(write, !h.Plan.Unfenced) // the result is on record
+	_, _ = store.Write(write, !h.Load.Unfenced) // the result is on record
 }
 
 // storeOf is the lock's own store, or the one of the resource.
@@ -92,7 +92,7 @@ func (w *Workload) storeOf(h *mutex.Held) locks.Store {
 	}
 	n, _ := strconv.Atoi(strings.TrimLeft(h.Resource, "r")) // any other name goes to the first
 	r := &remote{http: w.stores[n%len(w.stores)], ask: request{Resource: h.Resource, Hold: h.ID, By: w.Node}}
-	if !h.Plan.Unfenced {
+	if !h.Load.Unfenced {
 		r.ask.Token = uint64(h.Fence)
 	}
 	return r

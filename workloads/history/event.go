@@ -14,7 +14,11 @@
 // to package json: to read and judge a million events takes less than a second.
 package history
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Kind says what an event is about.
 type Kind string
@@ -113,6 +117,32 @@ const (
 	FencedWrite = "fenced-write"
 	Handoff     = "handoff"
 )
+
+// Workload says what a workload's histories are judged by, and shown with.
+type Workload struct {
+	Name    string
+	Players bool     // it serves requests of players; else acquisitions are what is served
+	Writes  bool     // holders write to the store
+	One     bool     // all clients wait for the same resource
+	Counts  []string // figures that are 0 unless something is found
+}
+
+// WorkloadOf finds a workload; the error names all of them.
+func WorkloadOf(name string) (Workload, error) {
+	var names []string
+	for _, w := range []Workload{
+		{Name: Matchmaking, Players: true, Counts: []string{"duplicates", "unreachable", "rooms"}},
+		{Name: Mutex},
+		{Name: FencedWrite, Writes: true, Counts: []string{"stale_writes", "lost_updates", "fenced_writes"}},
+		{Name: Handoff, One: true},
+	} {
+		if w.Name == name {
+			return w, nil
+		}
+		names = append(names, w.Name)
+	}
+	return Workload{}, fmt.Errorf("have %s, want one of %s", name, strings.Join(names, ", "))
+}
 
 // The States of a phase.
 const (

@@ -15,13 +15,13 @@ import (
 	"locklab/workloads/loadgen"
 )
 
-// Client is the controller's side: it has all masters run one plan.
+// Client is the controller's side: it has all masters run one load.
 type Client struct {
-	Masters []loadgen.Master // that run the plan
-	Plan    Plan
-	// StartNS is when the plan begins, on clock.Mono.
+	Masters []loadgen.Master // that run the load
+	Load    Load
+	// StartNS is when the load begins, on clock.Mono.
 	StartNS int64
-	// Stop ends the plan before its time when it is closed; nil never does.
+	// Stop ends the load before its time when it is closed; nil never does.
 	Stop <-chan struct{}
 	// Recorder gets the phases; everything else is recorded by the masters themselves.
 	Recorder history.Recorder
@@ -34,10 +34,10 @@ const (
 	pollShare = 20 * time.Millisecond
 )
 
-// Run starts the plan on all masters and returns when it is over, or stopped, on all that can
+// Run starts the load on all masters and returns when it is over, or stopped, on all that can
 // be reached. It fails only if a master cannot be started at the beginning; one
 // that dies later is started again, for the rest of the time, when it is back. When
-// ctx is done the plan is stopped.
+// ctx is done the load is stopped.
 func (c Client) Run(ctx context.Context) error {
 	var all masters
 	for _, m := range c.Masters {
@@ -53,8 +53,8 @@ func (c Client) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	measure := c.StartNS + int64(c.Plan.Warmup)
-	end := measure + int64(c.Plan.Duration)
+	measure := c.StartNS + int64(c.Load.Warmup)
+	end := measure + int64(c.Load.Duration)
 	c.phase(history.PhaseWarmup, c.StartNS)
 	going, stop := signals.Until(ctx, c.Stop)
 	defer stop()
@@ -75,7 +75,7 @@ func (c Client) phase(state string, atNS int64) {
 	c.Recorder.Record(history.Event{Kind: history.KindPhase, State: state, AtNS: atNS})
 }
 
-// watch polls the masters until the moment, and restarts the plan on those that lost it. It returns false if ctx
+// watch polls the masters until the moment, and restarts the load on those that lost it. It returns false if ctx
 // was done first.
 func (c Client) watch(ctx context.Context, all masters, until int64) bool {
 	every := max(pollEvery, time.Duration(len(all))*pollShare)
@@ -95,7 +95,7 @@ func (c Client) watch(ctx context.Context, all masters, until int64) bool {
 // drain waits until no master that answers is still running. The last acquisition
 // may take its timeout, then the hold, then the timeout of the release.
 func (c Client) drain(ctx context.Context, all masters) {
-	ctx, cancel := context.WithTimeout(ctx, 2*c.Plan.Timeout+c.Plan.Hold+requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*c.Load.Timeout+c.Load.Hold+requestTimeout)
 	defer cancel()
 	for {
 		var running atomic.Bool
@@ -111,9 +111,9 @@ func (c Client) drain(ctx context.Context, all masters) {
 }
 
 func (c Client) start(ctx context.Context, h *httpapi.Client, elapsed time.Duration) error {
-	plan := c.Plan
-	plan.Elapsed = min(elapsed, plan.Warmup+plan.Duration)
-	_, err := call(ctx, h, http.MethodPost, "start", plan)
+	load := c.Load
+	load.Elapsed = min(elapsed, load.Warmup+load.Duration)
+	_, err := call(ctx, h, http.MethodPost, "start", load)
 	return err
 }
 

@@ -9,14 +9,14 @@
 //	           ──POST /v1/workload/stop────▶    └──▶ history.Recorder
 //	                                                 acquire, release, lost
 //
-// In the open loop (Plan.Rate above 0) acquisitions are due by schedule, and their
+// In the open loop (Load.Rate above 0) acquisitions are due by schedule, and their
 // latency counts from that time; each takes one of the master's clients, and waits
 // when all are busy. In the closed loop each client starts again when it is done.
 //
-// A master that is restarted during the run has lost its plan; the controller notices and starts it again for the
+// A master that is restarted during the run has lost its load; the controller notices and starts it again for the
 // rest of the time.
 //
-//	POST start  {"clients":16,"resources":4,"hold_ns":1000000,...}; ignored if a plan was started before
+//	POST start  {"clients":16,"resources":4,"hold_ns":1000000,...}; ignored if a load was started before
 //	GET  status → {"state":"running"}
 //	POST stop   the state is "done" once everything was released
 //
@@ -49,8 +49,8 @@ import (
 	"locklab/workloads/history"
 )
 
-// Plan is what each master runs.
-type Plan struct {
+// Load is what each master runs.
+type Load struct {
 	// Clients is the number of clients on each master.
 	Clients int `json:"clients"`
 	// Resources is how many resources all clients compete for, together.
@@ -71,11 +71,11 @@ type Plan struct {
 	Warmup   time.Duration `json:"warmup_ns,format:nano"`
 	Duration time.Duration `json:"duration_ns,format:nano"` // measured, after the warm-up
 	// Elapsed is how much of warm-up and duration is already over when the master
-	// gets the plan: set by the controller when it starts a master again.
+	// gets the load: set by the controller when it starts a master again.
 	Elapsed time.Duration `json:"elapsed_ns,format:nano"`
 }
 
-// The bounds of a plan keep a mistake from taking a host down.
+// The bounds of a load keep a mistake from taking a host down.
 const (
 	MaxClients   = 10_000
 	MaxResources = 1_000_000
@@ -83,12 +83,12 @@ const (
 
 // The values of Status.State.
 const (
-	StateIdle    = "idle"    // no plan was started in this life of the process
-	StateRunning = "running" // the plan runs, or is stopping
-	StateDone    = "done"    // the plan is over and everything was released
+	StateIdle    = "idle"    // no load was started in this life of the process
+	StateRunning = "running" // the load runs, or is stopping
+	StateDone    = "done"    // the load is over and everything was released
 )
 
-// Status is how a master's plan is going.
+// Status is how a master's load is going.
 type Status struct {
 	State string `json:"state"`
 }
@@ -105,7 +105,7 @@ type Config struct {
 	// Granted, if set, is called after a grant, before the holder does the first thing that others can see. Use must
 	// call it itself.
 	Granted func(resource string)
-	// Use is what a client does while it holds, if the plan wants writes. It may go on after the lease is lost, which
+	// Use is what a client does while it holds, if the load wants writes. It may go on after the lease is lost, which
 	// is then on record.
 	Use func(context.Context, *Held)
 }
@@ -113,18 +113,18 @@ type Config struct {
 // Held is a hold that Use works with.
 type Held struct {
 	locks.Lease
-	Plan         *Plan
+	Load         *Load
 	ID, Resource string
 	Fence        locks.Token // 0 if the lock has none
 }
 
-// Workload runs a plan inside a master.
+// Workload runs a load inside a master.
 type Workload struct {
 	*httpapi.API
 	Config
 
 	mu     sync.Mutex
-	runner *runner // nil before the plan was started
+	runner *runner // nil before the load was started
 	closed bool
 }
 
@@ -137,7 +137,7 @@ func Handler(c Config) *Workload {
 	return w
 }
 
-// Close stops the plan and waits until everything was released.
+// Close stops the load and waits until everything was released.
 func (w *Workload) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -149,15 +149,15 @@ func (w *Workload) Close() {
 	}
 }
 
-func (w *Workload) start(r *http.Request, plan Plan) (any, error) {
+func (w *Workload) start(r *http.Request, load Load) (any, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return nil, fmt.Errorf("the master is closing: %w", httpapi.ErrClosed)
 	}
 	if w.runner == nil { // else the request was repeated
-		// The plan outlives the request that starts it.
-		w.runner = startRunner(context.WithoutCancel(r.Context()), plan, w.Config)
+		// The load outlives the request that starts it.
+		w.runner = startRunner(context.WithoutCancel(r.Context()), load, w.Config)
 	}
 	return w.runner.status(), nil
 }

@@ -160,24 +160,24 @@ func (g grant) Release(context.Context) error {
 	return nil
 }
 
-func plan() mutex.Plan {
-	return mutex.Plan{
+func load() mutex.Load {
+	return mutex.Load{
 		Clients: 4, Resources: 2, Hold: time.Millisecond, Timeout: 2500 * time.Millisecond,
 		Seed: 5, Warmup: 50 * time.Millisecond, Duration: 200 * time.Millisecond,
 	}
 }
 
 // endless has the first of each resource hold, and all others wait, for longer than the run lasts.
-func endless() mutex.Plan {
-	p := plan()
+func endless() mutex.Load {
+	p := load()
 	p.Hold, p.Timeout, p.Resources = time.Hour, time.Hour, 1
 	return p
 }
 
-// run has n masters serve the workload for one lock, and run a plan.
-func run(ctx context.Context, t *testing.T, n int, s *service, p mutex.Plan, rec history.Recorder) {
+// run has n masters serve the workload for one lock, and run a load.
+func run(ctx context.Context, t *testing.T, n int, s *service, p mutex.Load, rec history.Recorder) {
 	t.Helper()
-	c := mutex.Client{Plan: p, Recorder: rec}
+	c := mutex.Client{Load: p, Recorder: rec}
 	for i := range n {
 		name := fmt.Sprint("m", i+1)
 		w := mutex.Handler(mutex.Config{Node: name, Token: "secret", Locker: s, Recorder: rec})
@@ -190,8 +190,8 @@ func run(ctx context.Context, t *testing.T, n int, s *service, p mutex.Plan, rec
 	must.Do(t, c.Run(ctx))
 }
 
-// judged is what a plan on two masters comes to.
-func judged(t *testing.T, s *service, p mutex.Plan) (*memory, result.Row) {
+// judged is what a load on two masters comes to.
+func judged(t *testing.T, s *service, p mutex.Load) (*memory, result.Row) {
 	t.Helper()
 	rec := &memory{}
 	run(t.Context(), t, 2, s, p, rec)
@@ -244,7 +244,7 @@ func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
 			t.Errorf("release %d was sent, and %d are on record", n, len(rec.left()))
 		}
 	}}
-	p := plan()
+	p := load()
 	p.Clients, p.Resources = 1, 1
 	if run(t.Context(), t, 1, s, p, rec); sent.Load() == 0 {
 		t.Error("nothing was released")
@@ -254,7 +254,7 @@ func TestAReleaseIsOnRecordBeforeItIsSent(t *testing.T) {
 func TestARightLock(t *testing.T) {
 	for name, rate := range map[string]float64{"closed": 0, "open": 300} {
 		t.Run(name, func(t *testing.T) {
-			p := plan()
+			p := load()
 			p.Rate = rate
 			rec, f := judged(t, &service{}, p)
 			if f.Figures["overlaps"] != 0 || f.Figures["tokens_back"] != 0 || f.Figures["acquired"] == 0 || f.Verdict.Sound.Code == result.Missing {
@@ -282,13 +282,13 @@ func TestARightLock(t *testing.T) {
 }
 
 func TestABrokenLock(t *testing.T) {
-	if _, f := judged(t, &service{broken: true}, plan()); f.Figures["overlaps"] == 0 {
+	if _, f := judged(t, &service{broken: true}, load()); f.Figures["overlaps"] == 0 {
 		t.Errorf("no overlap was seen: %+v", f)
 	}
 }
 
 func TestALockThatRefuses(t *testing.T) {
-	_, f := judged(t, &service{refuses: true}, plan())
+	_, f := judged(t, &service{refuses: true}, load())
 	refused := f.Errors["unavailable"]
 	if f.Figures["acquired"] != 0 || refused == 0 || float64(refused) != f.Figures["requests"] {
 		t.Errorf("%+v", f)
@@ -333,7 +333,7 @@ func TestARefusalAtTheEndIsOne(t *testing.T) {
 }
 
 func TestLostLeases(t *testing.T) {
-	p := plan()
+	p := load()
 	p.Hold = time.Hour // only the loss ends it
 	rec, f := judged(t, &service{loses: true}, p)
 	if lost := len(rec.Events(history.KindLost)); lost == 0 || f.Figures["overlaps"] != 0 {
@@ -357,9 +357,9 @@ func TestARestartedMasterStartsAgain(t *testing.T) {
 		current.Store(second)
 		ended = len(rec.Events(history.KindRelease))
 	}
-	p := plan()
+	p := load()
 	p.Duration = 1500 * time.Millisecond
-	must.Do(t, mutex.Client{Masters: []loadgen.Master{{Name: "m1", URL: h.URL}}, Plan: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
+	must.Do(t, mutex.Client{Masters: []loadgen.Master{{Name: "m1", URL: h.URL}}, Load: p, StartNS: clock.Mono(), Recorder: rec}.Run(t.Context()))
 	if all := len(rec.Events(history.KindRelease)); ended == 0 || all == ended || len(unreleased(rec.Events())) > 0 {
 		t.Errorf("%d holds, %d of them before the restart", all, ended)
 	}
@@ -371,7 +371,7 @@ func TestARestartedMasterStartsAgain(t *testing.T) {
 func TestAMasterThatIsNotThere(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	c := mutex.Client{Masters: []loadgen.Master{{Name: "m2", URL: gone.URL}}, Plan: plan(), Recorder: &memory{}}
+	c := mutex.Client{Masters: []loadgen.Master{{Name: "m2", URL: gone.URL}}, Load: load(), Recorder: &memory{}}
 	if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "master m2") {
 		t.Errorf("error %v", err)
 	}

@@ -17,10 +17,10 @@ import (
 	"locklab/workloads/loadgen"
 )
 
-// runner runs one plan against one lock client.
+// runner runs one load against one lock client.
 type runner struct {
 	Config
-	plan   Plan
+	load   Load
 	life   string   // of this process, so that the ids of holds differ after a restart
 	names  []string // of the resources
 	over   int64    // on clock.Mono: when waiting and holding clients are called off; 0 is never
@@ -29,10 +29,10 @@ type runner struct {
 	holds  atomic.Uint64
 }
 
-// startRunner runs the plan until it is over, or ctx is.
-func startRunner(ctx context.Context, plan Plan, c Config) *runner {
-	r := &runner{Config: c, plan: plan, life: strconv.FormatInt(clock.Mono(), 36), done: make(chan struct{})}
-	for i := range plan.Resources {
+// startRunner runs the load until it is over, or ctx is.
+func startRunner(ctx context.Context, load Load, c Config) *runner {
+	r := &runner{Config: c, load: load, life: strconv.FormatInt(clock.Mono(), 36), done: make(chan struct{})}
+	for i := range load.Resources {
 		r.names = append(r.names, "r"+strconv.Itoa(i+1))
 	}
 	ctx, r.cancel = context.WithCancel(ctx)
@@ -44,7 +44,7 @@ func startRunner(ctx context.Context, plan Plan, c Config) *runner {
 	return r
 }
 
-// status of a nil runner: no plan was started.
+// status of a nil runner: no load was started.
 func (r *runner) status() Status {
 	switch {
 	case r == nil:
@@ -55,14 +55,14 @@ func (r *runner) status() Status {
 	return Status{StateRunning}
 }
 
-// run returns when the plan is over, or ctx is, and everything was released.
+// run returns when the load is over, or ctx is, and everything was released.
 func (r *runner) run(ctx context.Context) {
-	rest := r.plan.Warmup + r.plan.Duration - r.plan.Elapsed
+	rest := r.load.Warmup + r.load.Duration - r.load.Elapsed
 	clients := r.clients()
-	if r.plan.Rate == 0 {
+	if r.load.Rate == 0 {
 		r.over = clock.Mono() + int64(rest+r.lastAnswers())
 		// Clients that begin together would all hold, and let go, at the same time.
-		apart := min(r.plan.Hold, rest/4) / time.Duration(len(clients))
+		apart := min(r.load.Hold, rest/4) / time.Duration(len(clients))
 		loadgen.Closed(ctx, rest, len(clients), func(ctx context.Context, n int, op loadgen.Op) {
 			if c := clients[n]; !c.begun {
 				c.begun = true
@@ -78,7 +78,7 @@ func (r *runner) run(ctx context.Context) {
 	for _, c := range clients {
 		idle <- c
 	}
-	arrivals := r.seed().Child("arrivals").Child(r.plan.Elapsed.String())
+	arrivals := r.seed().Child("arrivals").Child(r.load.Elapsed.String())
 	cfg := loadgen.Config{
 		Duration: rest, // the checker knows the measured part from the phases
 		Unsent: func(count uint64, fromNS, toNS int64) {
@@ -89,7 +89,7 @@ func (r *runner) run(ctx context.Context) {
 		},
 	}
 	// Without a precise timer no operation is sent, which the verdict says.
-	_ = loadgen.Open(ctx, cfg, loadgen.Poisson(r.plan.Rate, arrivals), func(ctx context.Context, op loadgen.Op) {
+	_ = loadgen.Open(ctx, cfg, loadgen.Poisson(r.load.Rate, arrivals), func(ctx context.Context, op loadgen.Op) {
 		select {
 		case c := <-idle:
 			op.SentNS = clock.Mono() // it waited for a client: that is queueing, not the lock
@@ -102,7 +102,7 @@ func (r *runner) run(ctx context.Context) {
 
 // lastAnswers is how long a closed loop waits for answers when its time is over. A client that waits longer waits
 // for a holder, which says nothing about the measured part.
-func (r *runner) lastAnswers() time.Duration { return cmp.Or(r.plan.Second, time.Second) / 4 }
+func (r *runner) lastAnswers() time.Duration { return cmp.Or(r.load.Second, time.Second) / 4 }
 
 // within limits ctx to the time, and to the end of the closed loop.
 func (r *runner) within(ctx context.Context, limit time.Duration) (limited context.Context, cancel context.CancelFunc) {
@@ -113,7 +113,7 @@ func (r *runner) within(ctx context.Context, limit time.Duration) (limited conte
 }
 
 // seed is this master's own: masters must not request resources in step.
-func (r *runner) seed() seed.Seed { return r.plan.Seed.Child("mutex").Child(r.Node) }
+func (r *runner) seed() seed.Seed { return r.load.Seed.Child("mutex").Child(r.Node) }
 
 // client does one thing at a time.
 type client struct {
@@ -123,7 +123,7 @@ type client struct {
 }
 
 func (r *runner) clients() []*client {
-	clients := make([]*client, r.plan.Clients)
+	clients := make([]*client, r.load.Clients)
 	for i := range clients {
 		name := r.Node + "/c" + strconv.Itoa(i+1)
 		clients[i] = &client{name: name, random: r.seed().Child(name).Rand()}
@@ -134,7 +134,7 @@ func (r *runner) clients() []*client {
 // cycle acquires, holds and releases once.
 func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	resource := r.names[c.random.IntN(len(r.names))]
-	acquireCtx, cancel := r.within(ctx, r.plan.Timeout)
+	acquireCtx, cancel := r.within(ctx, r.load.Timeout)
 	defer cancel()
 	lease, err := r.Locker.Acquire(acquireCtx, resource)
 	e := history.Event{
@@ -148,7 +148,7 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	if err != nil {
 		cut := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 		cut = cut && !errors.Is(err, locks.ErrUnavailable)
-		late := r.over != 0 && e.AtNS >= r.over && e.AtNS-op.SentNS < int64(r.plan.Timeout)
+		late := r.over != 0 && e.AtNS >= r.over && e.AtNS-op.SentNS < int64(r.load.Timeout)
 		if cut && (late || ctx.Err() != nil) { // the time was over, or the run was ended
 			e.Error = loadgen.ErrorCalledOff
 		}
@@ -160,7 +160,7 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 	if token, ok := lease.Token(); ok {
 		e.Token = uint64(token)
 	}
-	if !r.plan.Writes {
+	if !r.load.Writes {
 		r.Recorder.Record(e)
 		if r.Granted != nil {
 			r.Granted(resource)
@@ -175,8 +175,8 @@ func (r *runner) cycle(ctx context.Context, c *client, op loadgen.Op) {
 
 // hold acts as the holder until the time is over or the lease is lost.
 func (r *runner) hold(ctx context.Context, lease locks.Lease, acquired *history.Event) {
-	if r.plan.Hold > 0 {
-		held, cancel := r.within(ctx, r.plan.Hold)
+	if r.load.Hold > 0 {
+		held, cancel := r.within(ctx, r.load.Hold)
 		defer cancel()
 		select {
 		case <-held.Done():
@@ -200,7 +200,7 @@ func (r *runner) use(ctx context.Context, lease locks.Lease, acquired *history.E
 		}
 	}()
 	r.Use(ctx, &Held{
-		Lease: lease, Plan: &r.plan, ID: acquired.Hold, Resource: acquired.Resource, Fence: locks.Token(acquired.Token),
+		Lease: lease, Load: &r.load, ID: acquired.Hold, Resource: acquired.Resource, Fence: locks.Token(acquired.Token),
 	})
 	close(done)
 	<-told
@@ -213,7 +213,7 @@ func (r *runner) lost(acquired *history.Event) {
 func (r *runner) release(ctx context.Context, lease locks.Lease, acquired *history.Event) {
 	intent := after(acquired, history.KindReleasing)
 	history.Commit(r.Recorder, intent)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.plan.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.load.Timeout)
 	defer cancel()
 	err := lease.Release(ctx)
 	e := after(acquired, history.KindRelease)
@@ -233,7 +233,7 @@ func after(acquired *history.Event, kind history.Kind) history.Event {
 // backOff keeps the closed loop from spinning against a lock that refuses at once.
 func (r *runner) backOff(ctx context.Context, op loadgen.Op) {
 	const pause = 10 * time.Millisecond
-	if r.plan.Rate > 0 || clock.Mono()-op.SentNS > int64(pause) {
+	if r.load.Rate > 0 || clock.Mono()-op.SentNS > int64(pause) {
 		return
 	}
 	_ = clock.Sleep(ctx, pause) // the caller looks at the context

@@ -74,7 +74,7 @@ func freesOnDisconnect(s *State, ev Event) []Effect {
 // frees it too early only shows when holds are long.
 func TestLongHoldsAreDrawn(t *testing.T) {
 	alg := peertest.Mutate(Algorithm(), freesOnDisconnect)
-	peertest.SimFinds(t, sim.Overlap, leased(alg), sim.Plan{Config: sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}}})
+	peertest.SimFinds(t, sim.Overlap, leased(alg), sim.Campaign{Config: sim.Config{Load: sim.Load{Think: 20 * time.Millisecond}}})
 }
 
 // TestPausesDoNotExcuse: the second holder begins long before the lease of the first is
@@ -369,11 +369,11 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	far := sim.Fault{Kind: sim.Slow, Until: 5 * time.Second, A: []int{0}, B: []int{1, 2}, Delay: 30 * time.Millisecond}
-	plan := sim.Plan{
+	campaign := sim.Campaign{
 		Config: sim.Config{Duration: far.Until, Load: sim.Load{Think: 20 * time.Millisecond}, Faults: []sim.Fault{far}, Jitter: 60},
 		Seeds:  200, Kinds: []sim.Kind{sim.Partition},
 	}
-	if o := sim.Campaign(t.Context(), sim.New(short(Algorithm())), plan); o.Bad() {
+	if o := campaign.Run(t.Context(), sim.New(short(Algorithm()))); o.Bad() {
 		t.Errorf("with the rules: %v", o.Groups)
 	}
 	for rule, step := range map[string]peertest.Mutation[State, Message]{
@@ -422,7 +422,7 @@ func TestTimes(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			alg := peertest.Mutate(Algorithm(), step)
-			peertest.SimFinds(t, sim.Overlap, short(alg), plan)
+			peertest.SimFinds(t, sim.Overlap, short(alg), campaign)
 		})
 	}
 }

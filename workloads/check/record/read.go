@@ -47,8 +47,7 @@ func Of(events []history.Event) (*Run, error) {
 var errNoRun = errors.New("the first line is not the description of a run: want a history that locklab wrote")
 
 // begin keeps the description of the run, and refuses one that nothing can be judged by.
-func (s *scribe) begin(e *history.Event) error {
-	workloads := []string{history.Matchmaking, history.Mutex, history.FencedWrite, history.Handoff}
+func (s *scribe) begin(e *history.Event) (err error) {
 	switch head := e.Run; {
 	case s.Events > 1:
 		return errors.New("a second description of a run: want the history of one run")
@@ -56,14 +55,16 @@ func (s *scribe) begin(e *history.Event) error {
 		return errNoRun
 	case head.Lock == "":
 		return errors.New("run.lock: have none, want the name of a lock")
-	case !slices.Contains(workloads, head.Workload):
-		return fmt.Errorf("run.workload: have %s, want one of %s", head.Workload, strings.Join(workloads, ", "))
 	case head.DurationNS < int64(time.Millisecond):
 		return fmt.Errorf("run.duration_ns: have %d, want at least a millisecond", head.DurationNS)
-	case head.Workload == history.Matchmaking && head.OfferedPS <= 0: // closed loops offer nothing
-		return fmt.Errorf("run.offered_per_s: have %g, want more than 0", head.OfferedPS)
 	}
 	s.Head = *e.Run
+	if s.Workload, err = history.WorkloadOf(s.Head.Workload); err != nil {
+		return fmt.Errorf("run.workload: %w", err)
+	}
+	if s.Workload.Players && s.Head.OfferedPS <= 0 { // closed loops offer nothing
+		return fmt.Errorf("run.offered_per_s: have %g, want more than 0", s.Head.OfferedPS)
+	}
 	return nil
 }
 

@@ -20,7 +20,8 @@ const Never = math.MaxInt64
 
 // Run is one history.
 type Run struct {
-	Head history.Run
+	Head     history.Run
+	Workload history.Workload
 
 	// From Measure on the run is measured; from Drain on nothing more is due. Ended says that the run recorded its
 	// End; else End is the latest time of the history. In a run that was cut short before Measure, Measure is End; in

@@ -26,9 +26,9 @@ type Entry struct {
 	Name    string
 	Summary string
 	Source  string // of the algorithm
-	Control bool   // expected to fail: it shows that the workload can
+	Control bool   // expected to fail: it shows that the workload would tell
 	Peers   bool   // its clients talk to each other
-	// Traits are what it is, by which scenarios know what to expect of it: without a variant.
+	// Traits are those without a variant: what the rules of scenarios go by.
 	Traits locks.Traits
 
 	// Describe gives the options of the lock with a variant, "" for none, and its variants.
@@ -39,7 +39,7 @@ type Entry struct {
 	roles  []role.Role                        // of the servers of all variants
 }
 
-// Lock is an entry with the options that the user asked for, read.
+// Lock is an entry with the user's options.
 type Lock struct {
 	Entry
 	Spec    locks.Spec
@@ -47,25 +47,22 @@ type Lock struct {
 	Servers []Server
 	// Lease is for how long a holder that is gone may keep the lock; 0 if it has no lease.
 	Lease time.Duration
-	// Away is how long a server that has lost its memory must stay away, so that what it
-	// may have granted has run out: the lock's lease, or what its options say instead.
+	// Away is how long a server that lost its memory stays away, so that its grants run out.
 	Away time.Duration
-	// Caveat is what a reader of the figures must be told, if anything.
+	// Caveat is a warning for readers of the figures, "" for none.
 	Caveat string
 	Core   *Core // of a peer-to-peer lock
-	// OnDisk says that those that give the lock keep on a disk what their answers wait for.
+	// OnDisk says that the deciders write to a disk before they answer.
 	OnDisk bool
-	// Program says that the lock is one that the user brings.
-	Program bool
+	Program bool // the user brings it
 
 	options any // as the lock's package has read them
 	client  func(Env) (locks.Locker, error)
-	// far gives the options where a second is as long (see topology.Second), unless the user
-	// sets the option timeout. Nil if they are the same.
+	// far gives the options for a topology with this Second, unless the user set the option timeout; nil: the same.
 	far func(second time.Duration) any
 }
 
-// entry makes the entry of a lock whose package reads its options with parse; of makes the rest of them.
+// entry completes an entry: parse reads the options of the lock, and of makes a Lock of them.
 func entry[O any](e Entry, parse func(locks.Spec) (O, error), of func(O) Lock) Entry {
 	e.Describe = func(variant string) ([]locks.Option, []locks.Variant) {
 		options, variants, _ := locks.Describe(locks.Spec{Name: e.Name, Variant: variant}, parse)
@@ -91,7 +88,7 @@ func entry[O any](e Entry, parse func(locks.Spec) (O, error), of func(O) Lock) E
 	}
 	_, variants := e.Describe("")
 	for _, v := range append([]locks.Variant{{}}, variants...) {
-		l, _ := e.bind(locks.Spec{Name: e.Name, Variant: v.Name}) // without an option nothing can be wrong
+		l, _ := e.bind(locks.Spec{Name: e.Name, Variant: v.Name}) // without options none is wrong
 		if v.Name == "" {
 			e.Traits, e.Peers = l.Traits, l.Core != nil
 		}
@@ -116,8 +113,7 @@ func (l Lock) Roles() []string {
 	return roles
 }
 
-// Deciders are the roles of the nodes that give the lock: its servers, without those that only choose among
-// them (Sentinels), or the masters.
+// Deciders are the roles that grant the lock: its servers but for Sentinels, or the masters.
 func (l Lock) Deciders() []string {
 	if len(l.Servers) == 0 {
 		return []string{role.Master}
@@ -139,8 +135,7 @@ func (l Lock) Starts() (about time.Duration) {
 	return about
 }
 
-// Part is what the lock needs of a topology. Of a role of which it needs a few nodes they
-// are taken from one zone after the other.
+// Part is what the lock needs of a topology. Where it needs only some nodes of a role, zones give them in turn.
 func (l Lock) Part(t *topology.Topology) *topology.Topology {
 	t = t.Subset(l.Roles()...)
 	for _, s := range l.Servers {
@@ -157,13 +152,12 @@ type Server struct {
 	Nodes int // of the topology's; 0 is all
 	// Dials are the roles whose nodes it dials by their aliases; nil if it dials no other role.
 	Dials []string
-	// Settings are a node's, given the others of its role as its host reaches them; with Dials given all
-	// nodes that it dials, and itself, in the topology's order. A second is the topology's. nil if there are none.
+	// Settings makes those of a node from the others of its role, as its host reaches them; with Dials from all nodes that
+	// it dials and itself, in the topology's order. nil: there are none.
 	Settings func(others []Member, second time.Duration) any
 }
 
-// Missing says which server of the lock is not installed on this machine, and how to install it; nil if
-// all are.
+// Missing is nil if this machine has all servers of the lock; else it names one, and how to install it.
 func (e Entry) Missing() (err error) {
 	for _, s := range e.roles {
 		if s.Missing != nil && err == nil {
@@ -193,7 +187,7 @@ func WithVariants() (all []string) {
 	return all
 }
 
-// ServerRoles are the kinds of nodes that any of the locks needs, or that only lock programs ask for.
+// ServerRoles are the roles of all servers that a lock, or a lock program, may ask for.
 func ServerRoles() []role.Role {
 	roles := []role.Role{mariadbnode.Role(), natsnode.Role()}
 	for _, e := range Entries() {

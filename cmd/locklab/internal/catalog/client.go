@@ -22,40 +22,35 @@ import (
 	"locklab/verify/sim"
 )
 
-// Member is a node as another one reaches it: with the address of the link.
+// Member is a node as another one reaches it, over a link.
 type Member struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
 	Rank int    `json:"rank,omitempty"` // of a peer
 	Role string `json:"role"`
-	// Alias is the address by which servers that tell each other addresses know the node,
-	// "" if none do. Only they can dial it: see link.Gates.
+	// Alias is its address among servers that tell each other addresses, "" elsewhere: see link.Gates.
 	Alias string `json:"alias,omitempty"`
 	Self  bool   `json:"-"` // it is the node itself
-	// Ways are those to its ports that the other node dials, in the order of the role's
-	// PeerPorts; Addr is the first one's link. What a node is told of them is its settings' part.
+	// Ways lead to the ports that the other node dials, in the order of PeerPorts; Addr is the first link.
 	Ways []Way `json:"-"`
 }
 
-// Way is the way from a host to a port of a node: the link, and the port's own address.
+// Way is how a host reaches a port of a node: the address of the link, and the port's own.
 type Way struct{ Link, To string }
 
 // Settings is what a master is told of its lock.
 type Settings struct {
 	Lock    string         `json:"lock"`
 	Options jsontext.Value `json:"options"` // as the lock's package has read them
-	// Cluster is a name that all masters of the run share.
-	Cluster string `json:"cluster"`
-	// Rank is this master's priority for peer-to-peer locks; 0 is the highest.
-	Rank    int      `json:"rank"`
+	Cluster string         `json:"cluster"` // all masters of the run share it
+	Rank    int      `json:"rank"`                  // of this master among peers; 0 is the highest
 	Peers   []Member `json:"peers,omitempty"`   // the other masters
 	Servers []Member `json:"servers,omitempty"` // the lock's
 	Seed    uint64   `json:"seed"`
-	// Program says that the lock is a program of the user's, see Env.Command.
-	Program bool `json:"program,omitempty"`
+	Program bool `json:"program,omitempty"` // the lock is the user's: see Env.Command
 }
 
-// Settings tell a master which lock it is. A second is the topology's.
+// Settings are a master's for this lock, where a second is the topology's.
 func (l Lock) Settings(second time.Duration) (Settings, error) {
 	options := l.options
 	if _, given := l.Spec.Options["timeout"]; l.far != nil && !given {
@@ -75,7 +70,7 @@ type Env struct {
 	Clock    clock.Clock     // of the master
 	First    bool            // the master's first process in a run
 	Command  program.Command // of a lock that the user brings: it comes from the agent
-	Stderr   io.Writer       // for what that has to say
+	Stderr   io.Writer       // of that program
 }
 
 // Client makes the client of the lock that the settings name.
@@ -94,7 +89,6 @@ func Client(env Env) (locks.Locker, error) {
 	return l.client(env)
 }
 
-// serverAddrs are where to dial the lock's servers.
 func (e Env) serverAddrs() (addrs []string) {
 	for _, s := range e.Settings.Servers {
 		addrs = append(addrs, s.Addr)
@@ -127,13 +121,11 @@ func peer[O any, L locks.Locker](start func(peerlock.Config[O]) (L, error), opti
 	}
 }
 
-// Core is the pure core of a peer-to-peer lock, for what runs it without a network. The
-// types of its states and messages are hidden.
+// Core is the pure core of a peer-to-peer lock, for exploration and simulation.
 type Core struct {
 	Simulator sim.Simulator
 	Subject   explore.Subject
-	// Cohort says that one acquisition among the peers serves several clients of a peer: what is
-	// explored, with one client at each, shows nothing of that.
+	// Cohort says that one acquisition serves several clients of a peer. Explorations have one client a peer.
 	Cohort bool
 }
 

@@ -259,7 +259,7 @@ func ofLamport(o lamport.Options) Lock {
 	return l
 }
 
-// service is what all locks have that a majority of servers keeps on disk, with sessions.
+// service is what locks with sessions on a majority of servers with disks have in common.
 func service(session time.Duration) Lock {
 	return Lock{
 		Traits: locks.Traits{
@@ -270,7 +270,7 @@ func service(session time.Duration) Lock {
 	}
 }
 
-// onRedis is what all locks on Redis have.
+// onRedis is what locks on Redis have in common.
 func onRedis(agree string, o redlock.Options) Lock {
 	keeps := locks.KeepsEverything
 	switch o.Persistence {
@@ -336,7 +336,7 @@ func split(members []Member) (self, primary string, replicas, otherSentinels []s
 	return self, primary, replicas, otherSentinels
 }
 
-// replicated is how a master reaches the servers, whatever they call each other.
+// replicated maps the addresses that servers tell each other to those at which a master reaches them.
 func replicated(servers []Member) redis.Replicated {
 	r := redis.Replicated{Service: redisnode.Service}
 	at := map[string]string{}
@@ -351,7 +351,6 @@ func replicated(servers []Member) redis.Replicated {
 	return r
 }
 
-// noOptions is for locks that have none.
 func noOptions(spec locks.Spec) (struct{}, error) {
 	r := spec.Reader()
 	r.Variant()

@@ -8,7 +8,7 @@ import (
 	"locklab/locks"
 )
 
-// ParsePeers reads the spec of a peer-to-peer lock, which has a Core.
+// ParsePeers reads the spec of a peer-to-peer lock.
 func ParsePeers(text string) (Lock, error) {
 	spec, err := locks.ParseSpec(text)
 	if err != nil {
@@ -27,9 +27,8 @@ func ParsePeers(text string) (Lock, error) {
 	return l, fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, strings.Join(names, ", "))
 }
 
-// ParseList reads the values of a flag. A value holds one spec or several behind
-// each other: "redlock:order=sequential,retry=fixed,raft" are two, because what
-// reads key=value belongs to the spec before it. It may name those that the user brings.
+// ParseList reads the values of a flag, each one spec or several: "redlock:order=sequential,retry=fixed,raft" has two,
+// as key=value belongs to the spec before it. Specs may name own, the user's locks.
 func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error) {
 	for _, value := range values {
 		for _, text := range splitSpecs(value) {
@@ -53,7 +52,7 @@ func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error
 	return all, nil
 }
 
-// splitSpecs cuts a list where a new spec begins. Blanks behind a comma count for nothing.
+// splitSpecs cuts a list where a new spec begins, and drops blanks behind commas.
 func splitSpecs(list string) (texts []string) {
 	for field := range strings.SplitSeq(list, ",") {
 		field = strings.TrimSpace(field)

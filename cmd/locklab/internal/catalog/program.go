@@ -12,7 +12,7 @@ import (
 	"locklab/locks/program"
 )
 
-// Programs are the commands of locks that the user brings, by the names that they gave them.
+// Programs are the commands of the user's locks, by their names.
 type Programs map[string]program.Command
 
 // ParsePrograms reads NAME=COMMAND as the user typed it, once for each lock.
@@ -38,8 +38,7 @@ func ParsePrograms(flag string, values []string) (Programs, error) {
 	return all, nil
 }
 
-// OfProgram is the lock of a program that has said this of itself. The servers that it asks
-// for run as they do for the lab's own locks with their default options.
+// OfProgram is the lock of a program with this hello. Its servers have the default options of the lab's own locks.
 func OfProgram(name string, command program.Command, hello program.Hello) (Lock, error) {
 	l := Lock{
 		Entry:   Entry{Name: name, Summary: "a program of the user's: " + command.String()},
@@ -65,7 +64,7 @@ func OfProgram(name string, command program.Command, hello program.Hello) (Lock,
 	return l, nil
 }
 
-// OfAdapter is the lock of a library: its traits are known, so scenarios expect of it what follows from them.
+// OfAdapter is the lock of a library. Its traits are known, so the rules of scenarios apply to it.
 func OfAdapter(a adapters.Adapter, command program.Command, hello program.Hello) (Lock, error) {
 	l, err := OfProgram(a.Name, command, hello)
 	l.Summary, l.Source, l.Caveat, l.Entry.Traits = a.Summary, a.Source, "", a.Traits
@@ -74,7 +73,7 @@ func OfAdapter(a adapters.Adapter, command program.Command, hello program.Hello)
 	return l, err
 }
 
-// serverOf is a kind of server as the first lock that needs it has it by default.
+// serverOf is the server of that role, as the first lock with such a server has it by default.
 func serverOf(name string) (Server, error) {
 	for _, e := range Entries() {
 		l, err := e.bind(locks.Spec{Name: e.Name})
@@ -95,7 +94,6 @@ func serverOf(name string) (Server, error) {
 	return Server{}, fmt.Errorf("no server has the role %q: want one of %s", name, strings.Join(known, ", "))
 }
 
-// programClient makes the client of a lock that the user brings.
 func programClient(env Env) (locks.Locker, error) {
 	var servers []program.Server
 	for _, s := range env.Settings.Servers {

@@ -27,36 +27,34 @@ import (
 type Workload struct {
 	Name    string
 	Summary string
-	// Resource is what stands before the number in the names of what is locked.
-	Resource string
-
-	// Rate is offered where the user names none, in operations per second; 0 is a closed loop.
-	Rate float64
-	// Flags adds the flags of `locklab run` that are of this workload alone.
-	Flags func(*pflag.FlagSet) Load
+	Resource string  // what the names of resources have before their number
+	Rate float64 // operations per second, unless the user says; 0 is a closed loop
+	Flags func(*pflag.FlagSet) Load // adds the workload's own flags of `locklab run`
 }
 
-// Load is a workload as the user wants it.
+// Load is a workload with the user's flags.
 type Load interface {
 	// Check says which flag is wrong.
 	Check() error
-	// Resources is how many things are locked.
+	// Resources is how many resources are locked.
 	Resources(scenario.Wants) int
-	// Fitting is the rate, at most usual, at which clients can be served that do what a scenario wants.
+	// Seats is how many players fit in a room, 0 where players get none.
+	Seats() int
+	// Fitting is the highest rate, at most usual, that can be served while clients do what a scenario wants.
 	Fitting(usual float64, w scenario.Wants) float64
-	// Instead says what clients do because a scenario wants it, in place of what is usual.
+	// Instead lists what clients do otherwise than usual because a scenario wants it.
 	Instead(scenario.Wants) []string
 	// Begin prepares one run.
 	Begin(Run) Clients
 }
 
-// Run is what a load is put on.
+// Run is what a load needs of a run.
 type Run struct {
 	Masters          []loadgen.Master
 	Repeat           int // 1 is the first
 	Rate             float64
 	Warmup, Duration time.Duration
-	Patience         time.Duration  // with an answer
+	Patience         time.Duration  // of clients
 	Second           time.Duration  // of the topology
 	Wants            scenario.Wants // where the user does not say
 	Seed             seed.Seed
@@ -68,7 +66,7 @@ type Run struct {
 
 // Clients are a load under way.
 type Clients struct {
-	// Run lasts for the warm-up and the measured time and until the last answer.
+	// Run returns after the warm-up, the measured time and the last answer.
 	Run func(context.Context) error
 	// SetRate changes the operations offered per second; nil where that cannot be done.
 	SetRate func(perSecond uint32) error
@@ -83,9 +81,9 @@ func Workloads() []Workload {
 			Resource: "g",
 			Rate:     300,
 			Flags: func(fl *pflag.FlagSet) Load {
-				var l Matches
+				var l players
 				fl.IntVar(&l.groups, "groups", 20, "matchmaking: groups that players belong to")
-				fl.IntVar(&l.Seats, "seats", 8, "matchmaking: seats of a room")
+				fl.IntVar(&l.seats, "seats", 8, "matchmaking: seats of a room")
 				return &l
 			},
 		},
@@ -93,7 +91,7 @@ func Workloads() []Workload {
 			Name:     history.Mutex,
 			Summary:  "clients in every master contend for few or many resources; holds must not overlap",
 			Resource: "r",
-			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, history.Mutex) },
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl).several(fl) },
 		},
 		{
 			Name: history.FencedWrite,
@@ -101,7 +99,8 @@ func Workloads() []Workload {
 				"stale writes and lost updates are counted",
 			Resource: "r",
 			Flags: func(fl *pflag.FlagSet) Load {
-				l := clientsFlags(fl, history.FencedWrite)
+				l := clientsFlags(fl).several(fl)
+				l.load.Writes = true
 				fl.StringVar(&l.fencing, "fencing", "on", "fenced-write: holders show their tokens")
 				return l
 			},
@@ -111,7 +110,7 @@ func Workloads() []Workload {
 			Summary: "clients in every master all wait for one resource; " +
 				"from release to the next grant, wake-ups and messages per handoff",
 			Resource: "r",
-			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl, history.Handoff) },
+			Flags:    func(fl *pflag.FlagSet) Load { return clientsFlags(fl) },
 		},
 	}
 }
@@ -132,7 +131,7 @@ func WorkloadNames() (names []string) {
 	return names
 }
 
-// Within says that the value of a flag is out of its bounds.
+// Within refuses a value of a flag that is out of its bounds.
 func Within[T cmp.Ordered](flag string, value, low, high T) error {
 	if value < low || value > high {
 		return fmt.Errorf("%s %v: want %v to %v", flag, value, low, high)
@@ -154,41 +153,35 @@ func Wanted(w scenario.Wants) (said []string) {
 	return said
 }
 
-// Matches is the load of players. Nothing of it follows the clients and resources that a scenario wants.
-type Matches struct {
-	groups int
-	Seats  int // of a room
+// players is the load of players. It ignores the clients and resources that a scenario wants.
+type players struct{ groups, seats int }
+
+var _ Load = (*players)(nil)
+
+func (l *players) Check() error {
+	return errors.Join(Within("--groups", l.groups, 1, 100_000), Within("--seats", l.seats, 1, 10_000))
 }
 
-var _ Load = (*Matches)(nil)
+func (l *players) Resources(scenario.Wants) int { return l.groups }
+func (l *players) Seats() int                   { return l.seats }
 
-// Check implements [Load].
-func (l *Matches) Check() error {
-	return errors.Join(Within("--groups", l.groups, 1, 100_000), Within("--seats", l.Seats, 1, 10_000))
-}
-
-// Resources implements [Load].
-func (l *Matches) Resources(scenario.Wants) int { return l.groups }
-
-// Fitting is a third of what the rooms of the groups take where one is made after the other: more,
-// and players wait for rooms in vain though nothing is broken.
-func (l *Matches) Fitting(usual float64, w scenario.Wants) float64 {
+// Fitting is a third of what rooms take that are made one after the other. With more, players would wait in vain though
+// nothing is broken.
+func (l *players) Fitting(usual float64, w scenario.Wants) float64 {
 	if w.Hold <= 0 {
 		return usual
 	}
-	return min(usual, max(1, math.Floor(float64(l.groups*l.Seats)/w.Hold.Seconds()/3)))
+	return min(usual, max(1, math.Floor(float64(l.groups*l.seats)/w.Hold.Seconds()/3)))
 }
 
-// Instead implements [Load].
-func (l *Matches) Instead(w scenario.Wants) []string {
+func (l *players) Instead(w scenario.Wants) []string {
 	return Wanted(scenario.Wants{Hold: w.Hold})
 }
 
-// Begin implements [Load].
-func (l *Matches) Begin(r Run) Clients {
+func (l *players) Begin(r Run) Clients {
 	o := matchmaking.Options{
 		Masters: r.Masters, Rate: r.Rate, Groups: l.groups, Seed: r.Seed.Child("matchmaking"),
-		Timeout: r.Patience + 2*r.Wants.Hold, // or nobody would wait for another one's room, and make one
+		Timeout: r.Patience + 2*r.Wants.Hold, // else players give up before the lock that others hold for a room is free
 		Config:  loadgen.Config{Warmup: r.Warmup, Duration: r.Duration, StartNS: r.StartNS, Stop: r.Stop},
 	}
 	driver := matchmaking.New(o, r.Recorder)
@@ -197,24 +190,26 @@ func (l *Matches) Begin(r Run) Clients {
 
 // clientsLoad is a load of clients inside the masters.
 type clientsLoad struct {
-	workload           string
-	clients, resources int
-	hold               time.Duration
-	set                func(flag string) bool // by the user
-	fencing            string                 // on or off; "" is on
+	load    mutex.Load
+	free    func(flag string) bool // that the workload has, and the user did not set
+	fencing string                 // on or off; "" is on
 }
 
 var _ Load = (*clientsLoad)(nil)
 
 // clientsFlags are those that all workloads of clients inside the masters have.
-func clientsFlags(fl *pflag.FlagSet, workload string) *clientsLoad {
-	l := clientsLoad{workload: workload, resources: 1, set: fl.Changed}
-	fl.IntVar(&l.clients, "clients", 4, "the others: clients in each master")
-	fl.DurationVar(&l.hold, "hold", time.Millisecond, "the others: how long each client holds")
-	if workload != history.Handoff {
-		fl.IntVar(&l.resources, "resources", 1, "mutex, fenced-write: resources of all clients")
-	}
+func clientsFlags(fl *pflag.FlagSet) *clientsLoad {
+	l := clientsLoad{load: mutex.Load{Resources: 1}}
+	l.free = func(flag string) bool { return fl.Lookup(flag) != nil && !fl.Changed(flag) }
+	fl.IntVar(&l.load.Clients, "clients", 4, "the others: clients in each master")
+	fl.DurationVar(&l.load.Hold, "hold", time.Millisecond, "the others: how long each client holds")
 	return &l
+}
+
+// several adds the flag of workloads with more than one resource.
+func (l *clientsLoad) several(fl *pflag.FlagSet) *clientsLoad {
+	fl.IntVar(&l.load.Resources, "resources", 1, "mutex, fenced-write: resources of all clients")
+	return l
 }
 
 func (l *clientsLoad) Check() error {
@@ -222,54 +217,52 @@ func (l *clientsLoad) Check() error {
 		return fmt.Errorf("--fencing %s: want on or off", l.fencing)
 	}
 	return errors.Join(
-		Within("--clients", l.clients, 1, mutex.MaxClients),
-		Within("--resources", l.resources, 1, mutex.MaxResources),
-		Within("--hold", l.hold, 0, time.Hour),
+		Within("--clients", l.load.Clients, 1, mutex.MaxClients),
+		Within("--resources", l.load.Resources, 1, mutex.MaxResources),
+		Within("--hold", l.load.Hold, 0, time.Hour),
 	)
 }
 
 // under is the load with what the scenario wants, where the user does not say.
 func (l clientsLoad) under(w scenario.Wants) clientsLoad {
-	if w.Hold > 0 && !l.set("hold") {
-		l.hold = w.Hold
+	if w.Hold > 0 && l.free("hold") {
+		l.load.Hold = w.Hold
 	}
-	if w.Clients > 0 && !l.set("clients") {
-		l.clients = w.Clients
+	if w.Clients > 0 && l.free("clients") {
+		l.load.Clients = w.Clients
 	}
-	if w.Resources > 0 && !l.set("resources") && l.workload != history.Handoff {
-		l.resources = w.Resources
+	if w.Resources > 0 && l.free("resources") {
+		l.load.Resources = w.Resources
 	}
 	return l
 }
 
-func (l *clientsLoad) Resources(w scenario.Wants) int { return l.under(w).resources }
+func (l *clientsLoad) Resources(w scenario.Wants) int { return l.under(w).load.Resources }
+func (*clientsLoad) Seats() int                       { return 0 }
 
 // Fitting is usual: these clients wait for each other.
 func (*clientsLoad) Fitting(usual float64, _ scenario.Wants) float64 { return usual }
 
 func (l *clientsLoad) Instead(w scenario.Wants) []string {
-	now := l.under(w)
-	if now.hold == l.hold {
+	now := l.under(w).load
+	if now.Hold == l.load.Hold {
 		w.Hold = 0
 	}
-	if now.clients == l.clients {
+	if now.Clients == l.load.Clients {
 		w.Clients = 0
 	}
-	if now.resources == l.resources {
+	if now.Resources == l.load.Resources {
 		w.Resources = 0
 	}
 	return Wanted(w)
 }
 
 func (l *clientsLoad) Begin(r Run) Clients {
-	now := l.under(r.Wants)
+	load := l.under(r.Wants).load
+	load.Rate, load.Timeout, load.Second = r.Rate/float64(len(r.Masters)), r.Patience, r.Second
+	load.Warmup, load.Duration, load.Seed = r.Warmup, r.Duration, r.Seed.Child("mutex")
+	load.Unfenced = l.fencing == "off"
 	return Clients{Run: mutex.Client{
-		Masters: r.Masters, StartNS: r.StartNS, Stop: r.Stop, Recorder: r.Recorder,
-		Plan: mutex.Plan{
-			Clients: now.clients, Hold: now.hold, Resources: now.resources,
-			Writes: l.workload == history.FencedWrite, Unfenced: l.fencing == "off",
-			Warmup: r.Warmup, Duration: r.Duration, Seed: r.Seed.Child("mutex"),
-			Rate: r.Rate / float64(len(r.Masters)), Timeout: r.Patience, Second: r.Second,
-		},
+		Masters: r.Masters, StartNS: r.StartNS, Stop: r.Stop, Recorder: r.Recorder, Load: load,
 	}.Run}
 }

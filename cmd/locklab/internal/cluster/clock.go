@@ -7,19 +7,18 @@ import (
 	"locklab/workloads/history"
 )
 
-// The clock of each host that is not this machine is read when a run begins, by which events are converted, and
-// again when it ends: the end of the history says for each host how far its times may be off, drift included.
+// The clocks of other machines are read when a run begins, to convert events, and when it ends, to record how far each
+// host's times may be off, drift included.
 
 const (
 	// clockRoundTrips is how often a clock is read: the fastest answer tells most.
 	clockRoundTrips = 20
-	// tolerance is how much a clock gains or loses at most on another, per second,
-	// where that could not be measured: what the kernel itself assumes of a clock that
-	// it no longer hears about (MAXFREQ, 500 ppm).
+	// tolerance is how much a clock gains or loses at most per second where that was not measured: the bound of Linux
+	// (MAXFREQ, 500 ppm).
 	tolerance = 500 * time.Microsecond
 )
 
-// hostClock is how a host's clock lies to the controller's in one run.
+// hostClock is the offset of a host's clock to the controller's in one run.
 type hostClock struct {
 	agent.Offset
 	readNS int64 // when, on clock.Mono
@@ -35,8 +34,8 @@ func (h hostClock) shift(e *history.Event) {
 	e.ErrNS = int64(h.Error)
 }
 
-// boundAtEnd is how far times that were converted with this reading may be off, given another one when the run
-// was over: a clock that drifts one way was never further off than in the end.
+// boundAtEnd bounds the error of times converted with this reading, given one at the end of the run: a clock that
+// drifts one way is furthest off then.
 func (h hostClock) boundAtEnd(end agent.Offset) time.Duration {
 	return max(h.Error, (end.Add-h.Add).Abs()+end.Error)
 }

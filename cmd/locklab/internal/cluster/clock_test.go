@@ -84,10 +84,10 @@ func newAway(t *testing.T, name string, ahead *atomic.Int64) *away {
 // clusterOf is a run on these machines.
 func clusterOf(rec history.Recorder, machines ...*machine) *Cluster {
 	f := &Fleet{Config: Config{Log: slog.New(slog.DiscardHandler)}, machines: map[string]*machine{}}
-	c := &Cluster{fleet: f, plan: Plan{Topology: &topology.Topology{}}, recorder: rec}
+	c := &Cluster{fleet: f, layout: Layout{Topology: &topology.Topology{}}, recorder: rec}
 	for _, m := range machines {
 		f.machines[m.Name] = m
-		c.plan.Topology.Hosts = append(c.plan.Topology.Hosts, m.Host)
+		c.layout.Topology.Hosts = append(c.layout.Topology.Hosts, m.Host)
 	}
 	return c
 }

@@ -26,7 +26,7 @@ import (
 // Cluster is the nodes and links of one run.
 type Cluster struct {
 	fleet *Fleet
-	plan  Plan                         // what the nodes are told
+	layout Layout                      // what the nodes are told
 	addrs map[string]map[string]string // node -> port -> address that other hosts dial
 
 	followers map[string]*agent.Follower // by host
@@ -36,10 +36,9 @@ type Cluster struct {
 	lost      map[string]int64 // host -> when it went, of those that were not back when the run ended
 }
 
-// Up brings the cluster of one run up, and empties the machines before. Its error is ErrGivenUp if a host that the
-// run needs is gone, or a machine is too slow.
-func (f *Fleet) Up(ctx context.Context, p Plan, rec history.Recorder, logDir string) (_ *Cluster, err error) {
-	c := &Cluster{fleet: f, plan: p, recorder: rec, logDir: logDir}
+// Up empties the machines and brings a cluster up. Its error is ErrGivenUp if a host is gone or too slow.
+func (f *Fleet) Up(ctx context.Context, l Layout, rec history.Recorder, logDir string) (_ *Cluster, err error) {
+	c := &Cluster{fleet: f, layout: l, recorder: rec, logDir: logDir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(GiveUp(err), c.Down(ctx))
@@ -57,7 +56,7 @@ func (f *Fleet) Up(ctx context.Context, p Plan, rec history.Recorder, logDir str
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
-	for _, stage := range p.stages() {
+	for _, stage := range l.stages() {
 		if err := c.start(ctx, stage); err != nil {
 			return nil, err
 		}
@@ -67,14 +66,14 @@ func (f *Fleet) Up(ctx context.Context, p Plan, rec history.Recorder, logDir str
 
 // each calls do for all machines of the run at once.
 func (c *Cluster) each(do func(*machine) error) error {
-	return together(c.plan.Topology.Hosts, func(h topology.Host) error { return do(c.machine(h.Name)) })
+	return together(c.layout.Topology.Hosts, func(h topology.Host) error { return do(c.machine(h.Name)) })
 }
 
-// follow records what the hosts' nodes and agents tell, on the controller's clock.
+// follow records the events of the hosts, on the controller's clock.
 func (c *Cluster) follow(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx) // what an interrupted run did is evidence too
 	c.followers = map[string]*agent.Follower{}
-	for _, h := range c.plan.Topology.Hosts {
+	for _, h := range c.layout.Topology.Hosts {
 		m := c.machine(h.Name)
 		c.followers[h.Name] = m.agent.Follow(ctx, func(e history.Event) error {
 			m.clock.shift(&e)
@@ -86,12 +85,11 @@ func (c *Cluster) follow(ctx context.Context) {
 
 func (c *Cluster) machine(host string) *machine { return c.fleet.machines[host] }
 
-// connect reserves the nodes' addresses, opens a link for everything that one node dials on another host, and
-// has the hosts that are linked probe each other.
+// connect reserves the nodes' addresses, opens the links between them, and has linked hosts probe each other.
 func (c *Cluster) connect(ctx context.Context) error {
 	var mu sync.Mutex
 	c.addrs = map[string]map[string]string{}
-	if err := together(c.plan.Topology.Nodes(), func(n topology.Placed) error {
+	if err := together(c.layout.Topology.Nodes(), func(n topology.Placed) error {
 		found, err := c.machine(n.Host).agent.Reserve(ctx, n.Name, n.Role)
 		mu.Lock()
 		defer mu.Unlock()
@@ -100,12 +98,12 @@ func (c *Cluster) connect(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("reserve addresses: %w", err)
 	}
-	if err := together(c.plan.wires, func(w wire) error {
+	if err := together(c.layout.wires, func(w wire) error {
 		addr, err := c.open(ctx, w)
 		if err != nil {
 			return fmt.Errorf("open link from %s to %s: %w", w.from.Host, w.to.Name, err)
 		}
-		c.plan.ways.Store(w, catalog.Way{Link: addr, To: c.addrs[w.to.Name][w.port]})
+		c.layout.ways.Store(w, catalog.Way{Link: addr, To: c.addrs[w.to.Name][w.port]})
 		return nil
 	}); err != nil {
 		return err
@@ -118,29 +116,29 @@ func (c *Cluster) open(ctx context.Context, w wire) (string, error) {
 	if w.from.Host == w.to.Host && !w.aliased {
 		return upstream, nil // not a link: nothing lies between
 	}
-	delay := oneWay(c.plan.Topology.Between(w.from.Host, w.to.Host))
+	delay := oneWay(c.layout.Topology.Between(w.from.Host, w.to.Host))
 	spec := link.Spec{
 		Name: w.to.Name + "/" + w.port, ToHost: w.to.Host, ToNode: w.to.Name,
 		Upstream: upstream, Up: delay, Down: delay,
 	}
 	if w.aliased {
-		spec = c.plan.atAlias(w, spec)
+		spec = c.layout.atAlias(w, spec)
 	}
 	return c.machine(w.from.Host).links.Open(ctx, spec)
 }
 
-// oneWay is a direction's share of a round trip: drawn evenly around its half.
+// oneWay is the latency of one direction: half of a round trip, give or take half of its jitter.
 func oneWay(rtt topology.RTT) link.Latency {
 	return link.Latency{Delay: max(rtt.RTT/2-rtt.Jitter/2, 0), Jitter: rtt.Jitter}
 }
 
 func (c *Cluster) probe(ctx context.Context) error {
-	err := together(c.plan.HostPairs(), func(pair [2]string) error {
+	err := together(c.layout.HostPairs(), func(pair [2]string) error {
 		report, err := c.machine(pair[1]).links.Probes(ctx)
 		if err != nil {
 			return err
 		}
-		delay := oneWay(c.plan.Topology.Between(pair[0], pair[1]))
+		delay := oneWay(c.layout.Topology.Between(pair[0], pair[1]))
 		spec := link.Spec{Name: "probe " + pair[1], ToHost: pair[1], Upstream: report.Echo, Up: delay, Down: delay}
 		_, err = c.machine(pair[0]).links.Open(ctx, spec)
 		return err
@@ -153,7 +151,7 @@ func (c *Cluster) probe(ctx context.Context) error {
 
 func (c *Cluster) start(ctx context.Context, nodes []topology.Placed) error {
 	return together(nodes, func(n topology.Placed) error {
-		spec, err := c.plan.spec(n)
+		spec, err := c.layout.spec(n)
 		if err != nil {
 			return err
 		}
@@ -167,14 +165,13 @@ func (c *Cluster) start(ctx context.Context, nodes []topology.Placed) error {
 // drainTime is how long the last events of a host may take to arrive.
 const drainTime = 15 * time.Second
 
-// Down stops the nodes, waits for the last of their events and clears the links. What a lost host can no
-// longer do is no error.
+// Down stops the nodes, waits for their last events and clears the links. A lost host is no error.
 func (c *Cluster) Down(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	c.findLost(ctx)
 	// Nodes that dial end first, so that their good-byes still find their servers.
 	var errs []error
-	for _, stage := range slices.Backward(c.plan.stages()) {
+	for _, stage := range slices.Backward(c.layout.stages()) {
 		errs = append(errs, c.stop(ctx, stage))
 	}
 	errs = append(errs, c.ask(ctx, func(ctx context.Context, m *machine) error {
@@ -204,9 +201,9 @@ func (c *Cluster) ask(ctx context.Context, do func(context.Context, *machine) er
 	})
 }
 
-// keepLogs writes what the machine's nodes had to say next to the history.
+// keepLogs writes the logs of the machine's nodes next to the history.
 func (c *Cluster) keepLogs(ctx context.Context, m *machine) error {
-	host, _ := c.plan.Topology.Host(m.Name)
+	host, _ := c.layout.Topology.Host(m.Name)
 	for _, n := range host.Nodes {
 		text, err := m.agent.Log(ctx, n.Name)
 		if errors.Is(err, httpapi.ErrNotFound) || (err == nil && text == "") {
@@ -239,20 +236,18 @@ func (c *Cluster) stop(ctx context.Context, nodes []topology.Placed) error {
 	})
 }
 
-// masterURL is where players and the controller reach a master: directly, no link
-// lies between.
+// masterURL is where players and the controller reach a master: over no link.
 func (c *Cluster) masterURL(name string) string { return "http://" + c.addrs[name]["http"] }
 
-// Masters are how the players and the controller reach the masters.
+// Masters are the masters, as players and the controller reach them.
 func (c *Cluster) Masters() (all []loadgen.Master) {
-	for _, m := range c.plan.Topology.NodesOf(role.Master) {
-		all = append(all, loadgen.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.plan.token})
+	for _, m := range c.layout.Topology.NodesOf(role.Master) {
+		all = append(all, loadgen.Master{Name: m.Name, URL: c.masterURL(m.Name), Token: c.layout.token})
 	}
 	return all
 }
 
-// settleClocks reads the clocks again and writes into the history how far the times
-// of each host may be off.
+// settleClocks reads the clocks again and records how far the times of each host may be off.
 func (c *Cluster) settleClocks(ctx context.Context) error {
 	return c.each(func(m *machine) error {
 		if m.local != nil || m.clock.readNS == 0 {
@@ -273,7 +268,7 @@ func (c *Cluster) settleClocks(ctx context.Context) error {
 	})
 }
 
-// recordHand writes into the ledger what was done to the machine's links by hand.
+// recordHand records what was done to the machine's links by hand.
 func (c *Cluster) recordHand(ctx context.Context, m *machine) error {
 	all, err := m.links.Hand(ctx)
 	if err != nil {
@@ -301,14 +296,11 @@ func (c *Cluster) recordHand(ctx context.Context, m *machine) error {
 	return nil
 }
 
-// A host whose agent runs elsewhere can go away while a run needs it: its container is killed, its machine dies, its
-// agent is started anew. Such a run is given up, and decides nothing.
-//
-// A scenario can also ask for it (an external fault that stops hosts). Then it is a fault like others: the hosts'
-// nodes die with them and stay away for the rest of the run, because an agent that was started anew has forgotten
-// them, and the run is judged. The next run waits for the hosts.
+// A run is given up if a host elsewhere goes away: its container is killed, its machine dies, its agent starts anew. If
+// the scenario wanted that (an external fault that stops hosts) it is a fault like others, and the run is judged: the
+// host's nodes die and stay away, as a new agent has forgotten them. The next run waits for the host.
 
-// expectLoss says that the scenario makes hosts go away, from now on.
+// expectLoss marks hosts that the scenario stops from now on.
 func (c *Cluster) expectLoss(hosts []string) {
 	for _, host := range hosts {
 		c.stopped.Store(host, clock.Mono())
@@ -324,7 +316,7 @@ func (c *Cluster) tolerate(host string, err error) error {
 	return nil
 }
 
-// WatchHosts ends the run early if the events of a host are lost, which the scenario did not stop.
+// WatchHosts ends the run early if the events of a host are lost that the scenario did not stop.
 func (c *Cluster) WatchHosts(done context.Context, run *errgroup.Group) {
 	for host, f := range c.followers {
 		run.Go(func() error {
@@ -340,8 +332,7 @@ func (c *Cluster) WatchHosts(done context.Context, run *errgroup.Group) {
 	}
 }
 
-// findLost finds the hosts that the scenario has stopped and that are still away, or have forgotten the run. Others
-// were only out of reach for a while, and have kept what their nodes recorded.
+// findLost finds hosts that the scenario stopped, and that are still away or have forgotten the run.
 func (c *Cluster) findLost(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -360,7 +351,7 @@ func (c *Cluster) findLost(ctx context.Context) {
 
 // recordLost notes that the nodes of the lost hosts went with them.
 func (c *Cluster) recordLost() {
-	for _, n := range c.plan.Topology.Nodes() {
+	for _, n := range c.layout.Topology.Nodes() {
 		if at, lost := c.lost[n.Host]; lost {
 			c.recorder.Record(history.Event{
 				Kind: history.KindNode, AtNS: at, FromNS: at, Host: n.Host, Node: n.Name, State: history.NodeLost,

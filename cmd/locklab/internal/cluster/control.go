@@ -12,12 +12,11 @@ import (
 	"locklab/nodes/agent"
 )
 
-// Chaos is what the chaos runner breaks the run with, among it these programs of the user. The caller adds what can be
-// hit, and for how long the run is measured.
+// Chaos configures the chaos runner for this run. The caller adds the inventory and the measured time.
 func (c *Cluster) Chaos(programs external.Programs) chaos.Config {
 	config := chaos.DefaultConfig()
 	config.Links, config.Nodes = map[string]chaos.LinkControl{}, map[string]chaos.NodeControl{}
-	for _, h := range c.plan.Topology.Hosts {
+	for _, h := range c.layout.Topology.Hosts {
 		m := c.machine(h.Name)
 		config.Links[h.Name] = linkControl{m.links, c, h.Name}
 		for _, n := range h.Nodes {
@@ -25,26 +24,23 @@ func (c *Cluster) Chaos(programs external.Programs) chaos.Config {
 		}
 	}
 	config.Resolver, config.External = resolver{c}, externalControl{c, programs}
-	config.Recorder, config.Log, config.Away = c.recorder, c.fleet.Log, c.plan.lock.Away
+	config.Recorder, config.Log, config.Away = c.recorder, c.fleet.Log, c.layout.lock.Away
 	return config
 }
 
-// linkControl lets the chaos runner change the links of one host. A host that the scenario has stopped has
-// none that could be healed.
+// linkControl lets the chaos runner change the links of one host. A stopped host has none to heal.
 type linkControl struct {
 	*link.Client
 	cluster *Cluster
 	host    string
 }
 
-// Heal implements [chaos.LinkControl].
 func (l linkControl) Heal(ctx context.Context, id string) (contradicted string, err error) {
 	contradicted, err = l.Client.Heal(ctx, id)
 	return contradicted, l.cluster.tolerate(l.host, err)
 }
 
-// nodeControl lets the chaos runner reach the nodes of one host. A host that went away took the faults of its nodes
-// with it.
+// nodeControl lets the chaos runner reach the nodes of one host. Their faults end with a host that went away.
 type nodeControl struct {
 	*agent.Client
 	cluster *Cluster
@@ -53,12 +49,10 @@ type nodeControl struct {
 
 var _ chaos.NodeControl = nodeControl{}
 
-// Resume implements [chaos.NodeControl].
 func (n nodeControl) Resume(ctx context.Context, node string) error {
 	return n.cluster.tolerate(n.host, n.Client.Resume(ctx, node))
 }
 
-// SetDisk implements [chaos.NodeControl].
 func (n nodeControl) SetDisk(ctx context.Context, node string, disk damage.Disk) error {
 	err := n.Client.SetDisk(ctx, node, disk)
 	if disk == (damage.Disk{}) {
@@ -67,8 +61,7 @@ func (n nodeControl) SetDisk(ctx context.Context, node string, disk damage.Disk)
 	return err
 }
 
-// externalControl lets the chaos runner begin and end what programs of the user
-// break, and tells the cluster which hosts will go away because of it.
+// externalControl lets the chaos runner run the user's programs, and notes which hosts they stop.
 type externalControl struct {
 	cluster  *Cluster
 	programs external.Programs

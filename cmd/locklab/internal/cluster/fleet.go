@@ -57,8 +57,7 @@ type Fleet struct {
 	data     string // the directory of local hosts
 }
 
-// StartFleet starts an agent for every host that has none and reaches the others,
-// for which it waits if they do not answer yet.
+// StartFleet starts an agent for every host that has none, and waits for the agents of the others.
 func StartFleet(ctx context.Context, c Config) (_ *Fleet, err error) {
 	f := &Fleet{Config: c, machines: map[string]*machine{}}
 	defer func() {
@@ -66,7 +65,7 @@ func StartFleet(ctx context.Context, c Config) (_ *Fleet, err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	// Agents of this process have a token too: others use the machine's loopback.
+	// Agents of this process have a token too, as all users reach the loopback.
 	own, gates := httpapi.NewToken(), link.NewGates()
 	if f.data, err = os.MkdirTemp("", "locklab-*"); err != nil {
 		return nil, err
@@ -90,8 +89,7 @@ func StartFleet(ctx context.Context, c Config) (_ *Fleet, err error) {
 	return f, f.each(func(m *machine) error { return m.greet(ctx, deadline) })
 }
 
-// greet sees that a running agent is the one that the topology means. It asks one
-// that does not answer again until the deadline, on clock.Mono.
+// greet checks that a running agent is the topology's. It asks again until the deadline, on clock.Mono.
 func (m *machine) greet(ctx context.Context, deadline int64) error {
 	if m.local != nil {
 		return nil
@@ -122,8 +120,7 @@ const askTime = 3 * time.Second
 // returnTime is how long a host that was stopped on purpose may take to come back.
 const returnTime = 5 * time.Minute
 
-// enlist empties the machine for a run, and reads its clock: a machine that was started anew has another one.
-// It waits for a host that the run before had stopped.
+// enlist empties the machine for a run and reads its clock. It waits for a host that the last run stopped.
 func (m *machine) enlist(ctx context.Context) error {
 	m.instance, m.clock = "", hostClock{}
 	patience := askTime
@@ -180,7 +177,7 @@ func (f *Fleet) Close() error {
 			return m.local.Close()
 		}
 		if !m.greeted || m.returning {
-			return nil // whose agent it is, we do not know; or what it ran went with its host
+			return nil // perhaps another lab's agent, or gone with its host
 		}
 		return m.agent.Reset(context.Background())
 	})
@@ -191,12 +188,10 @@ func (f *Fleet) Close() error {
 	return errors.Join(err, os.RemoveAll(f.data))
 }
 
-// MeasureEach is how often it is recorded what a machine does: often enough to find
-// the busiest second, seldom enough to cost next to nothing.
+// MeasureEach is the time between two samples of a machine: short enough to find its busiest second.
 const MeasureEach = 500 * time.Millisecond
 
-// Measure records what this machine does until done ends: with the nodes of all hosts
-// that run in this process, which are its own. Agents elsewhere measure theirs.
+// Measure samples this machine and its nodes until done ends. Agents elsewhere sample theirs.
 func (f *Fleet) Measure(done context.Context, rec history.Recorder) {
 	sampler := hostload.New(f.localPIDs(), f.data)
 	defer sampler.Close()

@@ -21,7 +21,7 @@ import (
 	"locklab/nodes/worker"
 )
 
-// Roles are what the agents of the lab can run, with locks of these programs.
+// Roles are what agents can run, with these lock programs.
 func Roles(programs catalog.Programs) []role.Role {
 	return append([]role.Role{masternode.Role(programs), worker.Role(catalog.Store())}, catalog.ServerRoles()...)
 }
@@ -34,11 +34,10 @@ func RoleNames() (names []string) {
 	return names
 }
 
-// usageEach is how often it is recorded what nodes use.
+// usageEach is the time between two samples of what nodes use.
 const usageEach = time.Second
 
-// HostConfig says what one host of the lab is: its agent, of which Host, DataDir and Token are needed, and
-// the links that it carries.
+// HostConfig is a host's agent, of which Host, DataDir and Token are needed, with the links that it carries.
 type HostConfig struct {
 	agent.Config
 	Echo     string           // host:port of the echo service; "" is any port of Bind
@@ -53,8 +52,7 @@ type Host struct {
 	links *link.Host
 }
 
-// StartHost starts the agent of a host: in the controller's process for a local
-// lab, alone in the process of `locklab agent` elsewhere.
+// StartHost starts the agent of a host, in the process of the controller or of `locklab agent`.
 func StartHost(c HostConfig) (*Host, error) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -22,7 +22,7 @@ func TestALossThatWasAskedForIsNoFault(t *testing.T) {
 			a := newAway(t, "h", nil)
 			rec := &historytest.Recorder{}
 			c := clusterOf(rec, a.machine)
-			c.plan.Topology.Hosts[0].Nodes = []topology.Node{{Name: "n", Role: "worker"}}
+			c.layout.Topology.Hosts[0].Nodes = []topology.Node{{Name: "n", Role: "worker"}}
 			must.Do(t, a.enlist(t.Context()))
 			failed := errors.New("no answer")
 			if err := c.tolerate("h", failed); !errors.Is(err, failed) {

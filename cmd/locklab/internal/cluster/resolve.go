@@ -16,8 +16,7 @@ import (
 	"locklab/nodes/topology"
 )
 
-// resolver finds the nodes behind the selectors holder, leader and primary by asking the
-// masters and the lock servers, over control connections. Of nodes that do not answer another may.
+// resolver finds holder, leader and primary: it asks masters and lock servers over control connections.
 type resolver struct{ cluster *Cluster }
 
 var _ fault.Resolver = resolver{}
@@ -26,15 +25,13 @@ const (
 	// lookEvery is the pause between two rounds of questions, and answerTime bounds each of them.
 	lookEvery  = 5 * time.Millisecond
 	answerTime = time.Second
-	// freshHold is how old a hold may be to be still there when its holder is stopped;
-	// lastHold is for how long a fresh one is looked for before any will do.
+	// freshHold is the age up to which a hold will last until its holder is hit. After lastHold any hold will do.
 	freshHold = 10 * time.Millisecond
 	lastHold  = time.Second
 )
 
-// Holder is a master that got the lock of the resource, or some lock if that is "", an instant ago. Holds are
-// short, so it asks until it meets one, or until the context ends. Whether the master still held the lock when
-// the fault hit it is for the history to prove.
+// Holder is a master that just got the lock of the resource, or any lock if that is "". Holds are short, so it asks
+// until ctx ends. The history proves whether the master still held when the fault hit it.
 func (r resolver) Holder(ctx context.Context, resource string) (string, error) {
 	began := clock.Mono()
 	nothing := "no master holds a lock"
@@ -42,7 +39,7 @@ func (r resolver) Holder(ctx context.Context, resource string) (string, error) {
 		nothing = "no master holds the lock of " + resource
 	}
 	return r.poll(ctx, nothing, func() string {
-		for _, m := range r.cluster.plan.Topology.NodesOf(role.Master) {
+		for _, m := range r.cluster.layout.Topology.NodesOf(role.Master) {
 			status, err := r.masterStatus(ctx, m.Name)
 			if err != nil {
 				continue
@@ -76,8 +73,7 @@ func (r resolver) Leader(ctx context.Context) (leader string, err error) {
 	})
 }
 
-// Primary is the server that the nodes name which decide it; the only one, where there is no
-// other.
+// Primary is the server that deciding nodes name, or the only one.
 func (r resolver) Primary(ctx context.Context) (string, error) {
 	return r.poll(ctx, "no node names a primary", func() (name string) {
 		var latest uint64
@@ -89,7 +85,7 @@ func (r resolver) Primary(ctx context.Context) (string, error) {
 				return
 			}
 			alias, epoch, err := s.Primary(ctx, addr)
-			if is := r.cluster.plan.nodeAt(alias); err == nil && is != "" && (name == "" || epoch > latest) {
+			if is := r.cluster.layout.nodeAt(alias); err == nil && is != "" && (name == "" || epoch > latest) {
 				name, latest = is, epoch
 			}
 		})
@@ -99,8 +95,8 @@ func (r resolver) Primary(ctx context.Context) (string, error) {
 
 // eachServer calls ask for each of the lock's servers, with the address at which clients dial it.
 func (r resolver) eachServer(ctx context.Context, ask func(context.Context, catalog.Server, topology.Placed, string)) {
-	for _, s := range r.cluster.plan.lock.Servers {
-		for _, n := range r.cluster.plan.Topology.NodesOf(s.Name) {
+	for _, s := range r.cluster.layout.lock.Servers {
+		for _, n := range r.cluster.layout.Topology.NodesOf(s.Name) {
 			limited, cancel := context.WithTimeout(ctx, answerTime)
 			ask(limited, s, n, r.cluster.addrs[n.Name][s.ClientPort])
 			cancel()
@@ -108,7 +104,7 @@ func (r resolver) eachServer(ctx context.Context, ask func(context.Context, cata
 	}
 }
 
-// poll asks until there is an answer; nothing found when ctx ends is ErrNoTarget.
+// poll asks until there is an answer. Its error is ErrNoTarget if ctx ends before.
 func (r resolver) poll(ctx context.Context, nothing string, ask func() string) (string, error) {
 	for {
 		if name := ask(); name != "" {

@@ -15,21 +15,20 @@ import (
 	"locklab/nodes/topology"
 )
 
-// Servers are those that a lock needs, alone: without masters and workloads, behind links
-// that can be cut.
+// Servers are those of a lock, without masters and workloads, behind links that can be cut.
 type Servers struct {
 	Reached []program.Server // as a client of the lock reaches them
 
 	fleet *Fleet
 }
 
-// fewest is how many servers run of a role of which the lock takes all that there are.
+// fewest is how many servers of a role run if the lock takes any number.
 const fewest = 3
 
 // serversTime is how long the servers may take to start.
 const serversTime = 2 * time.Minute
 
-// clientHost is where the client of the servers would be. No node runs there: only its links matter.
+// clientHost is the host of the servers' client: it has links, and no node.
 const clientHost = "client"
 
 // StartServers starts what the lock needs on this machine.
@@ -56,19 +55,19 @@ func StartServers(ctx context.Context, lock catalog.Lock, log *slog.Logger) (_ *
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	p := NewPlan(lock, topo, "", 0)
-	c := &Cluster{fleet: s.fleet, plan: p}
+	l := NewLayout(lock, topo, "", 0)
+	c := &Cluster{fleet: s.fleet, layout: l}
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
-	stages := p.stages()
+	stages := l.stages()
 	for _, stage := range stages[:len(stages)-1] { // without the client
 		if err := c.start(ctx, stage); err != nil {
 			return nil, err
 		}
 	}
 	for _, server := range lock.Servers {
-		for _, m := range p.members(topology.Placed{Node: client, Host: clientHost}, server.Name) {
+		for _, m := range l.members(topology.Placed{Node: client, Host: clientHost}, server.Name) {
 			s.Reached = append(s.Reached, program.Server{Name: m.Name, Role: m.Role, Addr: m.Addr})
 		}
 	}

@@ -139,12 +139,13 @@ func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 		t.Fatal(err)
 	}
 	config := configFor(t, topo, "none")
-	if err := config.UseLocks(specs); err != nil {
+	config.Names.Locks = specs
+	if err := config.readLocks(); err != nil {
 		t.Fatal(err)
 	}
 	dialed := map[string][]string{}
 	for _, lock := range config.Locks {
-		for _, pair := range cluster.NewPlan(lock, topo, "test", 1).HostPairs() {
+		for _, pair := range cluster.NewLayout(lock, topo, "test", 1).HostPairs() {
 			to, _ := topo.Host(pair[1])
 			dialed[pair[0]] = append(dialed[pair[0]], to.Zone)
 		}

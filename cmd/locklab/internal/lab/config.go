@@ -28,15 +28,14 @@ import (
 const (
 	DefaultDuration = 8 * time.Second
 	DefaultWarmup   = time.Second
-	QuickDuration   = 4500 * time.Millisecond // of which the shortest faults last for 1.575 s: less shows no lock down
+	QuickDuration   = 4500 * time.Millisecond // its shortest faults last 1.575 s: less shows no lock down
 	QuickCalm       = 2 * time.Second         // where nothing is broken
 	QuickWarmup     = 250 * time.Millisecond
 
-	// overhead is about what a run needs beside its warm-up and its measured time:
-	// starting and stopping the processes, reading the history.
+	// overhead is about how long a run takes to start and stop processes, and to read the history.
 	overhead = 400 * time.Millisecond
 
-	// failoverTime is in which a fault settles that no lease does.
+	// failoverTime is how long a fault takes to settle where no lease does.
 	failoverTime = 1500 * time.Millisecond
 )
 
@@ -45,20 +44,20 @@ func DefaultScenarios() []string {
 	return []string{"baseline", "zone-latency", "zone-partition", "zone-failure"}
 }
 
-// QuickLocks and QuickScenarios are those of a quick run: fewer, as each takes its time, and with
-// leases of a second.
+// QuickLocks are those of a quick run: few, with leases of a second.
 func QuickLocks() []string {
 	return []string{"none", "multiphase", "redlock:ttl=1s", "raft:lease=1s"}
 }
 
-// QuickScenarios are beside QuickLocks.
+// QuickScenarios are those of a quick run.
 func QuickScenarios() []string { return []string{"baseline", "zone-partition", "zone-failure"} }
 
-// Config is one comparison, checked.
+// Config is one comparison. Its user sets fields, in any order, and calls [Config.Resolve] once.
 type Config struct {
+	Names Names          // that Resolve reads into Topology, Locks and Scenarios
+	Own   []catalog.Lock // that the user brings: they need not be named
 	Locks []catalog.Lock
-	// Unavailable says why locks are left out of a comparison of all.
-	Unavailable []string
+	Unavailable []string // why locks are left out of a comparison of all
 	Scenarios   []scenario.Scenario
 	Topology    *topology.Topology
 	Workload    catalog.Workload
@@ -67,10 +66,11 @@ type Config struct {
 	Duration    time.Duration // measured, of each run
 	Calm        time.Duration // the same where nothing is broken, if it is not 0
 	Warmup      time.Duration // before it
+	OwnDuration bool          // the user's; else Duration and Calm follow the topology's round trips
+	OwnWarmup   bool          // the user's; else it follows them
 	Patience    time.Duration // of players and clients; 0 follows the topology
 	Rate        float64       // operations per second; 0 is the workload's default
 	Capacity    bool          // measured after each run in which nothing is broken
-	usualRate   bool          // it is
 	Repeat      int
 	Episodes    int // how often each run goes through its scenario; 0 is once
 	Seed        uint64
@@ -81,49 +81,65 @@ type Config struct {
 	Args        []string          // the same in pieces, without the program
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
-	Live        *live.Board       // shows the runs to browsers; nil is nobody
-	Toxiproxy   net.Listener      // where toxiproxy's API is served over the links; nil is nowhere
+	Live        *live.Board       // shows the runs to browsers; may be nil
+	Toxiproxy   net.Listener      // for toxiproxy's API over the links; may be nil
 
-	// Suite leaves out combinations that do not apply, which are then in Unfit, and locks
-	// for which the topology lacks something, which are then in Unavailable: it is made for any
-	// machine.
+	// Suite puts combinations that do not apply into Unfit, and locks for which the topology lacks something into
+	// Unavailable. Without it they are errors.
 	Suite    bool
-	Unfit    []result.Unfit // without Suite those of scenarios that apply to another of the Locks
+	Unfit    []result.Unfit // without Suite only of scenarios that apply to another lock
 	outlooks map[result.Key]*outlook
 }
 
-// UseTopology reads the topology by name or path. Hosts that name no agent have the
-// running one at that address, unless it is "": see [topology.Topology.WithAgents].
-func (c *Config) UseTopology(name, agents string) (err error) {
-	if c.Topology, err = topology.Load(name, cluster.RoleNames()...); err != nil {
-		return fmt.Errorf("--topology: %w", err)
-	}
-	if agents == "" {
-		return nil
-	}
-	if c.Topology, err = c.Topology.WithAgents(agents); err != nil {
-		return fmt.Errorf("--agents: %w", err)
+// Names are those of a topology, locks and scenarios, or their paths.
+type Names struct {
+	Topology, Agents string // Agents is the address of agents for hosts that name none: [topology.Topology.WithAgents]
+	Locks, Scenarios []string
+}
+
+// Resolve reads what is named, and checks that it fits together.
+func (c *Config) Resolve() error {
+	for _, read := range []func() error{c.readTopology, c.readLocks, c.readScenarios} {
+		if err := read(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// UseLocks takes the locks of these names, for which the topology must have what they
-// need; of "all", and of a suite's, it takes those for which it has, and says why the others
-// are unavailable. Those that the user brings need not be named.
-func (c *Config) UseLocks(names []string, own ...catalog.Lock) (err error) {
-	whatFits := c.Suite
+func (c *Config) readTopology() (err error) {
+	if c.Topology, err = topology.Load(c.Names.Topology, cluster.RoleNames()...); err != nil {
+		return fmt.Errorf("--topology: %w", err)
+	}
+	if c.Names.Agents != "" {
+		if c.Topology, err = c.Topology.WithAgents(c.Names.Agents); err != nil {
+			return fmt.Errorf("--agents: %w", err)
+		}
+	}
+	if !c.OwnDuration {
+		c.Duration, c.Calm = c.Topology.Limit(c.Duration), c.Topology.Limit(c.Calm)
+	}
+	if !c.OwnWarmup {
+		c.Warmup = c.Topology.Limit(c.Warmup)
+	}
+	return nil
+}
+
+// readLocks refuses locks for which the topology lacks something. Of all locks, and of a suite's, it leaves those
+// out and says why they are unavailable.
+func (c *Config) readLocks() (err error) {
+	names, whatFits := c.Names.Locks, c.Suite
 	if slices.Equal(names, []string{"all"}) {
 		names, whatFits = catalog.Names(), true
 	}
-	if c.Locks, err = catalog.ParseList("--locks", names, own...); err != nil {
+	if c.Locks, err = catalog.ParseList("--locks", names, c.Own...); err != nil {
 		return err
 	}
-	for _, l := range own {
+	for _, l := range c.Own {
 		if !named(c.Locks, l.String()) {
 			c.Locks = append(c.Locks, l)
 		}
 	}
-	c.Unavailable = nil
 	var lacking error
 	c.Locks = slices.DeleteFunc(c.Locks, func(lock catalog.Lock) bool {
 		err := c.lacks(lock)
@@ -146,9 +162,8 @@ func named(all []catalog.Lock, spec string) bool {
 	return slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == spec })
 }
 
-// lacks is why a lock cannot be compared on the topology, nil if it can: it has no node
-// of a role that the lock needs, or a host of it is this machine, which has not the
-// server. What other hosts have is for their agents to say, when they are to start it.
+// lacks is why a lock cannot be compared: the topology has no node of a role that it needs, or this machine has a host
+// but not the server. Agents elsewhere say what they lack when they are to start it.
 func (c *Config) lacks(lock catalog.Lock) error {
 	for _, need := range lock.Roles() {
 		if len(c.Topology.NodesOf(need)) == 0 {
@@ -170,13 +185,9 @@ func (c *Config) lacks(lock catalog.Lock) error {
 	return nil
 }
 
-// UseScenarios reads the scenarios by name or path, and checks that topology, locks and
-// workload fit them.
-func (c *Config) UseScenarios(names []string) error {
-	if len(names) == 0 {
-		names = DefaultScenarios()
-	}
-	for _, name := range names {
+// readScenarios checks that topology, locks and workload fit the scenarios.
+func (c *Config) readScenarios() error {
+	for _, name := range c.Names.Scenarios {
 		s, err := scenario.Load(name, c.Topology.Zones[0].Short)
 		if err != nil {
 			return fmt.Errorf("--scenarios: %w", err)
@@ -190,13 +201,10 @@ func (c *Config) UseScenarios(names []string) error {
 		c.Scenarios = append(c.Scenarios, s)
 	}
 	c.Duration *= time.Duration(max(1, c.Episodes))
-	if c.Rate == 0 {
-		c.Rate, c.usualRate = c.Workload.Rate, true
-	}
 	return c.checkScenarios()
 }
 
-// resources are what the workload locks, all names where it is not known.
+// resources are what the workload locks; without one any name will do.
 func (c *Config) resources(s scenario.Scenario) resources {
 	if c.Load == nil {
 		return resources{}
@@ -204,12 +212,11 @@ func (c *Config) resources(s scenario.Scenario) resources {
 	return resources{c.Workload.Resource, c.Load.Resources(s.Wants)}
 }
 
-// key is that of the rows of the combination.
 func (c *Config) key(lock catalog.Lock, s scenario.Scenario) result.Key {
 	return result.Key{Lock: lock.String(), Scenario: s.Name, Workload: c.Workload.Name}
 }
 
-// outlook is that of the combination, as it was checked before the start.
+// outlook is the combination's, made when the scenarios were checked.
 func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 	if o, known := c.outlooks[c.key(lock, s)]; known {
 		return o
@@ -217,8 +224,7 @@ func (c *Config) outlook(lock catalog.Lock, s scenario.Scenario) *outlook {
 	return newOutlook(lock.Part(c.Topology), lock, s, c.Duration, c.resources(s))
 }
 
-// checkScenarios sees that the scenarios can be run as the user wants them. A lock to which one does not
-// apply is left out of it, if it applies to another lock.
+// checkScenarios refuses scenarios that cannot be run. One that applies to some of the locks leaves out the others.
 func (c *Config) checkScenarios() error {
 	c.outlooks = map[result.Key]*outlook{}
 	for _, s := range c.Scenarios {
@@ -246,7 +252,7 @@ func (c *Config) checkScenarios() error {
 	return nil
 }
 
-// checkScenario refuses a scenario that no run with any lock could have.
+// checkScenario refuses a scenario that would fit no lock.
 func (c *Config) checkScenario(s scenario.Scenario) error {
 	if err := cmp.Or(s.CheckLocks(c.knows), s.CheckData(checkData)); err != nil {
 		return err
@@ -262,7 +268,7 @@ func (c *Config) checkScenario(s scenario.Scenario) error {
 	return nil
 }
 
-// knows refuses the names of locks that there are not.
+// knows refuses unknown locks.
 func (c *Config) knows(spec locks.Spec) error {
 	if slices.ContainsFunc(c.Locks, func(l catalog.Lock) bool { return l.Program && l.String() == spec.String() }) {
 		return nil
@@ -271,18 +277,17 @@ func (c *Config) knows(spec locks.Spec) error {
 	return err
 }
 
-// Expected is the expectation for a lock under a scenario in a topology, with its rules; unfit is why the
-// scenario does not apply.
+// Expected is what the rules expect of a lock under a scenario in a topology; unfit is why it does not apply.
 func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
-	var c Config
-	if err := c.UseTopology(place, ""); err != nil {
-		return e, nil, err
-	}
-	s, err := scenario.Load(nameOrPath, c.Topology.Zones[0].Short)
+	topo, err := topology.Load(place, cluster.RoleNames()...)
 	if err != nil {
 		return e, nil, err
 	}
-	o := newOutlook(lock.Part(c.Topology), lock, s, max(DefaultDuration, s.MinDuration), resources{})
+	s, err := scenario.Load(nameOrPath, topo.Zones[0].Short)
+	if err != nil {
+		return e, nil, err
+	}
+	o := newOutlook(lock.Part(topo), lock, s, max(DefaultDuration, s.MinDuration), resources{})
 	if o.expect.SafetyBy.Safety == "" { // else only this machine or this duration does not fit
 		return e, o.unfit, nil
 	}
@@ -294,22 +299,16 @@ func (c *Config) patience() time.Duration {
 	return cmp.Or(c.Patience, c.Topology.Limit(history.Patience))
 }
 
-// rateUnder is the rate that is offered under a scenario: where the user does not say, no more than
-// can be served while clients hold as the scenario wants it.
+// rateUnder is the rate offered under a scenario: the user's, or what can be served while clients do as it wants.
 func (c *Config) rateUnder(s scenario.Scenario) float64 {
-	if !c.usualRate {
+	if c.Rate > 0 {
 		return c.Rate
 	}
-	return c.Load.Fitting(c.Rate, s.Wants)
+	return c.Load.Fitting(c.Workload.Rate, s.Wants)
 }
 
-// seats are those of a room, 0 where players get none.
-func (c *Config) seats() int {
-	if players, are := c.Load.(*catalog.Matches); are {
-		return players.Seats
-	}
-	return 0
-}
+// rate is the user's, or else the workload's.
+func (c *Config) rate() float64 { return cmp.Or(c.Rate, c.Workload.Rate) }
 
 // roles are those that any lock of the comparison needs, master and worker first.
 func (c *Config) roles() (roles []string) {
@@ -335,7 +334,7 @@ func (c *Config) part() *topology.Topology {
 	return t
 }
 
-// whole is what all parts need, and what they share.
+// whole has the locks of all parts, and what the parts share.
 func whole(parts []Config) Config {
 	c := parts[0]
 	c.Locks, c.Unavailable, c.Unfit, c.Programs = nil, nil, nil, catalog.Programs{}
@@ -356,7 +355,7 @@ func whole(parts []Config) Config {
 	return c
 }
 
-// loads is the load of each part, for comparisons; of several parts each by its number.
+// loads lists the load of each part; each of several with its number.
 func loads(parts []Config) string {
 	if len(parts) == 1 {
 		return parts[0].load()
@@ -370,7 +369,7 @@ func loads(parts []Config) string {
 	return strings.Join(all, " ")
 }
 
-// titles are those of the scenarios, in the order in which they are asked for.
+// titles are those of the scenarios, in the user's order.
 func titles(parts []Config) (all []result.Scenario) {
 	for _, c := range parts {
 		for _, s := range c.Scenarios {
@@ -382,14 +381,14 @@ func titles(parts []Config) (all []result.Scenario) {
 	return all
 }
 
-// load is what is asked of every lock.
+// load is the workload with its settings, as name=value name=value.
 func (c *Config) load() string {
 	patience := ""
 	if p := c.patience(); p != history.Patience {
 		patience = fmt.Sprintf("patience=%v ", p)
 	}
 	return strings.TrimSpace(fmt.Sprintf("workload=%s rate=%v duration=%v warmup=%v %s%s",
-		c.Workload.Name, c.Rate, c.Duration, c.Warmup, patience, c.Settings))
+		c.Workload.Name, c.rate(), c.Duration, c.Warmup, patience, c.Settings))
 }
 
 // fits says whether the combination applies.
@@ -397,8 +396,7 @@ func (c *Config) fits(lock catalog.Lock, s scenario.Scenario) bool {
 	return c.outlook(lock, s).unfit == nil
 }
 
-// measures is for how long a run measures, as it is planned: until its last fault has settled, or longer
-// if the duration is. A fault that takes longer to heal has the run last longer.
+// measures is the planned measured time: the duration, or until the last fault has settled if that is later.
 func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	d := c.Duration
 	if len(s.Timeline) == 0 && c.Calm > 0 {
@@ -410,8 +408,7 @@ func (c Config) measures(lock catalog.Lock, s scenario.Scenario) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// settles is for how long a run goes on after a fault has ended: while it settles, and two seconds
-// more, so that a lock that does not come back is seen.
+// settles is how long a run goes on after a fault: until it settles, and 2 s more to see a lock that stays down.
 func (c Config) settles(lock catalog.Lock) time.Duration {
 	return max(c.Topology.Limit(failoverTime), lock.Lease+500*time.Millisecond) + c.Topology.Limit(2*time.Second)
 }
@@ -427,16 +424,14 @@ func (c Config) aboutRun(lock catalog.Lock, s scenario.Scenario) time.Duration {
 
 // aboutCapacity is how long both measurements take.
 func aboutCapacity() time.Duration {
-	plan := capacity.DefaultPlan()
-	return 2 * (plan.Warmup + plan.Duration)
+	load := capacity.DefaultLoad()
+	return 2 * (load.Warmup + load.Duration)
 }
 
-// filesLeast is how many files this process must be able to open: the links carry two sockets for every connection
-// of a wire, and more of them while a fault holds their bytes.
+// filesLeast suffices for the links: two sockets a connection, and more while a fault holds their bytes.
 const filesLeast = 4096
 
-// CheckFiles sees that it may. Otherwise agents and links stop accepting connections and the run hangs. The Go runtime
-// has raised the limit as far as it may.
+// CheckFiles refuses a lower limit, with which links would stop accepting. The Go runtime has raised it already.
 func CheckFiles() error {
 	var have syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &have); err != nil {
@@ -449,8 +444,7 @@ func CheckFiles() error {
 	return nil
 }
 
-// Said is an error for people: without the sentinels that programs look for, with which its
-// clauses end.
+// Said is an error for people: without the sentinels at the ends of its clauses.
 func Said(err error) string {
 	const sentinels = `(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`
 	return regexp.MustCompile(sentinels).ReplaceAllString(err.Error(), "$4")

@@ -37,7 +37,7 @@ type experiment struct {
 	scenario scenario.Scenario
 	repeat   int // 1 is the first
 
-	// byHand breaks the run until stop is closed, which ends it; nil: its scenario does.
+	// byHand breaks the run until stop is closed; nil: the scenario does.
 	byHand func(ctx, done context.Context, faults chaos.Config, clients catalog.Clients, from int64) error
 	stop   <-chan struct{}
 }
@@ -51,10 +51,9 @@ func (x *experiment) name() string {
 	return name
 }
 
-// historyFile is the run's history below the report's directory.
 func (x *experiment) historyFile() string { return x.path(HistoryDir, ".jsonl") }
 
-// path names something of the run below a directory of the report's.
+// path is a file of the run in a directory of the report.
 func (x *experiment) path(below, extension string) string {
 	// File systems mind colons, and the value of an option may have dots and slashes.
 	lock := strings.NewReplacer(":", "+", ",", "+", "/", "_", ".", "_").Replace(x.lock.String())
@@ -70,7 +69,7 @@ func (x *experiment) seed() seed.Seed {
 // errInterrupted says that the user stopped the run before its end.
 var errInterrupted = errors.New("interrupted")
 
-// kept runs, keeps the row, and tells of it. A session that was interrupted before it was played leaves none.
+// kept runs, and keeps and shows the row. A session that is interrupted before it begins leaves none.
 func (x *experiment) kept(ctx context.Context, rows *results) error {
 	row, err := x.run(ctx)
 	if row == nil || x.byHand != nil && errors.Is(err, errInterrupted) {
@@ -82,10 +81,8 @@ func (x *experiment) kept(ctx context.Context, rows *results) error {
 	return err
 }
 
-// run brings the cluster up, lets the workload and the scenario run, takes the
-// cluster down, and judges the history. An interrupted run gives the row of
-// what there is, with errInterrupted, if it had begun to measure. A run that had to be given up gives a row that
-// decides nothing, also if it could not even begin.
+// run brings the cluster up, runs workload and scenario, takes the cluster down, and judges the history. Interrupted
+// while it measures, it returns the row and errInterrupted. A run that is given up has a row that decides nothing.
 func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	path := filepath.Join(x.config.Dir, x.historyFile())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -100,7 +97,7 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	}
 	recorded, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { // without a record there is nothing to measure for
+	go func() { // a run without a record ends
 		select {
 		case <-file.Failed():
 			stop()
@@ -132,7 +129,7 @@ func (x *experiment) run(ctx context.Context) (*result.Row, error) {
 	return &row, runErr
 }
 
-// firstLine is the error for a sentence, without the clean-up or the end of a log below it.
+// firstLine is the error without the lines of clean-up and logs below it.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), cluster.ErrGivenUp.Error()+": "), "\n")
 	return line
@@ -141,14 +138,14 @@ func firstLine(err error) string {
 // record makes the history. It says whether the load began.
 func (x *experiment) record(ctx context.Context, file history.Recorder) (measured bool, err error) {
 	name := fmt.Sprintf("%s/%s/%d", x.lock, x.scenario.Name, x.repeat)
-	p := cluster.NewPlan(x.lock, x.config.Topology, name, uint64(x.seed()))
-	p.Seats, p.Patience, p.Hold = x.config.seats(), x.config.patience(), x.scenario.Wants.Hold
+	p := cluster.NewLayout(x.lock, x.config.Topology, name, uint64(x.seed()))
+	p.Seats, p.Patience, p.Hold = x.config.Load.Seats(), x.config.patience(), x.scenario.Wants.Hold
 	outlook := x.config.outlook(x.lock, x.scenario) //nolint:contextcheck // planning waits for nothing
 	p.FakeClock, p.Disk = outlook.clocks, outlook.calls
 	x.display.Advance(0, "starting")
 	x.config.Live.Begin(x.liveRun(p))
 	rec := &recorder{file: file, live: x.config.Live, kind: history.KindAcquire}
-	if x.config.Workload.Name == history.Matchmaking {
+	if x.config.Load.Seats() > 0 {
 		rec.kind = history.KindMatch
 	}
 	rec.Record(x.head(outlook.expect))
@@ -176,13 +173,12 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 	return true, err
 }
 
-// measureCapacity records how many grants a second the lock gives at most, each client with a
-// resource of its own, then all with one.
+// measureCapacity records the most grants a second, first with a resource for each client, then with one for all.
 func (x *experiment) measureCapacity(ctx context.Context, c *cluster.Cluster, rec history.Recorder) error {
 	x.display.Advance(x.config.aboutRun(x.lock, x.scenario)-aboutCapacity(), "measuring capacity")
-	plan := capacity.DefaultPlan()
-	for _, plan.One = range []bool{false, true} {
-		e, err := capacity.Measure(ctx, c.Masters(), plan)
+	load := capacity.DefaultLoad()
+	for _, load.One = range []bool{false, true} {
+		e, err := capacity.Measure(ctx, c.Masters(), load)
 		if err != nil {
 			return err
 		}
@@ -200,7 +196,7 @@ func (x *experiment) head(expect scenario.Expectation) history.Event {
 		WarmupNS: int64(x.config.Warmup), DurationNS: int64(x.measures()), Played: x.byHand != nil,
 		Expect:  &expect.Expect,
 		Planned: planned(x.scenario, x.config.Duration), HostZones: topo.HostZones(), NodeHosts: topo.NodeHosts(),
-		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.seats(),
+		LeaseNS: int64(x.lock.Lease), Program: programOf(x.lock, topo), Seats: x.config.Load.Seats(),
 	}
 	if second := topo.Second(); second > time.Second {
 		run.SecondNS = int64(second)
@@ -208,7 +204,7 @@ func (x *experiment) head(expect scenario.Expectation) history.Event {
 	return history.Event{Kind: history.KindRun, AtNS: clock.Mono(), Run: &run}
 }
 
-// planned are the faults that the scenario asks for in a run that measures for so long.
+// planned are the scenario's faults in a run that measures for so long.
 func planned(s scenario.Scenario, measured time.Duration) []history.Planned {
 	var all []history.Planned
 	for _, p := range s.Schedule(measured) {
@@ -234,16 +230,15 @@ func programOf(lock catalog.Lock, topo *topology.Topology) *history.Program {
 	return &p
 }
 
-// measures is for how long the run measures.
 func (x *experiment) measures() time.Duration { return x.config.measures(x.lock, x.scenario) }
 
-// latest is how much later than planned a run may end because a fault takes long to heal.
+// latest is how much later than planned a run may end while a fault heals.
 const latest = time.Minute
 
 // leadTime is the time between the decision to start and the first operation.
 const leadTime = 50 * time.Millisecond
 
-// measure lets the workload and the scenario run side by side.
+// measure runs the workload and the scenario side by side.
 func (x *experiment) measure(ctx context.Context, c *cluster.Cluster, rec *recorder) error {
 	start := clock.Mono() + int64(leadTime)
 	from := start + int64(x.config.Warmup)
@@ -288,7 +283,6 @@ func (x *experiment) measure(ctx context.Context, c *cluster.Cluster, rec *recor
 	return err
 }
 
-// load is what the clients are put on.
 func (x *experiment) load(c *cluster.Cluster, rec history.Recorder, start int64) catalog.Run {
 	return catalog.Run{
 		Masters: c.Masters(), Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Wants: x.scenario.Wants,
@@ -301,7 +295,6 @@ func (x *experiment) logStage(stage string) {
 	x.fleet.Log.Info("stage of a run", "run", x.name(), "stage", stage)
 }
 
-// chaosConfig is what the run is broken with.
 func (x *experiment) chaosConfig(c *cluster.Cluster) chaos.Config {
 	config := c.Chaos(x.config.External)
 	config.Inventory, config.Lasts = inventoryOf(x.lock.Part(x.config.Topology), x.lock), x.measures()
@@ -331,10 +324,10 @@ func (x *experiment) watch(done context.Context, rec *recorder, start int64) {
 }
 
 // liveRun is the run as the live page shows it.
-func (x *experiment) liveRun(p cluster.Plan) live.Run {
+func (x *experiment) liveRun(p cluster.Layout) live.Run {
 	run := live.Run{
 		Key:      x.config.key(x.lock, x.scenario),
-		Duration: x.measures(), Played: x.byHand != nil,
+		Duration: x.measures(), Played: x.byHand != nil, Rooms: x.config.Load.Seats() > 0,
 		OfferedPerS: x.config.rateUnder(x.scenario),
 	}
 	for _, h := range p.Topology.Hosts {
@@ -358,7 +351,6 @@ type recorder struct {
 	served, failed atomic.Uint64
 }
 
-// Record implements [history.Recorder].
 func (r *recorder) Record(e history.Event) {
 	r.live.Record(e)
 	r.file.Record(e)

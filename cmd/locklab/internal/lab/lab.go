@@ -22,12 +22,9 @@ import (
 	"locklab/workloads/result"
 )
 
-// Compare runs comparisons on one topology, one after the other. The file that it returns
-// holds the rows of all combinations that came to an end, also when the context ended the
-// comparison or an error stopped it; a combination that was interrupted while it measured
-// is there too, as inconclusive. The same is in the report's directory from the first
-// run's beginning on, and after every run, in case this process is killed. Rows of the
-// earlier result, if there is one, are kept: what it lacks is run.
+// Compare runs comparisons on one topology, one after the other. It keeps the rows of the earlier result, and runs what
+// that lacks. The file has all combinations that ended, also if the context or an error stopped the comparison; one
+// that was interrupted while it measured is inconclusive. The file is on disk from the first run on.
 func Compare(
 	ctx context.Context, parts []Config, earlier *result.File, display *progress.Display,
 ) (result.File, error) {
@@ -47,8 +44,7 @@ func onFleet(
 	do func(*cluster.Fleet, *results) error,
 ) (result.File, error) {
 	c := whole(parts)
-	// The load and all links run in this process, with a small heap: to collect it less
-	// often leaves more of the machine to what is measured.
+	// The load and all links run in this process: fewer collections leave more of the machine to what is measured.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	clk := clock.System()
 	started := clk.Now()
@@ -104,8 +100,7 @@ func onFleet(
 	return file, errors.Join(err, rows.save())
 }
 
-// Remaining is how many runs there are that the earlier result does not have, and about
-// how long they take.
+// Remaining is how many runs the earlier result lacks, and about how long they take.
 func Remaining(parts []Config, earlier *result.File) (runs int, about time.Duration) {
 	rows := newResults(parts, new(result.File), earlier)
 	for i := range parts {
@@ -123,8 +118,7 @@ func Remaining(parts []Config, earlier *result.File) (runs int, about time.Durat
 	return runs, about
 }
 
-// eachFit passes on the combinations that apply, in the order of their runs. A scenario is run with all
-// locks before the next, so that what is compared was measured close together.
+// eachFit passes on the combinations that apply, one scenario after the other: what is compared runs close together.
 func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
 	for _, s := range c.Scenarios {
 		for _, lock := range c.Locks {
@@ -135,8 +129,7 @@ func (c *Config) eachFit(do func(catalog.Lock, scenario.Scenario) bool) {
 	}
 }
 
-// combinations runs every lock under every scenario, in the order of eachFit, as often as asked, but for the runs
-// that have their rows.
+// combinations runs what eachFit passes on, as often as asked, without the runs that have their rows.
 func (c *Config) combinations(
 	ctx context.Context, fleet *cluster.Fleet, display *progress.Display, rows *results,
 ) error {
@@ -163,7 +156,7 @@ func (c *Config) combinations(
 	return nil
 }
 
-// describe notes what runs where, and what the reader must be warned of.
+// describe notes the versions, and what the reader must be warned of.
 func (c *Config) describe(ctx context.Context, f *cluster.Fleet, run *result.Run) error {
 	run.Versions["locklab"] = provenance.ReadBuild().Version
 	maps.Copy(run.Versions, provenance.ModuleVersions(
@@ -196,14 +189,14 @@ func (c *Config) describe(ctx context.Context, f *cluster.Fleet, run *result.Run
 	return nil
 }
 
-// warnOfLoads says under which scenarios something else than usual is asked of the locks.
+// warnOfLoads names the scenarios that change the load.
 func (c *Config) warnOfLoads(run *result.Run) {
 	for _, s := range c.Scenarios {
 		if !slices.ContainsFunc(c.Locks, func(lock catalog.Lock) bool { return c.fits(lock, s) }) {
 			continue // nothing runs under it
 		}
 		said := c.Load.Instead(s.Wants)
-		if rate := c.rateUnder(s); rate != c.Rate {
+		if rate := c.rateUnder(s); rate != c.rate() {
 			said = append(said, fmt.Sprintf("no more than %.0f operations a second", rate))
 		}
 		if len(said) > 0 {

@@ -13,8 +13,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// LiveInfo is what the live page must know of comparisons before they begin. What the earlier result has is not run
-// again.
+// LiveInfo is what the live page must know of comparisons before they begin.
 func LiveInfo(title string, parts []Config, earlier *result.File) live.Info {
 	info := live.Info{Title: title, Duplicates: duplicates, Grids: Grids(parts)}
 	info.Runs, _ = Remaining(parts, nil)
@@ -25,7 +24,7 @@ func LiveInfo(title string, parts []Config, earlier *result.File) live.Info {
 		info.Zones = append(info.Zones, live.Zone{Name: z.Name, Short: z.Short})
 	}
 	for i := range parts {
-		info.Rooms = info.Rooms || parts[i].Workload.Name == history.Matchmaking
+		info.Rooms = info.Rooms || parts[i].Load.Seats() > 0
 	}
 	return info
 }

@@ -41,11 +41,8 @@ hosts:
 		{away, "", []string{"none", "multiphase", "etcd"}, map[string]string{"raft": noRaft, "postgres": noPackage}},
 	} {
 		use := func(names ...string) (*Config, error) {
-			config := new(Config)
-			if err := config.UseTopology(c.topology, c.agents); err != nil {
-				t.Fatal(err)
-			}
-			return config, config.UseLocks(names)
+			config := &Config{Names: Names{Topology: c.topology, Agents: c.agents, Locks: names}}
+			return config, config.Resolve()
 		}
 		all, err := use("all")
 		if err != nil {

@@ -19,12 +19,11 @@ import (
 	"locklab/nodes/topology"
 )
 
-// outlook is a lock under a scenario: what follows from what each fault hits of what runs for the lock.
+// outlook is what follows for a lock under a scenario from the nodes that each fault hits.
 type outlook struct {
 	expect scenario.Expectation
 	unfit  error // why the scenario does not apply to the lock
-	// clocks says that clocks are set of servers that are not the lab's own, and calls are those of
-	// each role's nodes that must be stopped, so that their disks can get slow or full.
+	// clocks says that a fault sets clocks of foreign servers; calls are those to stop for slow or full disks, by role.
 	clocks bool
 	calls  map[string]diskfault.Calls
 }
@@ -59,7 +58,7 @@ func newOutlook(
 // otherRunError is why a scenario fits no lock in this run, although it would with other flags.
 type otherRunError struct{ error }
 
-// checkData says which roles cannot lose their data.
+// checkData refuses roles that cannot lose their data.
 func checkData(name string) error {
 	r, known := roleOf(name)
 	switch {
@@ -79,8 +78,7 @@ func roleOf(name string) (r role.Role, known bool) {
 	return r, false
 }
 
-// add sees that what a fault wants of nodes is something that their roles can do, and notes what
-// must be started for it.
+// add refuses faults that the roles of their nodes cannot have, and notes what the others need.
 func (o *outlook) add(s scenario.Scenario, p scenario.Planned, topo *topology.Topology, lock catalog.Lock) error {
 	for _, name := range p.Nodes() {
 		node, _ := topo.Node(name)
@@ -109,8 +107,7 @@ func callsFor(p fault.Plan, node string) diskfault.Calls {
 	}
 }
 
-// able is nil if the fault can be made at the node of the role, where a program of the user's may hold the lock's
-// client, and which may be here.
+// able refuses a fault that the node cannot have. It may run the user's program, and may be on this machine.
 func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, program, here bool) error {
 	clock, disk := slices.Contains(p.Clocks, node), callsFor(p.Plan, node) != ""
 	var wrong string
@@ -134,10 +131,9 @@ func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, pro
 	return fmt.Errorf("%s:%d: fault %s: %s: %w", s.File, p.Step.Line, p.Step.ID, wrong, scenario.ErrInvalid)
 }
 
-// beyondProgram is what a lock program has of its own or of the machine, although the plan breaks
-// its master's; "" if the plan reaches the program, too. (libfaketime moves no clock of a program
-// that is not linked to libc, such as one in Go; and where it does, its version 0.9.10, which
-// Debian 12 has, fails each sleep of Python.)
+// beyondProgram is what the plan breaks of a master but not of its lock program; "" if it reaches that, too.
+// libfaketime moves no clock of a program without libc, such as one in Go; its version in Debian 12, 0.9.10, fails each
+// sleep of Python.
 func beyondProgram(plan fault.Plan, node string) string {
 	switch {
 	case slices.Contains(plan.Clocks, node):
@@ -185,7 +181,7 @@ func inventoryOf(t *topology.Topology, lock catalog.Lock) (inv fault.Inventory) 
 	}
 	inv.Nodes = nodes(t.Nodes())
 	for _, r := range catalog.ServerRoles() {
-		if r.Primary == nil { // who only says which server that is stores nothing
+		if r.Primary == nil { // one that only names the primary stores nothing
 			inv.Servers = append(inv.Servers, r.Name)
 		}
 	}
@@ -242,7 +238,7 @@ func (a anyNode) Leader(context.Context) (string, error) {
 	return a.first(lead...)
 }
 
-// Primary is of a role that others name one of, or the only server that there is.
+// Primary is a server of a role whose primary other nodes name, or the only server.
 func (a anyNode) Primary(context.Context) (string, error) {
 	var servers []topology.Placed
 	decided := false // there are nodes that decide which one the primary is

@@ -85,12 +85,18 @@ func TestScenariosAreCheckedBeforeTheStart(t *testing.T) {
 	}
 }
 
+// reads has the configuration take scenarios on a topology, with the locks that it has.
+func reads(config *Config, topology string, scenarios ...string) error {
+	config.Names = Names{Topology: topology, Scenarios: scenarios}
+	return errors.Join(config.readTopology(), config.readScenarios())
+}
+
 // refuses sees that the configuration takes a scenario on a topology, or refuses it with a text.
 func refuses(t *testing.T, config *Config, topology, scenario, want string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.yaml")
 	testfile.Write(t, path, scenario)
-	err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{path}))
+	err := reads(config, topology, path)
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
@@ -211,7 +217,7 @@ func TestBuiltinScenariosFit(t *testing.T) {
 				if s.OutlastsLease {
 					config.Duration = 6 * time.Second // of 3 s
 				}
-				if err := errors.Join(config.UseTopology(topology, ""), config.UseScenarios([]string{name})); err != nil {
+				if err := reads(config, topology, name); err != nil {
 					refused = append(refused, err)
 				}
 			}
@@ -255,11 +261,8 @@ func TestTooShortForAScenario(t *testing.T) {
 	} {
 		config := configFor(t, nil, c.lock)
 		config.Duration, config.Suite = 2*time.Second, c.suite
-		if err := config.UseTopology("seoul-2az", ""); err != nil {
-			t.Fatal(err)
-		}
 		why := cmp.Or(c.why, "--duration 2s: want at least 8s for the scenario failover")
-		err := config.UseScenarios(c.scenarios)
+		err := reads(config, "seoul-2az", c.scenarios...)
 		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), why) {
 			t.Errorf("%v: got %v", c, err)
 		}
@@ -272,9 +275,7 @@ func TestTooShortForAScenario(t *testing.T) {
 // TestRunsLastUntilFaultsHaveSettled: and two seconds on, so that a lock that does not come back is seen.
 func TestRunsLastUntilFaultsHaveSettled(t *testing.T) {
 	c := configFor(t, nil, "multiphase,redlock")
-	if err := cmp.Or(c.UseTopology("seoul-2az", ""), c.UseScenarios([]string{"baseline", "holder-kill"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reads(c, "seoul-2az", "baseline", "holder-kill"))
 	for _, duration := range []time.Duration{DefaultDuration, 2 * DefaultDuration, DefaultDuration / 2} {
 		c.Duration = duration
 		for lock, s := range c.eachFit {

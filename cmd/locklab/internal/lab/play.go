@@ -26,8 +26,7 @@ import (
 // PlayedScenario is the name of a run that is broken by hand. The second run of a lock is play-2.
 const PlayedScenario = "play"
 
-// MostPlayedRate is the highest rate that can be set by hand, in operations per second: more
-// than two cores serve.
+// MostPlayedRate is the highest rate by hand, in operations per second: more than two cores serve.
 const MostPlayedRate = 2000
 
 // Play is a session that goes on until the user ends it: one lock after the other, broken by hand. Its runs
@@ -47,21 +46,28 @@ type Play struct {
 
 var _ live.Control = (*Play)(nil)
 
+// longestPlay is the measured time of a run, which the user ends before.
+const longestPlay = 24 * time.Hour
+
 // NewPlay prepares a session that begins with the first lock; [Play.Run] plays it.
-func NewPlay(c Config) *Play {
-	rate := uint32(min(max(c.Rate, 1), MostPlayedRate)) //nolint:gosec // bounded
-	return &Play{config: c, lock: c.Locks[0], rate: rate}
+func NewPlay(c Config) (*Play, error) {
+	rate := c.rate()
+	if rate != math.Trunc(rate) || rate > MostPlayedRate {
+		return nil, fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it",
+			rate, MostPlayedRate)
+	}
+	c.Duration = longestPlay
+	return &Play{config: c, lock: c.Locks[0], rate: uint32(rate)}, nil
 }
 
-// Show has a board follow the session. Call it before Run.
-func (p *Play) Show(board *live.Board) { p.config.Live = board }
+// Show has a board follow the session, whose report is to be in the directory. Call it before Run.
+func (p *Play) Show(dir string, board *live.Board) { p.config.Dir, p.config.Live = dir, board }
 
-// errNotYet says that the run is not there to be controlled.
 var errNotYet = errors.New("the lab starts or stops right now: try again in a moment")
 
 var errBadFault = errors.New("bad fault")
 
-// Begin begins a fault: a scenario's, in JSON.
+// Begin begins a fault, written in JSON as in a scenario.
 func (p *Play) Begin(text []byte) error {
 	f, err := fault.Parse("fault", text, errBadFault)
 	if err != nil {
@@ -136,7 +142,7 @@ func (p *Play) Switch(name string) error {
 	return nil
 }
 
-// finish ends the run, if it is there to be ended; p.mu is held.
+// finish ends the run if there is one; p.mu is held.
 func (p *Play) finish() {
 	if p.hand != nil {
 		p.hand, p.rates = nil, nil
@@ -151,7 +157,7 @@ func (p *Play) names() (all []string) {
 	return all
 }
 
-// State is how things are.
+// State is the present state.
 func (p *Play) State() live.ControlState {
 	p.mu.Lock()
 	hand, lock := p.hand, p.lock
@@ -171,11 +177,11 @@ func (p *Play) State() live.ControlState {
 	return s
 }
 
-// playTries is how many runs may end by themselves, such as on a machine that is too busy.
+// playTries is how many runs in a row may end by themselves, such as on a busy machine.
 const playTries = 3
 
-// Run plays until ctx ends, which is no interruption: the run that goes on is ended as if it
-// had been that long, and is in the file. The rest is as with [Compare].
+// Run plays until ctx ends. That is no interruption: the present run ends as if it had been that long, and is in the
+// file, which is as with [Compare].
 func (p *Play) Run(ctx context.Context, display *progress.Display) (result.File, error) {
 	return onFleet(ctx, []Config{p.config}, nil, display, func(fleet *cluster.Fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
@@ -234,8 +240,7 @@ func (p *Play) one(
 	return lock, err
 }
 
-// during takes faults and rates from when the measured part begins, until the run is to end;
-// then everything is healed.
+// during takes faults and rates from the beginning of the measured part until the run ends, and heals everything.
 func (p *Play) during(ctx, done context.Context, faults chaos.Config, clients catalog.Clients, from int64) error {
 	if err := clock.Sleep(ctx, time.Duration(from-clock.Mono())); err != nil {
 		return nil //nolint:nilerr // the run ended before
@@ -254,21 +259,4 @@ func (p *Play) during(ctx, done context.Context, faults chaos.Config, clients ca
 	case <-done.Done():
 	}
 	return errors.Join(err, hand.Close())
-}
-
-// longestPlay is the measured time of a run, which the user ends before.
-const longestPlay = 24 * time.Hour
-
-// UsePlay makes the configuration that of a session: nothing but the locks, the topology and
-// the load is the user's.
-func (c *Config) UsePlay() error {
-	if c.Rate == 0 {
-		c.Rate = c.Workload.Rate
-	}
-	if c.Rate != math.Trunc(c.Rate) || c.Rate > MostPlayedRate {
-		return fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it",
-			c.Rate, MostPlayedRate)
-	}
-	c.Warmup, c.Duration, c.Repeat = c.Topology.Limit(DefaultWarmup), longestPlay, 1
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"locklab/chaos/fault"
+	"locklab/internal/must"
 	"locklab/nodes/topology"
 )
 
@@ -25,7 +26,8 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	play := NewPlay(*configFor(t, topo, "none,raft"))
+	play, err := NewPlay(*configFor(t, topo, "none,raft"))
+	must.Do(t, err)
 	refused := map[string]error{
 		"a rate": play.SetRate(0), "a lock": play.Switch("rift"), "another lock": play.Switch("0"), "no fault": play.Heal("cut-1"),
 	}

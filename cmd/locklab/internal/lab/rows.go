@@ -22,8 +22,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// results is the result of a comparison while it grows: one row for each run. It is on disk after
-// every change, so that a process that is killed leaves its rows.
+// results is the result of a comparison while it grows, a row for each run. Every change is on disk at once.
 type results struct {
 	file  *result.File
 	path  string
@@ -46,8 +45,7 @@ func newResults(parts []Config, file, earlier *result.File) *results {
 	return t
 }
 
-// goOnFrom takes over the rows and warnings of an earlier result, also those of combinations that are not asked for
-// any more, and names rows that others measured: by another program, on another machine, with other servers.
+// goOnFrom takes over all rows and warnings of an earlier result, and warns of rows of other programs or machines.
 func (t *results) goOnFrom(earlier result.File) {
 	run, was, kept := &t.file.Run, earlier.Run, 0
 	run.Started, run.DurationMS = was.Started, was.DurationMS
@@ -88,8 +86,7 @@ func (t *results) add(row result.Row) {
 	})
 }
 
-// drop takes out the row of a run that begins again. A violation of a lock that is expected to be safe
-// stays on record as a warning.
+// drop removes the row of a run that begins again. What it showed against a safe lock stays as a warning.
 func (t *results) drop(key result.Key, repeat int) error {
 	i := t.find(key, repeat)
 	if i < 0 {
@@ -111,8 +108,7 @@ func (t *results) put(row result.Row) error {
 
 func (t *results) save() error { return result.Write(t.path, *t.file) }
 
-// rowOf judges a history below the directory of the report. An undecided row of a run that was cut short
-// is partial.
+// rowOf judges a history below the report's directory. An undecided row of a run that was cut short is partial.
 func rowOf(ctx context.Context, dir, path string, cut bool) (result.Row, error) {
 	row, err := check.File(ctx, filepath.Join(dir, filepath.FromSlash(path)))
 	if err != nil {
@@ -130,8 +126,7 @@ const (
 	LogDir     = "logs"      // with what the nodes of every run had to say
 )
 
-// openLog keeps what agents and links have to say out of the console. The log is locked
-// as long as this process works in the directory; see Complete.
+// openLog keeps logs of agents and links off the console. Its lock marks the directory as in use; see Complete.
 func openLog(dir string) (io.Closer, *slog.Logger, error) {
 	path := filepath.Join(dir, LogFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // meant to be read by others
@@ -144,9 +139,8 @@ func openLog(dir string) (io.Closer, *slog.Logger, error) {
 	return f, slog.New(slog.NewTextHandler(f, nil)), nil
 }
 
-// Complete adds to the result of a comparison that was killed what its histories say of
-// the runs that had no time to get there. A comparison that has ended, or that goes on,
-// is left as it is.
+// Complete adds rows of histories that a killed comparison did not judge. It leaves alone a comparison that has ended,
+// or that goes on.
 func Complete(ctx context.Context, dir string) error {
 	t := &results{path: filepath.Join(dir, result.FileName), order: map[result.Key]int{}}
 	file, err := result.Read(t.path)

@@ -20,8 +20,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// Rows are the locks of the table. Leases are of 3 s: a run sees them end, and no extension tells whoever holds for
-// a second that the servers have forgotten it.
+// Rows are the locks of the table. Leases last 3 s: a run sees them end, and a holder of 1 s extends none, which would
+// tell it that the servers have forgotten it.
 func Rows() []string {
 	return []string{
 		"none", "multiphase", "multiphase:quorum", "redlock", "redlock:persistence=always", "redsync",
@@ -39,8 +39,7 @@ func Rows() []string {
 type Run struct {
 	Name, Scenario, Workload string
 	Duration                 time.Duration // of one episode, at least
-	// Fault is the share of an episode that the fault lasts, which must be longer than the lease by Beyond; 0
-	// of faults that need not outlast a lease.
+	// Fault is the fault's share of an episode, longer than the lease by Beyond; 0 if it need not outlast a lease.
 	Fault    float64
 	Beyond   time.Duration
 	Episodes int    // in one run; 1 also where the scenario has several faults of its own
@@ -188,7 +187,7 @@ func unsafe(r *result.Row, _ time.Duration) (shown bool, lacks string) {
 	return r.Verdict.Safety.State == result.Failed, ""
 }
 
-// above says that one of the figures is.
+// above says whether one of the figures is above the limit.
 func above(limit float64, figures ...string) func(*result.Row, time.Duration) (bool, string) {
 	return func(r *result.Row, _ time.Duration) (shown bool, lacks string) {
 		lacks = "it does not count " + strings.Join(figures, " or ")
@@ -210,7 +209,7 @@ func ghost(r *result.Row, lease time.Duration) (shown bool, lacks string) {
 	return above(float64((lease+1500*time.Millisecond).Milliseconds()), figures...)(r, lease)
 }
 
-// passed wants so many grants that a client which is drawn by chance is passed by more in every run.
+// passed wants 300 grants: in so many a lock that draws the next holder passes one client more than 150 times.
 func passed(r *result.Row, lease time.Duration) (shown bool, lacks string) {
 	shown, lacks = above(150, "passed_max")(r, lease)
 	if grants := r.Figures["requests"] * r.Figures["acquired"]; !shown && grants < 300 {
@@ -245,22 +244,21 @@ type Cell struct {
 	// Run and Mark are the first of a directory that showed it, where there is no history yet.
 	Run  string `json:"-"`
 	Mark string `json:"-"`
-	// Again is the command that shows it again, History its events where they are kept, Promise that of the
-	// library's documentation which it breaks.
+	// Again repeats it, History has its events if they are kept, Promise is the documented one that it breaks.
 	Again   string `json:"again,omitzero"`
 	History string `json:"history,omitzero"`
 	Promise string `json:"promise,omitzero"`
 }
 
-// Tells says whether a run counts: not where it is unsound, nor where the lock must go wrong by its traits and did not.
+// Tells says whether a run counts: it is sound, and did not stay silent as a control.
 func Tells(r *result.Row) bool {
 	return r.Decided() && !r.Partial && r.Verdict.As != result.Silent
 }
 
-// Mark tells a run from all others of its lock: the last 32 bits of its seed, which is drawn.
+// Mark tells a run from the others of its lock: the last 32 bits of its random seed.
 func Mark(r *result.Row) string { return fmt.Sprintf("%08x", uint32(r.Seed)) } //nolint:gosec // enough to tell it
 
-// cell is what was published before, where that was of the same settings, with the runs that it has not counted.
+// cell adds the runs that it has not counted to the published cell, if that has the same settings.
 func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	digest := fnv.New32a()
 	fmt.Fprintln(digest, version)
@@ -341,7 +339,7 @@ func Controls(lock, run string) bool {
 	})
 }
 
-// tries are the episodes of a run: as many as it has faults of the kind that came most often.
+// tries is how many episodes a run has: the faults of its most frequent kind.
 func tries(r *result.Row) int {
 	most, kinds := 1, map[string]int{}
 	for _, f := range r.Faults {
@@ -353,7 +351,7 @@ func tries(r *result.Row) int {
 	return most
 }
 
-// Level names what the ticks of a lock add up to: of each name all cells that apply are ticks, and one does.
+// Level lists the names whose cells are ticks or do not apply, at least one of them a tick.
 func Level(cells []Cell) string {
 	var level []string
 	late := slices.ContainsFunc(cells, func(c Cell) bool { return c.Letter == "C" && strings.HasPrefix(c.Glyph, "✗") })

@@ -30,8 +30,7 @@ type Row struct {
 	Cells   []Cell `json:"cells"`
 }
 
-// Add is the page with what more runs made of some rows; the other results are of controls. Cells of other settings
-// begin anew, and a run that is counted already is not counted again.
+// Add adds runs to some rows; the other results are of controls. Cells with other settings begin anew.
 func (p Page) Add(all []Result, rows []string) Page {
 	for _, r := range all {
 		for _, file := range r.Files {
@@ -143,7 +142,7 @@ func (p Page) Columns() table.Table {
 	return t
 }
 
-// Shown is what was shown, with the command that tries it again.
+// Shown lists what was shown, with the command that tries it again.
 func (p Page) Shown() table.Table {
 	t := table.Table{Columns: table.Heads("=lock", "=", "runs", "command", "history", "what its documentation promises")}
 	for _, r := range p.Rows {
@@ -161,7 +160,7 @@ func (p Page) Shown() table.Table {
 	return t
 }
 
-// Without are the reasons of cells that say nothing.
+// Without lists why cells say nothing.
 func (p Page) Without() table.Table {
 	t := table.Table{Columns: table.Heads("=lock", "=", "why it says nothing")}
 	for _, r := range p.Rows {

@@ -38,12 +38,10 @@ const (
 type Settings struct {
 	Master jsontext.Value   `json:"master"`
 	Lock   catalog.Settings `json:"lock"`
-	// Token is what orders to the master must bear: they come from the controller only.
-	Token string `json:"token"`
+	Token  string           `json:"token"` // that orders must bear: only the controller has it
 }
 
-// Role is what an agent must know to run masters. Of locks that the user brings it runs
-// these programs: no settings from elsewhere name one.
+// Role is what an agent must know to run masters. A master's settings cannot name a program other than these.
 func Role(programs catalog.Programs) role.Role {
 	return role.Role{
 		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer},
@@ -53,7 +51,7 @@ func Role(programs catalog.Programs) role.Role {
 			if err != nil {
 				return nil, err
 			}
-			env, _ := process.Environment(settings) // whatever they are
+			env, _ := process.Environment(settings) // it refuses no settings
 			if !all.Lock.Program {
 				return env, nil
 			}
@@ -68,7 +66,7 @@ func Role(programs catalog.Programs) role.Role {
 	}
 }
 
-// commandVariable is how a master gets from its agent what runs the lock.
+// commandVariable is where a master finds the command of its lock program, set by its agent.
 const commandVariable = "LOCKLAB_LOCK_CMD"
 
 func parse(text []byte) (all Settings, settings master.Settings, err error) {

@@ -38,8 +38,7 @@ type Display struct {
 // Grid draws the rows so far in at most that many columns.
 type Grid func(file result.File, width int) string
 
-// New shows so many runs: with a bar and the grid if the writer is a terminal. 0 is a number that nobody knows
-// before. Each note goes to the last argument, too.
+// New shows the progress of runs; 0 is an unknown number. A terminal has a bar and the grid. note gets every note.
 func New(w io.Writer, runs int, grid Grid, note func(line string)) *Display {
 	d := &Display{w: w, note: note, draw: grid, runs: runs}
 	d.width, d.height, d.terminal = size(w)
@@ -49,7 +48,7 @@ func New(w io.Writer, runs int, grid Grid, note func(line string)) *Display {
 	return d
 }
 
-// Width is how many columns there are to write in: as every terminal has, if w is none.
+// Width is how many columns w has: Columns if it is no terminal.
 func Width(w io.Writer) (width int, terminal bool) {
 	width, _, terminal = size(w)
 	return width, terminal
@@ -66,15 +65,13 @@ func size(w io.Writer) (width, height int, terminal bool) {
 	return Columns, 24, true
 }
 
-// Columns is the width of what is no terminal, or of one that does not tell.
+// Columns is the usual width of a terminal.
 const Columns = 80
 
-// overEcho goes back to the beginning of the line and erases from there to the end of the screen: on a
-// terminal a line replaces the echo of typed keys, such as ^C.
+// overEcho erases from the beginning of the line: a line replaces the echo of typed keys, such as ^C.
 const overEcho = "\r\x1b[J"
 
-// Wrap breaks text between words into lines of at most width columns, those after the first
-// with an indent. A word that is longer stays whole.
+// Wrap breaks text between words into lines of at most width columns, later ones with an indent. No word is cut.
 func Wrap(text string, width, indent int) string {
 	return strings.Join(table.Wrap(strings.Join(strings.Fields(text), " "), width, indent), "\n")
 }
@@ -153,7 +150,7 @@ func (d *Display) Begin(name string, about time.Duration) {
 	}
 }
 
-// Advance says how much of the current run's load is over, and names the present step.
+// Advance shows how far the current run's load is, and the present step.
 func (d *Display) Advance(elapsed time.Duration, now string) {
 	if d.total == nil {
 		return

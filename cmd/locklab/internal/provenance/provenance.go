@@ -16,7 +16,7 @@ import (
 	"locklab/workloads/result"
 )
 
-// Host describes this machine. What cannot be found out is left empty.
+// Host describes this machine, as far as it is known.
 func Host() result.Host {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease") // there is none but on Linux
 	kib, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
@@ -65,9 +65,8 @@ func ReadBuild() Build {
 	return b
 }
 
-// Commit is the commit that the binary was built from. A build with -buildvcs=false does
-// not put it into the binary; then it is what LOCKLAB_COMMIT says, for who passes it apart,
-// or that of the work tree around the current directory, if that is a work tree of locklab.
+// Commit is the commit that the binary was built from. With -buildvcs=false it is LOCKLAB_COMMIT, or that of the work
+// tree of locklab around the current directory.
 func Commit(ctx context.Context) string {
 	if commit := ReadBuild().Commit; commit != unknownCommit {
 		return commit

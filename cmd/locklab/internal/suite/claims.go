@@ -6,8 +6,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// Decide says what the rows make of each claim. A row that is not there shows nothing and
-// refutes nothing, and so does one that could not decide; the two are told apart.
+// Decide says what the rows make of each claim. A missing row shows and refutes nothing, and neither does an undecided
+// one; the two are told apart.
 func Decide(claims []Claim, f result.File) []result.Claim {
 	cells := f.Cells()
 	var all []result.Claim
@@ -44,8 +44,7 @@ func (c Cell) tried(all result.Cell) (shown, tries int) {
 	return shown, tries
 }
 
-// overall is shown or refuted where all rows say so; where some show it and others do not,
-// the claim holds only under these.
+// overall is shown or refuted where all rows say so. If only some show it, the claim holds only under these.
 func overall(count map[string]int) string {
 	shown, refuted, absent := count[result.ClaimShown], count[result.ClaimRefuted], count[result.ClaimNotRun]
 	undecided := absent + count[result.ClaimUndecided]
@@ -63,8 +62,8 @@ func overall(count map[string]int) string {
 	}
 }
 
-// verdict is what all repeats of a combination say: of a figure the median, of safety whether any
-// was unsafe, of liveness what all have. Repeats that decide nothing are left out.
+// verdict is that of all repeats: of a figure the median, unsafe if any was, the liveness that all have. Undecided
+// repeats are left out.
 func (c Cell) verdict(all result.Cell) string {
 	all.Rows = slices.DeleteFunc(slices.Clone(all.Rows), func(r *result.Row) bool { return !r.Decided() || r.Partial })
 	if len(all.Rows) == 0 {

@@ -55,7 +55,7 @@ type Flag struct {
 	Line        int
 }
 
-// Claim is what somebody says of locks, and the rows that decide it.
+// Claim is a statement about locks, and the rows that decide it.
 type Claim struct {
 	Line   int
 	ID     string // "" in a suite whose claims are not run one by one
@@ -68,15 +68,12 @@ type Claim struct {
 type Cell struct {
 	result.Key
 	Line int
-	// Shows are words of the row's verdict, any of which supports the claim: safe or
-	// unsafe; or live, stalls, down. With a Figure it is that as the user wrote it.
+	// Shows are words of the row's verdict, each of which supports the claim: safe or unsafe; live, stalls or down.
 	Shows []string
-	// Figure is what supports the claim where it is about one; nil if it is not.
-	Figure *threshold.Threshold
+	Figure *threshold.Threshold // that supports the claim, with its text in Shows; nil: a word does
 }
 
-// Load reads a built-in suite by its name, or a file by its path. Errors name the file, the
-// line and what would be right.
+// Load reads a built-in suite by its name, or a file by its path.
 func Load(nameOrPath string) (Suite, error) {
 	file, text, err := files().Read(nameOrPath)
 	if err != nil {
@@ -103,8 +100,7 @@ func Parse(file string, text []byte) (Suite, error) {
 	return s, doc.Err()
 }
 
-// share gives the locks of the whole suite to the parts that name none, but for those that another part names with one
-// of the same scenarios.
+// share gives the suite's locks to parts that name none, except those of other parts with one of the same scenarios.
 func (s *Suite) share(locks strictyaml.Node) {
 	if !locks.Given() {
 		return
@@ -128,7 +124,7 @@ func (s *Suite) share(locks strictyaml.Node) {
 	}
 }
 
-// namedIn are the locks that parts with one of these scenarios name.
+// namedIn are the locks of parts with one of these scenarios.
 func namedIn(parts []Part, scenarios []string) (all []string) {
 	among := func(name string) bool { return slices.Contains(scenarios, name) }
 	for _, p := range parts {
@@ -197,8 +193,7 @@ func readCell(n strictyaml.Node) Cell {
 	return cell
 }
 
-// readShows reads one word, or a list of those that are about the same thing, or a threshold
-// that a figure crosses.
+// readShows reads a word, a list of words about the same thing, or a threshold of a figure.
 func readShows(n strictyaml.Node) (words []string, figure *threshold.Threshold) {
 	if n.IsList() {
 		for _, one := range n.Some("one or more of live, stalls, down") {

@@ -37,8 +37,7 @@ func (t Threshold) String() string { return t.text }
 // operators, longest first so that ">=" is not read as ">".
 func operators() []string { return []string{">=", "<=", "==", "!=", ">", "<"} }
 
-// Parse reads FIGURE OPERATOR NUMBER. A figure has its name of result.json; errors.KIND is how many
-// operations failed so.
+// Parse reads FIGURE OPERATOR NUMBER. Figures have their names of result.json; errors.KIND counts operations.
 func Parse(text string) (Threshold, error) {
 	fail := func(format string, args ...any) (Threshold, error) {
 		return Threshold{}, fmt.Errorf("--fail-on %q: %s", text, fmt.Sprintf(format, args...))
@@ -92,7 +91,7 @@ func ParseAll(texts []string, baseline bool, missing string) (all []Threshold, e
 	return all, nil
 }
 
-// value is that of one row; errors that did not come are none.
+// value is the row's; an error that did not come counts 0.
 func (t Threshold) value(r *result.Row) (float64, bool) {
 	if t.kind != "" {
 		return float64(r.Errors[t.kind]), true
@@ -100,8 +99,7 @@ func (t Threshold) value(r *result.Row) (float64, bool) {
 	return r.Of(t.figure.Name)
 }
 
-// Crossed says whether a row, or the repeats of a cell, cross the threshold: their median, or a
-// count of any of them. Without the figure they do not.
+// Crossed says whether the median of the rows crosses the threshold; of a count, whether any of them does.
 func (t Threshold) Crossed(rows ...*result.Row) bool {
 	var values []float64
 	for _, r := range rows {
@@ -123,8 +121,7 @@ func (t Threshold) Missing(rows ...*result.Row) bool {
 	return !slices.ContainsFunc(rows, func(r *result.Row) bool { _, known := t.value(r); return known })
 }
 
-// Beyond says whether a figure that was before, and is after, differs by more than the
-// threshold. From 0, more of anything is beyond every percentage.
+// Beyond says whether a figure changes by more than the threshold. From 0 any change is beyond every percentage.
 func (t Threshold) Beyond(before, after float64) bool {
 	d := after - before
 	if t.relative {
@@ -148,9 +145,8 @@ func Figures() []string {
 	return names
 }
 
-// Gate tells in lines what crosses a threshold: of a file, or of several in any but the first, which is the
-// baseline. Only the figures of thresholds are tested, so that few repeats are enough. Of a difference that
-// is open chance is an explanation, so only more repeats can tell: it is not sound.
+// Gate tells what crosses a threshold in a file, or in later files than the baseline, the first. It tests only figures
+// of thresholds, so that few repeats are enough. A difference that chance may explain is not sound.
 func Gate(files []result.File, names []string, thresholds []Threshold) (told []string, as result.Comparison) {
 	crossed, open := false, false
 	tell := func(run int, state string, t Threshold, key result.Key, more string) {
