@@ -31,8 +31,8 @@ func NewCalls() *Calls {
 // Open returns a context that Stop ends.
 func (c *Calls) Open() context.Context { return c.open }
 
-// Begin registers a call, for which Wait waits until done is called. The context both ends with
-// ctx or at Stop, with the cause ErrClosed. After Stop, Begin returns ErrClosed.
+// Begin registers a call, for which Wait waits until done is called. The returned context ends with
+// ctx, or at Stop with the cause ErrClosed. After Stop, Begin returns ErrClosed.
 func (c *Calls) Begin(ctx context.Context) (both context.Context, done func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
