@@ -28,7 +28,7 @@ type Config[O any] struct {
 	sync func(*os.File) error // syncs the state file, in tests; nil is (*os.File).Sync
 }
 
-// owner identifies the state file: its votes are valid for this peer, with these options and peers, only.
+// owner identifies the state file: its votes are valid only for this peer, with these options and peers.
 func (c Config[O]) owner() string {
 	var owner strings.Builder
 	fmt.Fprintf(&owner, "%q, rank %d, in cluster %q of %s with", c.Self.ID, c.Self.Rank, c.Cluster, c.Protocol)
@@ -60,7 +60,7 @@ type Cohort struct {
 	Time time.Duration // the last hold begins within this time of the first
 }
 
-// Lease is the durations of the timers of an algorithm with leases.
+// Lease has the durations of the timers of an algorithm with leases.
 type Lease struct {
 	// TTL is the lease time, counted at the holder from before it asked.
 	TTL time.Duration
