@@ -10,30 +10,29 @@ import (
 	"locklab/locks/clock"
 )
 
-// Patience is for how long after the end of its context a call waits for a library that does
-// not obey contexts, or that tidies up first.
+// Patience is how long after its context has ended a call still waits for a library.
 const Patience = 500 * time.Millisecond
 
-// Calls are what one client has under way. Make it with NewCalls.
+// Calls are the calls of one client that have not returned. Make it with NewCalls.
 type Calls struct {
-	open    context.Context //nolint:containedctx // of no call: done when Stop was called
+	open    context.Context //nolint:containedctx // belongs to no call; Stop ends it
 	stop    context.CancelFunc
-	mu      sync.Mutex // nothing begins while Stop is called
+	mu      sync.Mutex // no call begins while Stop runs
 	running sync.WaitGroup
 }
 
-// NewCalls is a client that has nothing under way.
+// NewCalls returns an empty Calls.
 func NewCalls() *Calls {
 	c := &Calls{}
 	c.open, c.stop = context.WithCancel(context.Background())
 	return c
 }
 
-// Open is done as soon as Stop was called.
+// Open returns a context that Stop ends.
 func (c *Calls) Open() context.Context { return c.open }
 
-// Begin has Wait wait until done is called, and gives a context that ends with ctx, and with
-// Stop, when its cause is ErrClosed. The error is ErrClosed, after Stop.
+// Begin registers a call, for which Wait waits until done is called. The returned context ends with
+// ctx, or at Stop with the cause ErrClosed. After Stop, Begin returns ErrClosed.
 func (c *Calls) Begin(ctx context.Context) (both context.Context, done func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +60,7 @@ func (c *Calls) Go(f func()) bool {
 	return true
 }
 
-// Stop lets nothing begin any more. It is true the first time.
+// Stop refuses new calls from now on. It returns true the first time.
 func (c *Calls) Stop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,11 +69,11 @@ func (c *Calls) Stop() bool {
 	return first
 }
 
-// Wait returns when all that has begun has ended.
+// Wait returns when all calls have ended.
 func (c *Calls) Wait() { c.running.Wait() }
 
-// Acquire is an Acquire by a library's own. It waits for that until ctx is done and Patience
-// longer; a lease that comes later is released. The library's context ends with Stop, too.
+// Acquire runs a library's acquire, and waits for it until Patience after the end of ctx. A lease
+// that comes later is released. The context of acquire ends at Stop, too.
 func (c *Calls) Acquire(
 	ctx context.Context, resource string, acquire func(context.Context) (Lease, error),
 ) (Lease, error) {
@@ -93,13 +92,13 @@ func (c *Calls) Acquire(
 	}, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
 		defer cancel()
-		_ = lease.Release(ctx) // its caller has gone: the outcome is unknown
+		_ = lease.Release(ctx) // the caller no longer waits for the outcome
 	})
 	if err == nil {
 		return lease, nil
 	}
 	if at, has := ctx.Deadline(); has && !clock.System().Now().Before(at) {
-		<-ctx.Done() // a server that knows the deadline may be ahead of the context's timer
+		<-ctx.Done() // a server that was told the deadline may answer before the context's timer fires
 	}
 	cause := ctx.Err()
 	if c.open.Err() != nil {
@@ -116,8 +115,8 @@ func (c *Calls) Release(ctx context.Context, release func() error) error {
 	return c.beside(ctx, release, func() {})
 }
 
-// beside runs call in a goroutine of its own. If that outlives its caller and then succeeds, late follows, and the
-// error is ErrUnknown; it is ErrClosed if nothing was begun.
+// beside runs call in its own goroutine, and returns ErrClosed after Stop. It returns ErrUnknown
+// if the call lasts longer than Patience after ctx, and runs late if that call then succeeds.
 func (c *Calls) beside(ctx context.Context, call func() error, late func()) error {
 	ended, gone := make(chan error), make(chan struct{})
 	if !c.Go(func() {

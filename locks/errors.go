@@ -8,7 +8,7 @@ import (
 // The error taxonomy. Every error of a Locker or a Lease wraps one of the first
 // three or [ErrClosed]; [ErrUnavailable] may come with any of them and says why.
 var (
-	// ErrNotAcquired says that the lock is surely not held by the failed call.
+	// ErrNotAcquired says that the failed call surely does not hold the lock.
 	ErrNotAcquired = errors.New("locks: not acquired")
 	// ErrUnknown says that the outcome is unknown: the operation may have taken
 	// effect, or may still do so until the lease at the server ends.
@@ -51,8 +51,8 @@ func OutcomeOf(err error) Outcome {
 }
 
 // ErrorKind names err in one word for histories and reports: "" for nil, and
-// otherwise "unknown", "not-held", "closed", "invalid", "unavailable",
-// "timeout", "canceled", "not-acquired" or "other", the most telling one first.
+// otherwise the first that applies of "unknown", "not-held", "closed", "invalid",
+// "unavailable", "timeout", "canceled", "not-acquired" and "other".
 func ErrorKind(err error) string {
 	kinds := []struct {
 		is   error

@@ -14,9 +14,9 @@ import (
 // other exactly as two processes do.
 type Locker interface {
 	// Acquire blocks until the resource is held, ctx is done or the lock service
-	// has given a final answer. Its error wraps [ErrNotAcquired] when the lock is
-	// surely not held by this call and [ErrUnknown] when it may be; when ctx ended
-	// the wait, the error wraps ctx.Err() too.
+	// has given a final answer. Its error wraps [ErrNotAcquired] if this call surely
+	// does not hold the lock, and [ErrUnknown] if it may. If ctx ended the wait, the
+	// error wraps ctx.Err() too.
 	Acquire(ctx context.Context, resource string) (Lease, error)
 	// Close gives up every wait and every lease and frees all goroutines and
 	// sockets of the client. Later calls of Acquire return [ErrClosed].
@@ -25,8 +25,8 @@ type Locker interface {
 
 // Lease is one grant of one resource to one caller.
 type Lease interface {
-	// Token is the fencing token: it grows with every grant of the resource, for as long as
-	// the lock remembers its grants. The second value is false if the lock has none.
+	// Token returns the fencing token, which grows with every grant of the resource while
+	// the service keeps its data. The second value is false if the lock has none.
 	Token() (Token, bool)
 	// Expires is the moment, on this process's clock, until which the holder may
 	// believe that it holds. The second value is false if the lock has no lease
@@ -35,9 +35,9 @@ type Lease interface {
 	// Lost is closed as soon as the holder must assume that it no longer holds.
 	// It is not closed by Release.
 	Lost() <-chan struct{}
-	// Release gives the resource back. It is idempotent: a second call returns
-	// what the first returned. ErrNotHeld means that the lease had surely ended before; an
-	// error that says so only perhaps is ErrUnknown.
+	// Release gives the resource back. It is idempotent: a second call returns the result of
+	// the first. ErrNotHeld means that the lease had surely ended before; if it may have ended,
+	// the error is ErrUnknown.
 	Release(ctx context.Context) error
 }
 
@@ -51,45 +51,43 @@ type MessageCounter interface {
 	MessagesSent() uint64
 }
 
-// Failer is implemented by lockers that may end by themselves, because they cannot keep what
-// they promised to. Who has one ends too, and starts again when it can.
+// Failer is implemented by lockers that may end by themselves, because they can no longer keep
+// their promises. The process that uses one should end too, and start again later.
 type Failer interface {
 	// Failed gives the reason once.
 	Failed() <-chan error
 }
 
-// WakeupCounter is implemented by lockers that know how often one of their waiters was
-// woken, by a message, a watch or a timer, to look whether it is its turn.
+// WakeupCounter is implemented by lockers that count how often a message, a watch or a
+// timer woke one of their waiters to check whether it is its turn.
 type WakeupCounter interface {
 	// Wakeups is a running total; it never goes down.
 	Wakeups() uint64
 }
 
-// Store keeps one value for each resource of a lock. Its versions count its writes from 1.
+// Store keeps one value for each resource of a lock. Versions count the writes from 1.
 type Store interface {
-	// Read gives the version of the resource's value, 0 if it was never written.
+	// Read returns the version of the resource's value, 0 if it was never written.
 	Read(ctx context.Context) (version uint64, err error)
-	// Write gives the resource a new value, only if the lease is the newest grant where
-	// checked is set, and returns its version. An error that wraps [ErrNotHeld] says that
-	// it was refused; any other one, unless it wraps [ErrUnavailable], that it may have
-	// been written.
+	// Write gives the resource a new value and returns its version. With checked it writes only
+	// if the lease is the newest grant. An error that wraps [ErrNotHeld] or [ErrUnavailable]
+	// means not written; after any other error the value may have been written.
 	Write(ctx context.Context, checked bool) (version uint64, err error)
 }
 
-// Storer is implemented by leases whose lock service keeps data, too, and can compare the
-// lock in the transaction that writes.
+// Storer is implemented by leases whose lock service also keeps data, and can compare the
+// lock in the transaction that writes it.
 type Storer interface {
-	// Store is the resource's; false if the lock's options want none.
+	// Store returns the resource's store; false if the lock's options turn it off.
 	Store() (Store, bool)
 }
 
 // ResourceBytesMax bounds the length of a resource's name.
 const ResourceBytesMax = 255
 
-// CheckAcquire is what every Acquire begins with. It refuses a context that is done, with
-// ErrNotAcquired and the context's error, and names that no lock takes, with
-// ErrNotAcquired and ErrInvalid: empty ones, longer ones than ResourceBytesMax, and such
-// with control characters or what is not UTF-8 in them.
+// CheckAcquire must be the first step of every Acquire. It refuses a context that is done, with
+// ErrNotAcquired and the context's error. It refuses, with ErrNotAcquired and ErrInvalid, names that
+// are empty, longer than ResourceBytesMax, not UTF-8, or contain control characters.
 func CheckAcquire(ctx context.Context, resource string) error {
 	if n := len(resource); n == 0 || n > ResourceBytesMax {
 		return fmt.Errorf("acquire: %w: %w: a resource name has 1 to %d bytes, this one has %d",
@@ -106,14 +104,13 @@ func CheckAcquire(ctx context.Context, resource string) error {
 	return nil
 }
 
-// ReleaseOnce is what a [Lease] promises of Release: the first call releases, and all later
-// ones return what it returned. The zero value is ready.
+// ReleaseOnce makes [Lease.Release] idempotent. The zero value is ready.
 type ReleaseOnce struct {
 	once   sync.Once
 	result error
 }
 
-// Do calls release unless an earlier call has. Its error names the resource.
+// Do calls release the first time; later calls return the same result. The error names the resource.
 func (r *ReleaseOnce) Do(resource string, release func() error) error {
 	r.once.Do(func() {
 		if err := release(); err != nil {

@@ -22,11 +22,11 @@ type Spec struct {
 	Variant string            // the bare word, "" if there is none
 	Options map[string]string // key=value pairs
 
-	reader **Reader // where Describe wants it
+	reader **Reader // set by Describe, to get the Reader
 }
 
-// ParseSpec reads a spec. It does not know which names and options exist: the
-// lock that is built from the spec refuses what it does not know (see Reader).
+// ParseSpec reads a spec. It accepts all names and options; the lock that is built from the
+// spec refuses unknown ones (see Reader).
 func ParseSpec(text string) (Spec, error) {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("lock %q: %s: %w", text, fmt.Sprintf(format, args...), ErrInvalid)
@@ -71,8 +71,8 @@ func validWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, other)
 }
 
-// String is the canonical form: the variant first, options sorted by key.
-// ParseSpec(s.String()) gives s again.
+// String returns the canonical form: the variant first, options sorted by key.
+// ParseSpec(s.String()) returns s again.
 func (s Spec) String() string {
 	var fields []string
 	if s.Variant != "" {
@@ -87,25 +87,25 @@ func (s Spec) String() string {
 	return s.Name + ":" + strings.Join(fields, ",")
 }
 
-// Option is one option of a lock, as its Reader asks for it.
+// Option is one option of a lock.
 type Option struct {
 	Key     string
-	Does    string   // what it is or changes, for who reads a list of options
-	Values  []string // to choose from; of others there is what stands for one, such as TIME
-	Open    bool     // Values is no list to choose from
-	Default string   // as a user writes it; "" where Does says what it depends on
-	// Least and Most bound a whole number, both inclusive; both 0 for any other option.
+	Does    string   // what it is or changes, for lists of options
+	Values  []string // the choices, or if Open a placeholder such as TIME
+	Open    bool     // Values is a placeholder
+	Default string   // as a user writes it; "" if Does explains it
+	// Least and Most bound a whole number, inclusively; both are 0 for other options.
 	Least, Most int
 }
 
-// String is the option as a user writes it, such as order=parallel|sequential or ttl=TIME.
+// String returns the option as a user writes it, such as order=parallel|sequential or ttl=TIME.
 func (o Option) String() string { return o.Key + "=" + strings.Join(o.Values, "|") }
 
-// Variant is another algorithm, or another way to ask, under the name of a lock.
+// Variant is a variant of a lock: another algorithm, or another way to acquire.
 type Variant struct{ Name, Does string }
 
-// Describe says which options a lock reads from specs with the name and the variant of
-// this one, by having them read, and which variants there are.
+// Describe returns the options that a lock reads from specs with this name and variant, and
+// all its variants. It calls parse to learn them.
 func Describe[O any](spec Spec, parse func(Spec) (O, error)) (options []Option, variants []Variant, err error) {
 	var r *Reader
 	spec.reader = &r
@@ -115,8 +115,8 @@ func Describe[O any](spec Spec, parse func(Spec) (O, error)) (options []Option, 
 	return options, variants, err
 }
 
-// Reader reads a spec's options one by one with defaults and remembers what was
-// wrong and what was never asked for. Call Err at the end.
+// Reader reads a spec's options one by one, with defaults. Call Err at the end: it returns
+// the first wrong value, or an option that was never read.
 type Reader struct {
 	spec     Spec
 	asked    []Option
@@ -133,14 +133,14 @@ func (s Spec) Reader() *Reader {
 	return r
 }
 
-// fail keeps the first thing that is wrong.
+// fail records the first error.
 func (r *Reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("lock %q: %s: %w", r.spec, fmt.Sprintf(format, args...), ErrInvalid)
 	}
 }
 
-// read reads an option with parse, which says whether its value is right: what is wanted.
+// read reads an option with parse, which reports whether the value is valid; wanted describes valid values.
 func read[T any](r *Reader, o Option, wanted string, byDefault T, parse func(text string) (T, bool)) T {
 	r.asked = append(r.asked, o)
 	text, given := r.spec.Options[o.Key]
@@ -155,8 +155,8 @@ func read[T any](r *Reader, o Option, wanted string, byDefault T, parse func(tex
 	return value
 }
 
-// Choice reads an option that is one of the choices; the first is the default. Here as below,
-// does is what the option is or changes.
+// Choice reads an option that is one of the choices; the first is the default. does describes
+// the option, here and in the methods below.
 func (r *Reader) Choice(key, does string, choices ...string) string {
 	return r.choice(key, does, choices[0], choices, "one of "+strings.Join(choices, ", "))
 }
@@ -174,12 +174,12 @@ func (r *Reader) Bool(key, does string, byDefault bool) bool {
 	return r.choice(key, does, usual, []string{"on", "off"}, "on or off") == "on"
 }
 
-// DurationMax is the longest duration of an option, a year. Sums and multiples of such
-// durations stay far below what a time.Duration can hold.
+// DurationMax is the longest duration of an option, a year, so that sums and small multiples
+// fit into a time.Duration.
 const DurationMax = 365 * 24 * time.Hour
 
-// Duration reads a positive duration such as 250ms, up to DurationMax. A default of 0 is one
-// that does explains.
+// Duration reads a positive duration such as 250ms, up to DurationMax. If byDefault is 0, does
+// must explain the default.
 func (r *Reader) Duration(key, does string, byDefault time.Duration) time.Duration {
 	o := Option{Key: key, Does: does, Values: []string{"TIME"}, Open: true}
 	if byDefault != 0 {
@@ -192,7 +192,7 @@ func (r *Reader) Duration(key, does string, byDefault time.Duration) time.Durati
 	})
 }
 
-// Int reads a whole number within the bounds, both inclusive.
+// Int reads a whole number from low to high.
 func (r *Reader) Int(key, does string, byDefault, low, high int) int {
 	o := Option{
 		Key: key, Does: does, Values: []string{"N"}, Open: true, Default: strconv.Itoa(byDefault), Least: low, Most: high,
@@ -203,13 +203,13 @@ func (r *Reader) Int(key, does string, byDefault, low, high int) int {
 	})
 }
 
-// Variant is the bare word, which Err checks against the variants that the lock has.
+// Variant returns the bare word. Err checks that it is one of the known variants.
 func (r *Reader) Variant(known ...Variant) string {
 	r.variants = known
 	return r.spec.Variant
 }
 
-// Err is what is wrong: a variant that there is not, a value, or an option that nothing read.
+// Err returns the first error: an unknown variant, a wrong value, or an option that was not read.
 func (r *Reader) Err() error {
 	var keys, variants []string
 	for _, o := range r.asked {
@@ -220,7 +220,7 @@ func (r *Reader) Err() error {
 	}
 	slices.Sort(keys)
 	if word := r.spec.Variant; word != "" && !slices.Contains(variants, word) {
-		r.err = nil // the options of another variant may be others
+		r.err = nil // another variant may have other options
 		switch {
 		case slices.Contains(keys, word):
 			r.fail("option %q has no value: want %s=VALUE", word, word)
@@ -239,41 +239,41 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Traits are what a lock is, as far as it decides what a fault does to it.
+// Traits are the properties of a lock that decide the effects of faults.
 type Traits struct {
 	Agree   string `json:"agree"`             // one of the Agree constants
-	Lease   string `json:"lease,omitempty"`   // one of the Lease constants; "" if holds are no leases
-	Keeps   string `json:"keeps,omitempty"`   // one of the Keeps constants, of the servers; "" without any
+	Lease   string `json:"lease,omitempty"`   // one of the Lease constants; "" if holds do not expire
+	Keeps   string `json:"keeps,omitempty"`   // one of the Keeps constants; "" without servers
 	Replica string `json:"replica,omitempty"` // one of the Replica constants; "" if there is none
 	Tokens  bool   `json:"tokens"`            // every grant has a higher token than the one before it
 }
 
-// Who has to agree before one client holds.
+// The parties that must agree before a client holds.
 const (
-	AgreeUnknown   = "unknown" // of locks that do not say it
+	AgreeUnknown   = "unknown" // the lock does not say
 	AgreeNobody    = "nobody"
 	AgreeServer    = "one-server"
 	AgreeServers   = "majority-of-servers"
 	AgreePeers     = "majority-of-peers"
-	AgreeConnected = "connected-peers" // all peers that are not taken for dead
+	AgreeConnected = "connected-peers" // all peers that are not considered dead
 	AgreeAll       = "all-peers"
 )
 
-// By whose clock a hold ends that is not released.
+// The clock by which an unreleased hold ends.
 const (
 	LeaseOwn    = "own-clock"    // a monotonic clock, which no step moves
 	LeaseServer = "server-clock" // the wall clock of the servers
 	LeaseClient = "client-clock" // the wall clock of the clients
 )
 
-// How much of what was acknowledged is there after a crash.
+// The acknowledged data that survive a server's crash.
 const (
 	KeepsNothing     = "nothing"
-	KeepsSyncedLater = "synced-later" // what was synced; no answer waits for that
+	KeepsSyncedLater = "synced-later" // synced data; answers do not wait for the sync
 	KeepsEverything  = "everything"
 )
 
-// Whether another server may take the place of the one that has to agree.
+// The kinds of a replica that may replace the server.
 const (
 	ReplicaAsync = "asynchronous" // it may lack the last grants
 	ReplicaAcked = "acknowledged" // it has every grant before the client does

@@ -8,7 +8,7 @@ import (
 	"locklab/locks/clock"
 )
 
-// Term is until when a holder may believe that it holds. Make it with NewTerm.
+// Term is the time for which a holder may believe that it holds. Make it with NewTerm.
 type Term struct {
 	clock clock.Clock
 	lost  chan struct{}
@@ -19,7 +19,7 @@ type Term struct {
 	over  bool
 }
 
-// NewTerm is a term until then, or, if that is zero, until it is ended.
+// NewTerm returns a term until then, or without an end if until is zero.
 func NewTerm(c clock.Clock, until time.Time) *Term {
 	t := &Term{clock: c, lost: make(chan struct{}), until: until}
 	if !until.IsZero() {
@@ -30,7 +30,7 @@ func NewTerm(c clock.Clock, until time.Time) *Term {
 	return t
 }
 
-// ring is called when the time should be over: a clock may run slower by now.
+// ring loses the term, or sets the timer again if the clock has slowed down.
 func (t *Term) ring() {
 	if t.IsLost() {
 		return
@@ -42,7 +42,7 @@ func (t *Term) ring() {
 	}
 }
 
-// Extend moves the end, if it has not come yet.
+// Extend moves the end, unless it has passed.
 func (t *Term) Extend(until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,7 @@ func (t *Term) Extend(until time.Time) {
 	}
 }
 
-// End ends the term, as a release does. It says whether nothing had ended it before.
+// End ends the term without closing Lost, as a release does. It reports whether this is the first end.
 func (t *Term) End() (first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,14 +63,14 @@ func (t *Term) End() (first bool) {
 	return first
 }
 
-// Lose ends the term, and tells the holder.
+// Lose ends the term and closes Lost.
 func (t *Term) Lose() {
 	if t.End() {
 		close(t.lost)
 	}
 }
 
-// IsLost says that the holder was told, and tells it if the time is over.
+// IsLost reports whether the term is lost. It loses the term if its time is over.
 func (t *Term) IsLost() bool {
 	if until, ends := t.Expires(); ends && !t.clock.Now().Before(until) {
 		t.Lose()
@@ -81,15 +81,15 @@ func (t *Term) IsLost() bool {
 // Lost is closed by Lose, and when the time is over.
 func (t *Term) Lost() <-chan struct{} { return t.lost }
 
-// Expires is the end, false if there is none.
+// Expires returns the end, false if there is none.
 func (t *Term) Expires() (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.until, !t.until.IsZero()
 }
 
-// Over says that the holder of a lease must not act any more: it was told so, or the end has come by this
-// process's clock and what tells of it has not run yet, as after a pause.
+// Over reports whether the holder of a lease must not act any more: Lost is closed, or the end has passed by
+// this process's clock but no timer has fired yet, as after a pause.
 func Over(l Lease) bool {
 	until, ends := l.Expires()
 	return signals.Closed(l.Lost()) || ends && !clock.System().Now().Before(until)

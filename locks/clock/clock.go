@@ -36,7 +36,7 @@ type system struct{}
 func (system) Now() time.Time                            { return time.Now() }
 func (system) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
-// After closes the channel after d, unless stop is called before, which must be called some time.
+// After closes the channel after d, unless stop is called before. Every caller must call stop.
 func After(c Clock, d time.Duration) (over <-chan struct{}, stop func() bool) {
 	fired := make(chan struct{})
 	return fired, c.AfterFunc(d, func() { close(fired) }).Stop
@@ -51,9 +51,8 @@ type anchor struct {
 
 var origin = newAnchor() //nolint:gochecknoglobals // constant once the process runs
 
-// newAnchor reads the one clock between two readings of the other. A process that is
-// interrupted just there would be wrong for all its life, so it tries several times and
-// takes the closest pair.
+// newAnchor reads time.Now between two readings of the machine's clock. An interruption between them
+// would make the anchor wrong for good, so it tries several times and keeps the closest pair.
 func newAnchor() anchor {
 	const times = 32
 	var best anchor
@@ -77,8 +76,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Await waits for a value, or the close, of a channel, for d at most: came is false if
-// there was neither.
+// Await waits up to d for the channel to deliver a value or to close; came is false if it did neither.
 func Await[T any](c Clock, d time.Duration, channel <-chan T) (value T, came bool) {
 	over, stop := After(c, d)
 	defer stop()

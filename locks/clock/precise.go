@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// Precise wakes goroutines at exact moments of [Mono]. One alarm of nanoseconds, which
-// wakes the process as a socket does, serves all of them: no thread of its own has to be
-// woken, neither to set it nor when it goes off.
+// Precise wakes goroutines at exact moments of [Mono]. One alarm with nanosecond resolution serves
+// all of them. The runtime polls it like a socket, so it needs no thread of its own.
 type Precise struct {
 	mu      sync.Mutex
-	waiters map[chan struct{}]int64 // until when each waits; few enough to look at all
-	next    int64                   // the earliest of them, for which the alarm is set
+	waiters map[chan struct{}]int64 // the deadline of each; few enough to scan
+	next    int64                   // the earliest deadline, for which the alarm is set
 	closed  bool
 	alarm   *alarm
 	done    chan struct{}
@@ -30,19 +29,18 @@ func NewPrecise() (*Precise, error) {
 	return p, nil
 }
 
-// Close wakes all at once, as if their deadlines had come.
+// Close wakes all waiters immediately.
 func (p *Precise) Close() {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
-		p.alarm.set(0) // under the lock: the goroutine closes the alarm under it too
+		p.alarm.set(0) // before unlocking: the goroutine may close the alarm once it has the lock
 	}
 	p.mu.Unlock()
 	<-p.done
 }
 
-// After sends at the deadline, a value of [Mono], or when p is closed. Call cancel when it is of
-// no use any more.
+// After sends on woken at the deadline, a value of [Mono], or when p is closed. Call cancel to stop waiting.
 func (p *Precise) After(deadline int64) (woken <-chan struct{}, cancel func()) {
 	wake := make(chan struct{}, 1)
 	p.mu.Lock()
@@ -69,7 +67,7 @@ func (p *Precise) run() {
 	}
 }
 
-// ring waits for the alarm, and wakes all whose moment has come.
+// ring waits for the alarm, and wakes the waiters whose deadlines have passed.
 func (p *Precise) ring() (closed bool) {
 	p.alarm.wait()
 	p.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm goes off at a moment of [Mono]: a timer of the kernel that the runtime's poller
-// waits for. The runtime's own timers have steps of a millisecond there.
+// alarm is a kernel timer on [Mono] that the runtime polls. The runtime's own timers have a
+// resolution of 1 ms on Linux.
 type alarm struct {
 	fd   int
 	file *os.File
@@ -22,17 +22,16 @@ func newAlarm() (*alarm, error) {
 	return &alarm{fd, os.NewFile(uintptr(fd), "timerfd")}, nil //nolint:gosec // not negative
 }
 
-// set has the alarm go off at the moment, at once if that has passed, and no more at the
-// one that was set before.
+// set makes the alarm go off at that moment, in place of an earlier setting. A past moment means now.
 func (a *alarm) set(at int64) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at, 1))} // zero would disarm it
 	_ = unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &spec, nil)
 }
 
-// wait returns when the alarm went off since the last call.
+// wait returns once the alarm has gone off since the previous call.
 func (a *alarm) wait() {
 	var times [8]byte
-	_, _ = a.file.Read(times[:]) // only close makes it fail, which the same goroutine calls
+	_, _ = a.file.Read(times[:]) // fails only after close, which the same goroutine calls
 }
 
 func (a *alarm) close() { _ = a.file.Close() }

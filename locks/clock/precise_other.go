@@ -4,8 +4,7 @@ package clock
 
 import "time"
 
-// alarm on systems without timerfd: the runtime's own timers, whose granularity is that
-// of the system.
+// alarm, without timerfd, is a timer of the runtime.
 type alarm struct{ timer *time.Timer }
 
 func newAlarm() (*alarm, error) { return &alarm{time.NewTimer(time.Hour)}, nil }

@@ -5,31 +5,28 @@ import (
 	"time"
 )
 
-// Skewed is a clock that can be made wrong while it runs, in the two ways in which real ones
-// are. A step moves the wall clock alone, as an administrator or NTP does: what is told by
-// [Wall]. A rate makes the whole clock run fast or slow, as a bad oscillator does: all that it
-// tells, and its timers from the next one on. Make it with [NewSkewed]. It is safe for
-// concurrent use, and until it is skewed as cheap as the clock below it.
+// Skewed is a clock that can be made wrong while it runs, in two ways. A step moves only the wall
+// clock ([Wall]), as an administrator or NTP does. A rate makes the whole clock and every new timer
+// run fast or slow, as a bad oscillator does. Make it with [NewSkewed]. It is safe for concurrent use.
 type Skewed struct {
 	base Clock
 	skew atomic.Pointer[skew]
 }
 
-// skew is what is wrong since a moment.
+// skew is the error of the clock from one moment on.
 type skew struct {
-	since, told time.Time // the moment, and what the clock said then
+	since, told time.Time // the moment, on the base clock and on this one
 	rate        float64
-	step        time.Duration // of the wall clock, on top
+	step        time.Duration // added to the wall clock only
 }
 
 var _ Clock = (*Skewed)(nil)
 
-// NewSkewed is a right clock, as far as the one below is.
+// NewSkewed returns a clock that agrees with base until Set is called.
 func NewSkewed(base Clock) *Skewed { return &Skewed{base: base} }
 
-// Set makes the wall clock wrong by so much from now on, and run at a rate: 1 is right, 1.5
-// gains half a second a second. What the clock gained or lost before stays in [Skewed.Now],
-// which never jumps, and leaves its wall clock.
+// Set puts the wall clock off by that much now, and sets the clock's rate: 1 is right, 1.5 gains 0.5 s
+// per second. [Skewed.Now] never jumps: it keeps earlier gains and losses; the wall clock drops them.
 func (s *Skewed) Set(off time.Duration, rate float64) {
 	since := s.base.Now()
 	told := s.skew.Load().now(since)
@@ -43,13 +40,13 @@ func (s *skew) now(base time.Time) time.Time {
 	return s.told.Add(time.Duration(float64(base.Sub(s.since)) * s.rate))
 }
 
-// Now is the time without the step.
+// Now returns the time without the step.
 func (s *Skewed) Now() time.Time {
 	now := s.base.Now()
 	return s.skew.Load().now(now)
 }
 
-// Wall is the time with the step.
+// Wall returns the time with the step.
 func (s *Skewed) Wall() time.Time {
 	k := s.skew.Load()
 	now := k.now(s.base.Now())
@@ -59,7 +56,7 @@ func (s *Skewed) Wall() time.Time {
 	return now
 }
 
-// real is how long the clock below runs until this one has run for d.
+// real converts a duration of this clock into one of the base clock.
 func (s *Skewed) real(d time.Duration) time.Duration {
 	if k := s.skew.Load(); k != nil {
 		return time.Duration(float64(d) / k.rate)
@@ -67,7 +64,7 @@ func (s *Skewed) real(d time.Duration) time.Duration {
 	return d
 }
 
-// AfterFunc calls f when d has passed by the rate of now.
+// AfterFunc calls f after d, counted at the present rate.
 func (s *Skewed) AfterFunc(d time.Duration, f func()) Timer {
 	return skewedTimer{s.base.AfterFunc(s.real(d), f), s}
 }
@@ -79,8 +76,8 @@ type skewedTimer struct {
 
 func (t skewedTimer) Reset(d time.Duration) bool { return t.Timer.Reset(t.clock.real(d)) }
 
-// Wall is the wall clock's time, which steps move: for what is told to others or kept. How
-// much time has passed is told by Now.
+// Wall returns the wall clock's time, which steps move: for timestamps that are sent or stored.
+// Measure elapsed time with Now.
 func Wall(c Clock) time.Time {
 	if s, ok := c.(interface{ Wall() time.Time }); ok {
 		return s.Wall()

@@ -10,15 +10,15 @@ import (
 	"locklab/locks"
 )
 
-// guarded is a resource's value in etcd itself, next to the lock.
+// guarded is a resource's value in etcd, next to the lock.
 type guarded struct{ *lease }
 
-// Store is there with Options.Guard.
+// Store returns the resource's value in etcd; false without Options.Guard.
 func (le *lease) Store() (locks.Store, bool) { return guarded{le}, le.locker.options.Guard }
 
 func (g guarded) data() string { return "locklab-data/" + g.name }
 
-// Read gives etcd's version of the key, which counts its writes.
+// Read returns etcd's version of the key, which counts its writes.
 func (g guarded) Read(ctx context.Context) (uint64, error) {
 	answer, err := g.locker.client.Get(ctx, g.data())
 	if err != nil {
@@ -27,8 +27,8 @@ func (g guarded) Read(ctx context.Context) (uint64, error) {
 	return versionOf(answer.Kvs), nil
 }
 
-// Write puts the key, checked in a transaction with Mutex.IsOwner, which compares the create
-// revision of the lease's key: once that key is gone no other one has it.
+// Write puts the key. If checked, the transaction compares the create revision of the lease's key
+// (Mutex.IsOwner), which no other key ever has.
 func (g guarded) Write(ctx context.Context, checked bool) (uint64, error) {
 	txn := g.locker.client.Txn(ctx)
 	if checked {

@@ -19,7 +19,7 @@ import (
 	"locklab/locks/local"
 )
 
-// Config is what a client needs.
+// Config configures a client.
 type Config struct {
 	Addrs   []string // of all members, as this client dials them
 	Options Options
@@ -29,12 +29,12 @@ type Config struct {
 type Locker struct {
 	options Options
 	client  *clientv3.Client
-	queues  *local.Locker // of this process's callers: a Mutex knows sessions only
+	queues  *local.Locker // callers of this process: a Mutex excludes sessions only
 	calls   *locks.Calls
 
 	mu       sync.Mutex
 	sessions map[*concurrency.Session]struct{}
-	idle     []*concurrency.Session // those that no call of Acquire and no lease uses
+	idle     []*concurrency.Session // used by no call of Acquire and no lease
 }
 
 var _ locks.Locker = (*Locker)(nil)
@@ -51,8 +51,7 @@ func New(cfg Config) (*Locker, error) {
 	}, nil
 }
 
-// Acquire implements [locks.Locker]. It tries again where nothing was asked for, and not where
-// the outcome is unknown.
+// Acquire implements [locks.Locker]. It retries failures, but not unknown outcomes.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
 		turn, err := l.queues.Acquire(ctx, resource)
@@ -63,15 +62,15 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	})
 }
 
-// pause is the time between two tries.
+// pause is the time between two attempts.
 const pause = 50 * time.Millisecond
 
-// lock claims the resource for the caller whose turn it is. The next one's turn comes when etcd has no key of this one.
+// lock claims the resource for the caller that has the local turn. The turn ends when etcd has no key of this caller.
 func (l *Locker) lock(ctx context.Context, resource string, turn locks.Lease) (locks.Lease, error) {
 	for {
 		s, err := l.session(ctx)
 		if err == nil {
-			name := url.PathEscape(resource) // a slash would make it the prefix of others
+			name := url.PathEscape(resource) // a name with a slash could be the prefix of another
 			m := concurrency.NewMutex(s, "locklab/"+name)
 			if err = m.Lock(ctx); err == nil {
 				token := locks.Token(m.Header().GetRevision()) //nolint:gosec // revisions are positive
@@ -113,7 +112,7 @@ func (l *Locker) session(ctx context.Context) (*concurrency.Session, error) {
 	return nil, fmt.Errorf("%w: %w: open a session: %w", locks.ErrNotAcquired, locks.ErrUnavailable, err)
 }
 
-// giveBack leaves a session to later calls.
+// giveBack makes a session idle.
 func (l *Locker) giveBack(s *concurrency.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,8 +122,8 @@ func (l *Locker) giveBack(s *concurrency.Session) {
 // forgotten is the key of a Mutex that has deleted its own.
 const forgotten = "\x00"
 
-// undo sees to it that the key of a Lock that failed is gone: the library deletes it only
-// where it knows of it. Where etcd has ended the lease, it has probably ended those of idle sessions too.
+// undo removes the key of a failed Lock by revoking its lease: the library may not know of the key.
+// If etcd has ended this lease, it has probably ended those of the idle sessions too.
 func (l *Locker) undo(s *concurrency.Session, m *concurrency.Mutex, cause error) error {
 	if errors.Is(cause, rpctypes.ErrLeaseNotFound) {
 		l.mu.Lock()
@@ -143,8 +142,8 @@ func (l *Locker) undo(s *concurrency.Session, m *concurrency.Mutex, cause error)
 	return fmt.Errorf("%w: %w", locks.ErrNotAcquired, cause)
 }
 
-// end revokes a session's lease, and asks again until it is answered: a request to a leader that
-// has died is lost. Without an error its keys are gone, and none can come.
+// end revokes a session's lease, and retries until etcd answers: a request to a leader that has died
+// is lost. If it returns nil, the session's keys are gone, and no new one can appear.
 func (l *Locker) end(s *concurrency.Session) error {
 	l.mu.Lock()
 	delete(l.sessions, s)
@@ -163,8 +162,8 @@ func (l *Locker) end(s *concurrency.Session) error {
 	}
 }
 
-// Close implements [locks.Locker]. What was held is free at once if etcd can be reached,
-// and otherwise when the lease is over.
+// Close implements [locks.Locker]. It frees held resources at once if etcd is reachable, and
+// otherwise they are free when their leases expire.
 func (l *Locker) Close() error {
 	if !l.calls.Stop() {
 		return nil
@@ -182,9 +181,9 @@ func (l *Locker) Close() error {
 		close(revoked)
 	}()
 	clock.Await(clock.System(), locks.Patience, revoked)
-	err := l.client.Close() // ends what is left
+	err := l.client.Close() // ends the revocations that still run
 	<-revoked
-	if errors.Is(err, context.Canceled) { // so says the client of every Close
+	if errors.Is(err, context.Canceled) { // the client returns this from every Close
 		err = nil
 	}
 	return err
@@ -196,7 +195,7 @@ type lease struct {
 	turn    locks.Lease // among this process's callers
 	session *concurrency.Session
 	mutex   *concurrency.Mutex
-	owner   clientv3.Cmp // holds while etcd has the key of this hold
+	owner   clientv3.Cmp // true while etcd has the key of this hold
 	token   locks.Token
 	name    string // of the resource, without slashes
 
@@ -209,18 +208,17 @@ var (
 	_ locks.Store  = guarded{}
 )
 
-// Token is the revision of etcd at the grant. A later grant comes after the deletion of this
-// hold's key, which has a higher one.
+// Token returns the revision of etcd at the grant. A later grant follows the deletion of this hold's
+// key, which has a higher revision.
 func (le *lease) Token() (locks.Token, bool) { return le.token, true }
 
-// Expires says that there is none.
+// Expires returns false: the library does not say when its lease ends.
 func (le *lease) Expires() (time.Time, bool) { return time.Time{}, false }
 
-// Lost is closed when the library takes the session for over, and by Close.
+// Lost is closed when the library considers the session ended, and by Close.
 func (le *lease) Lost() <-chan struct{} { return le.session.Done() }
 
-// Release deletes the key. Where that is in doubt the session ends, in the background, and the
-// key with it.
+// Release deletes the key. If the outcome is unknown, it revokes the session's lease in the background.
 func (le *lease) Release(ctx context.Context) error {
 	return le.release.Do(le.name, func() error {
 		err := errors.New("the session was over before")
@@ -232,7 +230,7 @@ func (le *lease) Release(ctx context.Context) error {
 		}
 		le.locker.calls.Go(func() {
 			_ = le.locker.end(le.session)                   //nolint:contextcheck // a revocation outlives its caller
-			_ = le.turn.Release(context.WithoutCancel(ctx)) // of this process: it cannot fail
+			_ = le.turn.Release(context.WithoutCancel(ctx)) // local, so it cannot fail
 		})
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
 	})

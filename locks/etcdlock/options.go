@@ -7,18 +7,18 @@ import (
 	"locklab/locks"
 )
 
-// Name is the lock's.
+// Name is the lock's name in specs.
 const Name = "etcd"
 
-// Options are what a lock spec can say of this lock.
+// Options are the settings that a lock spec can give this lock.
 type Options struct {
 	// TTL is the lease time, in whole seconds, as etcd counts it. A cluster with the usual
 	// election timeout grants 2 s at least.
 	TTL   time.Duration
-	Guard bool // leases keep the resource's value in etcd, where a write compares the lock
+	Guard bool // leases keep the resource's value in etcd, and each write compares the lock
 }
 
-// DefaultOptions are a lease of 3 s.
+// DefaultOptions returns a lease of 3 s.
 func DefaultOptions() Options { return Options{TTL: 3 * time.Second} }
 
 // ParseOptions reads the options of a spec.

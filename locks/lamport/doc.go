@@ -1,17 +1,17 @@
-// Package lamport is Lamport's mutual exclusion algorithm ("Time, Clocks, and the
-// Ordering of Events in a Distributed System", 1978) as a lock for a small cluster of
-// peers, and that of Ricart and Agrawala ("An Optimal Algorithm for Mutual Exclusion in
-// Computer Networks", 1981), which saves its releases: no server and no lease time.
+// Package lamport has two locks for a small cluster of peers, without a server or a lease time:
+// Lamport's mutual exclusion algorithm ("Time, Clocks, and the Ordering of Events in a Distributed
+// System", 1978), and that of Ricart and Agrawala ("An Optimal Algorithm for Mutual Exclusion in
+// Computer Networks", 1981), which needs no release messages.
 //
 // At most one peer holds a resource, also across partitions, lost connections and
-// restarts. Requests are served in the order of their timestamps: one that others
-// have seen is not passed. An acquisition takes one round trip when no other peer
-// wants the lock, one delay after a release, and 3(N-1) messages, or 2(N-1).
+// restarts. Requests are served in the order of their timestamps: no later request passes one
+// that all peers have seen. An acquisition takes one round trip when no other peer wants the
+// lock, or one delay after a release. It costs 3(N-1) messages, or 2(N-1) with Ricart and Agrawala.
 //
-// They need every peer: one that is dead or cut off stops all others, until it is
-// back; [locks.Lease].Lost is closed by Close alone. With detect=on a peer whose
-// connection is lost is left out, and then a partition splits the lock, also one
-// that cuts only some of the connections. There is no fencing token.
+// They need every peer: one that is dead or cut off blocks all others until it is back;
+// only Close closes [locks.Lease].Lost. With detect=on the others go on without a peer whose
+// connection is lost, so a partition splits the lock, even if it cuts only some connections.
+// There is no fencing token.
 //
 // # The state machine
 //
@@ -25,17 +25,15 @@
 // Lamport: every peer keeps a queue of the requests of all, ordered by timestamp, and by
 // rank where timestamps are equal. A request is acknowledged at once, whatever the phase.
 // A peer that is first in its own queue, and has heard from every other one since, holds.
-// Only an Ack that names the very request counts as heard, or a Release of a clock that is not
-// behind it: where peers restart, the original's other signs can come from a holder.
+// Only an Ack that names the very request counts as heard, or a Release with a clock that is not
+// behind it. The original counts any later message, but a restarted peer may receive one from a holder.
 //
-// Ricart and Agrawala ([Options].Defer): a request is answered at once, with a Reply that
-// names it, unless the peer that is asked holds the lock, or wants it and asked earlier: then
-// it defers the answer until it has left, or has given up.
+// Ricart and Agrawala ([Options].Defer): a peer answers a request at once, with a Reply that names
+// it, unless it holds the lock, or wants it and asked earlier. Then it replies when it releases or gives up.
 //
 // # Lost connections
 //
-// With the connection goes all that was known of the peer: its request, and that it
-// was heard. A new connection starts with the request that is outstanding, if any.
-// The clock of a peer that has restarted starts at zero, so its request may be earlier than
-// that of a holder, which leaves it unanswered until its own leaving answers it.
+// With the connection, a peer forgets the other's request and its answer. A new connection starts with
+// the outstanding request, if any. The clock of a restarted peer starts at zero, so its request may be
+// earlier than that of a holder. The holder answers such a request only when it releases.
 package lamport

@@ -14,14 +14,14 @@ const (
 
 // Options chooses the rules. All peers of a cluster must have the same.
 type Options struct {
-	// Detect goes on without a peer whose connection is lost; a partition then
-	// splits the lock. By default the lock waits until the peer is back.
+	// Detect makes peers go on without one whose connection is lost; a partition then
+	// splits the lock. By default the lock waits until that peer is back.
 	Detect bool
-	// Defer makes it the algorithm of Ricart and Agrawala.
+	// Defer selects the algorithm of Ricart and Agrawala.
 	Defer bool
 }
 
-// ParseOptions reads the options of a spec such as lamport:detect=on, of either lock.
+// ParseOptions reads the options of a spec of either lock, such as lamport:detect=on.
 func ParseOptions(spec locks.Spec) (Options, error) {
 	r := spec.Reader()
 	r.Variant()
@@ -31,7 +31,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, r.Err()
 }
 
-// String is the spec that the options were read from, complete and canonical.
+// String returns the complete and canonical spec of the options.
 func (o Options) String() string {
 	name, detect := Name, "off"
 	if o.Defer {
@@ -43,8 +43,7 @@ func (o Options) String() string {
 	return name + ":detect=" + detect
 }
 
-// Algorithm is how peers with these options are made, for explorations and
-// simulations.
+// Algorithm describes peers with these options to explorations and simulations.
 func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		Spec: o.String(),
@@ -62,7 +61,7 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	}
 }
 
-// Config is what a [Locker] is made of.
+// Config configures a [Locker].
 type Config = peerlock.Config[Options]
 
 // Locker is one peer of a cluster.
@@ -71,7 +70,7 @@ type Locker = peerlock.Locker[State, Message, *State]
 // New starts a peer, see [peerlock.New].
 func New(cfg Config) (*Locker, error) { return peerlock.New(cfg, cfg.Options.Protocol()) }
 
-// Protocol is how peers with these options are made.
+// Protocol describes peers with these options to [peerlock.New].
 func (o Options) Protocol() peerlock.Protocol[State, Message] {
 	return peerlock.Protocol[State, Message]{Algorithm: o.Algorithm(), NeedsAll: !o.Detect}
 }

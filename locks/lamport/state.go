@@ -12,52 +12,51 @@ type State struct {
 	cfg   *Member
 	phase Phase
 	boot  bool   // has once been connected to every configured peer
-	clock uint64 // at least every timestamp that was seen
-	at    uint64 // of the own request, unless the phase is None
+	clock uint64 // at least every timestamp seen so far
+	at    uint64 // timestamp of this peer's request, unless the phase is None
 
 	connected peercore.Set
-	// heard are those that answered the own request, or have released after it: what they
-	// ask for from now on is later.
+	// heard are the peers that answered this peer's request, or have released after it:
+	// their next requests are later.
 	heard peercore.Set
-	// queue is the requests of the others, the earliest first. With Defer it is those that are to be
-	// answered on leaving.
+	// queue is the others' requests, the earliest first; with Defer, those to answer on leaving.
 	queue []request
 }
 
-// request is another peer's wish for the lock.
+// request is another peer's request for the lock.
 type request struct {
 	at   uint64
 	from int
 }
 
-// before is the order of all requests.
+// before orders all requests.
 func (r request) before(o request) bool { return r.at < o.at || (r.at == o.at && r.from < o.from) }
 
-// Reset makes s the state of an unwanted resource, with the connections
-// of the state like; its timestamps are above round. It reuses the memory of s.
+// Reset makes s the state of an unwanted resource, with the connections of like and
+// timestamps above round. It reuses the memory of s.
 func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, clock: round, connected: like.connected, queue: s.queue[:0]}
 }
 
-// String is how far this peer is with the resource.
+// String returns the phase.
 func (s *State) String() string { return s.phase.String() }
 
-// Waits says that the lock is wanted and not held.
+// Waits reports whether the lock is wanted and not held.
 func (s *State) Waits() bool { return s.phase == Waiting }
 
-// Holds says that the lock is held.
+// Holds reports whether the lock is held.
 func (s *State) Holds() bool { return s.phase == Holding }
 
-// Round is the clock: what this peer has promised its timestamps to be above.
+// Round returns the clock. Later timestamps of this peer are above it.
 func (s *State) Round() uint64 { return s.clock }
 
-// Bootstrapped says whether the peer has once been connected to every other one.
+// Bootstrapped reports whether the peer has once been connected to all others at once.
 func (s *State) Bootstrapped() bool { return s.boot }
 
-// Idle says that nothing but the clock would be lost by forgetting the state.
+// Idle reports whether the state holds no information but the clock.
 func (s *State) Idle() bool { return s.phase == None && len(s.queue) == 0 }
 
-// Code goes through the state: two states of one peer of which the same is written behave alike.
+// Code encodes or decodes the state. Two states of one peer with the same code behave alike.
 func (s *State) Code(c *peercore.Coder) {
 	if c.Reads {
 		*s = State{cfg: s.cfg, queue: s.queue[:0]}
@@ -76,7 +75,7 @@ func (s *State) Code(c *peercore.Coder) {
 	})
 }
 
-// enqueue notes the request of a peer, in place of what it asked before.
+// enqueue adds the request of a peer, in place of its earlier one.
 func (s *State) enqueue(r request) {
 	s.dequeue(r.from)
 	at := len(s.queue)

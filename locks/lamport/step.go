@@ -2,8 +2,8 @@ package lamport
 
 import "locklab/locks/peerlock/peercore"
 
-// Step takes one event and appends what is to be done about it to out. An event
-// that does not fit the phase, such as a second request, does nothing.
+// Step handles one event and appends its effects to out. An event that does not fit
+// the phase, such as a second request, has none.
 func (s *State) Step(ev Event, out []Effect) []Effect {
 	switch ev.Kind {
 	case peercore.Request:
@@ -48,8 +48,7 @@ func (s *State) leave(out []Effect) []Effect {
 	return out
 }
 
-// advance takes the lock as soon as no other peer can come first any more. It can be
-// called after every event.
+// advance takes the lock if no other peer can come first any more. It may be called after every event.
 func (s *State) advance(out []Effect) []Effect {
 	needed := s.cfg.Peers
 	if s.cfg.Detect {
@@ -80,7 +79,7 @@ func (s *State) receive(from int, m Message, out []Effect) []Effect {
 		}
 		s.enqueue(r)
 		if s.phase == Holding && r.before(s.own()) {
-			return out // from a peer that lost its memory: it must wait for the Release
+			return out // from a restarted peer: it must wait for the Release
 		}
 		return peercore.SendTo(peercore.SetOf(from), Message{Ack, m.At}, out)
 	case Ack, Reply:
@@ -96,13 +95,13 @@ func (s *State) receive(from int, m Message, out []Effect) []Effect {
 	return s.advance(out)
 }
 
-// replyOrDefer answers at once, unless this peer holds or asked earlier.
+// replyOrDefer answers a request at once, unless this peer holds or asked earlier.
 func (s *State) replyOrDefer(r request, out []Effect) []Effect {
 	if s.phase == Holding || (s.phase == Waiting && s.own().before(r)) {
 		s.enqueue(r)
 		return out
 	}
-	s.dequeue(r.from) // what it asked before is no more
+	s.dequeue(r.from) // its earlier request no longer counts
 	return peercore.SendTo(peercore.SetOf(r.from), Message{Reply, r.at}, out)
 }
 

@@ -6,7 +6,7 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// Phase is how far a peer is with a resource.
+// Phase is a peer's progress towards holding a resource.
 type Phase uint8
 
 // The phases.
@@ -26,16 +26,15 @@ const (
 	Request MessageKind = iota + 1 // asks for the lock
 	Ack                            // Lamport: answers a Request
 	Release                        // Lamport: takes a Request back, after the lock was held or not
-	Reply                          // Ricart and Agrawala: lets the other one go first
+	Reply                          // Ricart and Agrawala: answers a Request
 )
 
 func (k MessageKind) String() string {
 	return [...]string{"?", "Request", "Ack", "Release", "Reply"}[k]
 }
 
-// Message is what one peer tells another about one resource. At is the timestamp of
-// the request, in an Ack or Reply that of the request that is answered, and in a Release
-// the sender's clock.
+// Message is what one peer tells another about one resource. At is the timestamp of the request,
+// of the answered request in an Ack or Reply, and the sender's clock in a Release.
 type Message struct {
 	Kind MessageKind
 	At   uint64
@@ -49,7 +48,7 @@ type Event = peercore.Event[Message]
 // Effect is the output of [State.Step].
 type Effect = peercore.Effect[Message]
 
-// Member is what a peer is told once.
+// Member is the fixed configuration of a peer.
 type Member struct {
 	Self  int          // own rank
 	Peers peercore.Set // ranks of all others

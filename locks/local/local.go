@@ -1,6 +1,5 @@
-// Package local is what people try first: one mutex per resource inside each
-// process. It is exact within the process and worth nothing beyond it, which is
-// what the lab shows as soon as a second master runs.
+// Package local is one mutex per resource inside each process. It excludes callers of that
+// process and no others, as the lab shows once a second master runs.
 package local
 
 import (
@@ -14,12 +13,12 @@ import (
 
 // Locker holds the mutexes of one process. Waiters are served in order of arrival.
 type Locker struct {
-	closed  context.Context //nolint:containedctx // its end is the locker's
+	closed  context.Context //nolint:containedctx // Close ends it
 	close   context.CancelFunc
 	mutexes sync.Map // resource -> mutex
 }
 
-// mutex is full while it is held. Go serves those that wait to send in order.
+// mutex is a channel of capacity 1 that is full while it is held. Go serves blocked senders in order.
 type mutex chan struct{}
 
 var _ locks.Locker = (*Locker)(nil)
@@ -62,8 +61,7 @@ type lease struct {
 	release  locks.ReleaseOnce
 }
 
-// Token says that there is none: a counter of this process would repeat what
-// other processes hand out, so it would fence nothing.
+// Token returns false: a counter of this process would repeat the tokens of others.
 func (le *lease) Token() (locks.Token, bool) { return 0, false }
 
 func (le *lease) Expires() (time.Time, bool) { return time.Time{}, false }

@@ -14,18 +14,17 @@ import (
 	"locklab/locks/clock"
 )
 
-// short is a wait that is meant to run out while another client holds. Its length
-// decides nothing: a lock that grants too early is caught however long it is.
+// short is a wait that should time out while another client holds. A slow machine cannot make a
+// correct lock fail it.
 const short = 50 * time.Millisecond
 
-// long is how long somebody may have to wait for what is free or about to be.
+// long bounds the wait for a resource that is free, or will be soon.
 const long = 10 * time.Second
 
-// critical counts who is inside, compares the tokens of holds that follow each other, and keeps
-// the first violation.
+// critical counts the holders, compares the tokens of consecutive holds, and keeps the first violation.
 type critical struct {
 	inside atomic.Int64
-	token  atomic.Uint64 // of the last hold that had one
+	token  atomic.Uint64 // of the latest hold with a token
 	failed atomic.Pointer[error]
 }
 
@@ -38,7 +37,7 @@ func (c *critical) violation() error {
 	return nil
 }
 
-// pass acquires, looks around, and releases. It says how the wait ended.
+// pass acquires, checks, and releases. It returns the error of Acquire.
 func (c *critical) pass(ctx context.Context, l locks.Locker, resource string, patience time.Duration) error {
 	wait, cancel := context.WithTimeout(ctx, patience)
 	lease, err := l.Acquire(wait, resource)
@@ -54,7 +53,7 @@ func (c *critical) pass(ctx context.Context, l locks.Locker, resource string, pa
 			c.fail(fmt.Errorf("a hold has token %d, and the one before had token %d", token, before))
 		}
 	}
-	_ = clock.Sleep(ctx, 200*time.Microsecond) // gives an intruder time to show
+	_ = clock.Sleep(ctx, 200*time.Microsecond) // gives a second holder time to appear
 	c.inside.Add(-1)
 	if err := lease.Release(ctx); err != nil {
 		c.fail(fmt.Errorf("release: %w", err))
@@ -70,7 +69,7 @@ func exclusionWithinClient(ctx context.Context, t *trial) {
 	t.queue(ctx, new(critical), t.clients[:1], "contended", 8, 10)
 }
 
-// queue has callers of each client wait for the same resource, again and again.
+// queue makes perClient callers of each client acquire the same resource, rounds times each.
 func (t *trial) queue(
 	ctx context.Context, c *critical, clients []locks.Locker, resource string, perClient, rounds int,
 ) {
@@ -134,7 +133,7 @@ func releaseTwice(ctx context.Context, t *trial) {
 	t.release(ctx, second)
 }
 
-// waits is what is wrong with how a client waits for what somebody else holds.
+// waits returns an error unless the client waits in vain for a resource that another one holds.
 func waits(ctx context.Context, l locks.Locker, resource string) error {
 	wait, cancel := context.WithTimeout(ctx, short)
 	defer cancel()
@@ -145,7 +144,7 @@ func waits(ctx context.Context, l locks.Locker, resource string) error {
 	return checkGaveUp(err)
 }
 
-// checkGaveUp looks at the error of a wait that its context ended.
+// checkGaveUp checks the error of a wait that its context ended.
 func checkGaveUp(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("the error of a wait ended by its context does not wrap the context's: %w", err)
@@ -187,15 +186,15 @@ func doneContext(ctx context.Context, t *trial) {
 	cancel()
 	lease, err := t.first().Acquire(done, "done-context")
 	if err == nil {
-		_ = lease.Release(ctx) // the next failure would say less
+		_ = lease.Release(ctx) // so that only this failure is reported
 		t.fail("acquired with a context that was done")
 	}
 	t.must(checkGaveUp(err))
 	t.release(ctx, t.acquire(ctx, t.last(), "done-context"))
 }
 
-// churn lets waits end at many different moments, the worst ones included, and
-// then asks whether everybody can still acquire.
+// churn ends waits at many different moments, the worst ones included, and then
+// checks that every client can still acquire.
 func churn(ctx context.Context, t *trial) {
 	var c critical
 	var wg sync.WaitGroup
@@ -217,7 +216,7 @@ func churn(ctx context.Context, t *trial) {
 	t.allCanAcquire(ctx, "churn")
 }
 
-// tokensGrow looks at grants to one client after the other, and to clients that queue.
+// tokensGrow checks grants to clients in turn, and to clients that queue.
 func tokensGrow(ctx context.Context, t *trial) {
 	var c critical
 	for i := range 4 * len(t.clients) {

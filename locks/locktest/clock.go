@@ -8,10 +8,9 @@ import (
 	"locklab/locks/clock"
 )
 
-// Clock is the process's clock, which a test can put ahead, so that a client believes that its
-// time is over while its servers do not, and which a check can stop: for a client that runs on it
-// no time passes and no timer fires, so that it renews nothing, as if it had crashed or been
-// paused. When it goes on, it shows the right time again, and what should have fired does. The zero value runs.
+// Clock is a client's clock. A test can put it ahead, so that the client sees its lease end before
+// the servers do. A check can stop it: then no timer fires and no lease is renewed, as if the client
+// were paused. When it resumes, it shows the right time and overdue timers fire. The zero value runs.
 type Clock struct {
 	ahead   atomic.Int64               // nanoseconds
 	stopped atomic.Pointer[standstill] // nil while it runs
@@ -24,10 +23,10 @@ type standstill struct {
 
 var _ clock.Clock = (*Clock)(nil)
 
-// Leap puts the clock ahead. What runs already is not affected.
+// Leap puts the clock ahead. Running timers are not affected.
 func (c *Clock) Leap(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// stop stops the clock until goOn is called, for the first time.
+// stop stops the clock until the first call of goOn.
 func (c *Clock) stop() (goOn func()) {
 	s := &standstill{c.Now(), make(chan struct{})}
 	c.stopped.Store(s)

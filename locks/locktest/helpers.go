@@ -16,7 +16,7 @@ import (
 	"locklab/locks/clock"
 )
 
-// Options are those of a spec that is right.
+// Options returns the options of a valid spec.
 func Options[O any](tb testing.TB, parse func(locks.Spec) (O, error), text string) O {
 	tb.Helper()
 	spec, err := locks.ParseSpec(text)
@@ -26,8 +26,7 @@ func Options[O any](tb testing.TB, parse func(locks.Spec) (O, error), text strin
 	return o
 }
 
-// Specs checks how specs are read: well where nothing is said of them, otherwise not, with
-// an error that says so.
+// Specs parses each key of wrong, and wants an error that contains its value, or none if that is "".
 func Specs[O any](tb testing.TB, parse func(locks.Spec) (O, error), wrong map[string]string) {
 	tb.Helper()
 	for text, want := range wrong {
@@ -41,7 +40,7 @@ func Specs[O any](tb testing.TB, parse func(locks.Spec) (O, error), wrong map[st
 	}
 }
 
-// Open takes what New of a lock returned, and closes it at the test's end.
+// Open takes the results of a lock's New, and closes the lock when the test ends.
 func Open[L locks.Locker](tb testing.TB, l L, err error) L {
 	tb.Helper()
 	must.Do(tb, err)
@@ -53,10 +52,10 @@ func Open[L locks.Locker](tb testing.TB, l L, err error) L {
 	return l
 }
 
-// patience is longer than anything that a right program does, on any machine.
+// patience exceeds the duration of any step of a correct program, on any machine.
 const patience = 2 * time.Minute
 
-// Eventually waits for a condition that has no event to wait for.
+// Eventually polls a condition that no event announces.
 func Eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	for end := clock.Mono() + int64(patience); !holds(); {
@@ -67,7 +66,7 @@ func Eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Within is for what must be over long before the test would be ended.
+// Within returns a context that ends long before the test's own deadline.
 func Within(tb testing.TB) context.Context {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
@@ -75,7 +74,7 @@ func Within(tb testing.TB) context.Context {
 	return ctx
 }
 
-// Acquire acquires what is free, or will be.
+// Acquire acquires a resource that is free, or will be.
 func Acquire(tb testing.TB, l locks.Locker, resource string) locks.Lease {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
@@ -104,7 +103,7 @@ func Later(tb testing.TB, l locks.Locker, resource string) <-chan locks.Lease {
 	return got
 }
 
-// Refused wants an acquisition that is refused, or waits in vain, and gives its error.
+// Refused fails the test if the acquisition succeeds, and returns its error.
 func Refused(tb testing.TB, l locks.Locker, resource string, patience time.Duration) error {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
@@ -116,10 +115,10 @@ func Refused(tb testing.TB, l locks.Locker, resource string, patience time.Durat
 	return err
 }
 
-// Release releases what is still held.
+// Release releases a lease that must still be held.
 func Release(tb testing.TB, lease locks.Lease) {
 	tb.Helper()
-	if lease == nil { // and Later has said why
+	if lease == nil { // Later has reported the error
 		tb.FailNow()
 	}
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
@@ -129,7 +128,7 @@ func Release(tb testing.TB, lease locks.Lease) {
 	}
 }
 
-// AwaitLost waits until a holder is told that it holds no longer.
+// AwaitLost waits until the lease is lost.
 func AwaitLost(tb testing.TB, lease locks.Lease) {
 	tb.Helper()
 	select {
@@ -139,8 +138,8 @@ func AwaitLost(tb testing.TB, lease locks.Lease) {
 	}
 }
 
-// Clients are three of a lock on servers. The first goes by a clock of the suite's; nil is
-// the system's. Fresh, which may be nil, has the servers forget what was before.
+// Clients describes three clients of a lock on servers. The first runs on a clock of the suite; the
+// others get nil for the system's. If fresh is not nil, it makes the servers forget earlier state.
 func Clients[L locks.Locker](lease time.Duration, fresh func(), client func(tb testing.TB, c clock.Clock) L) Subject {
 	first := &Clock{}
 	return Subject{Leases: &Leases{Time: lease, Clock: first}, New: func(tb testing.TB) (all []locks.Locker) {
@@ -154,7 +153,7 @@ func Clients[L locks.Locker](lease time.Duration, fresh func(), client func(tb t
 	}}
 }
 
-// Links makes a link to each address; through are what to dial in its place.
+// Links makes a link to each address; through are the addresses to dial instead.
 func Links(tb testing.TB, addrs []string) (links []*Link, through []string) {
 	tb.Helper()
 	for _, addr := range addrs {
@@ -164,13 +163,11 @@ func Links(tb testing.TB, addrs []string) (links []*Link, through []string) {
 	return links, through
 }
 
-// FreeAddr is an address of the loopback that nobody listens on, for a server that must be
-// told one. It is none of those that the kernel gives out by itself: to connections that
-// begin, and to who listens on port 0. One of these could be taken before the server has it.
-// A process gets no address twice, so servers that start together do not meet.
+// FreeAddr returns a free loopback address for a server that must be told one. Its port is below the
+// range from which the kernel picks ports for other sockets. No address is returned twice in one process.
 func FreeAddr(tb testing.TB) string {
 	tb.Helper()
-	const lowest, ports = 2_000, 8_000 // the kernel gives out those from 32,768
+	const lowest, ports = 2_000, 8_000 // the kernel picks from 32,768 on
 	random := seed.Seed(uint64(clock.Mono())).Child(tb.Name()).Rand()
 	for {
 		addr := fmt.Sprintf("127.0.0.1:%d", lowest+random.IntN(ports))
@@ -185,6 +182,5 @@ func FreeAddr(tb testing.TB) string {
 	}
 }
 
-// given are the addresses that this process was given. A test's servers may have them until
-// its end, whoever listens at the moment.
-var given sync.Map //nolint:gochecknoglobals // what it guards is the process's too
+// given are the addresses that this process was given: a server that is down may need its own again.
+var given sync.Map //nolint:gochecknoglobals // ports belong to the process, too

@@ -12,19 +12,18 @@ import (
 
 // Leases describes a lock whose grants end by themselves.
 type Leases struct {
-	// Time is the lease time: nobody may believe that he holds for longer without a
-	// renewal.
+	// Time is the lease time: a client that does not renew may not believe for longer that it holds.
 	Time time.Duration
-	// Clock is what the first of the clients runs on, and only that one. Nil if nobody
-	// can get anything without that client: then only what leases say is looked at.
+	// Clock is the clock of the first client, and of no other. If it is nil, no holder crashes, and
+	// only Expires is checked: for locks that need every client.
 	Clock *Clock
-	// Margin is how much longer than Time others may have to wait, for instance for
-	// the end of a vote at a peer. Zero means ten seconds.
+	// Margin is how much longer than Time another client may have to wait, for instance until
+	// a vote ends at a peer. Zero means ten seconds.
 	Margin time.Duration
 }
 
-// leaseEnds lets a holder crash, once before and once after its first renewal, and
-// looks at what the holder is told and when somebody else gets the lock.
+// leaseEnds lets a holder crash, once before and once after its first renewal. It checks
+// what the holder is told, and when another client gets the lock.
 func leaseEnds(ctx context.Context, t *trial) {
 	if t.Leases == nil || t.Leases.Clock == nil {
 		begun := clock.System().Now()
@@ -79,7 +78,7 @@ func (t *trial) crash(ctx context.Context, renewed bool) {
 	}
 	err = waits(ctx, t.first(), "lease")
 	if end, _ := next.Expires(); clock.System().Now().After(end) {
-		return // this machine took longer than a lease: nothing can be said
+		return // the machine took longer than a lease: the check is inconclusive
 	}
 	if err != nil {
 		t.fail("after the release of a lease that had ended: %w", err)
@@ -87,8 +86,7 @@ func (t *trial) crash(ctx context.Context, renewed bool) {
 	t.release(ctx, next)
 }
 
-// end is what the lease says of its end: after it was asked for, and not further away
-// than a whole lease.
+// end returns when the lease expires. That must be after begun, and at most one lease time from now.
 func (t *trial) end(lease locks.Lease, begun time.Time) time.Time {
 	until, has := lease.Expires()
 	longest := clock.System().Now().Add(t.Leases.Time)
@@ -103,8 +101,7 @@ func (t *trial) end(lease locks.Lease, begun time.Time) time.Time {
 	return until
 }
 
-// awaitRenewal waits until the lease moves its end, or is lost at its end because the
-// lock renews nothing.
+// awaitRenewal waits until the lease is renewed, or is lost at its end because the lock does not renew.
 func (t *trial) awaitRenewal(ctx context.Context, lease locks.Lease, until time.Time) {
 	for ctx.Err() == nil {
 		lost := signals.Closed(lease.Lost())

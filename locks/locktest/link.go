@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Link forwards connections to one address, and misbehaves when it is told to. The lab's
-// own links can do more.
+// Link forwards connections to one address, and can make network faults.
 type Link struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -20,11 +19,11 @@ type Link struct {
 	cut     bool
 	held    bool
 	deaf    bool
-	cutAt   string // what cuts the link, "" nothing
+	cutAt   string // text that cuts the link; "" for none
 	conns   map[net.Conn]struct{}
 }
 
-// NewLink makes one that the test closes at its end.
+// NewLink makes a link that is closed when the test ends.
 func NewLink(tb testing.TB, target string) *Link {
 	tb.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -42,10 +41,9 @@ func NewLink(tb testing.TB, target string) *Link {
 	return l
 }
 
-// Addr is what to dial.
+// Addr is the address to dial.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// set changes how the link behaves.
 func (l *Link) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,13 +51,13 @@ func (l *Link) set(change func()) {
 	l.changed.Broadcast()
 }
 
-// To changes where new connections go.
+// To sets the target of new connections.
 func (l *Link) To(target string) { l.set(func() { l.target = target }) }
 
-// Cut cuts the link, or heals it: what is open is reset, and what is new, too.
+// Cut cuts or heals the link. A cut link resets all connections, open and new.
 func (l *Link) Cut(cut bool) { l.set(func() { l.turn(cut) }) }
 
-// CutAt cuts the link in place of carrying what has this in it from who dialed.
+// CutAt cuts the link when the dialing side sends this text, before it arrives.
 func (l *Link) CutAt(text string) { l.set(func() { l.cutAt = text }) }
 
 func (l *Link) turn(cut bool) {
@@ -72,10 +70,10 @@ func (l *Link) turn(cut bool) {
 	}
 }
 
-// Hold keeps what comes until the link is let go again. New connections are taken.
+// Hold delays all data until it is called with false. New connections are accepted.
 func (l *Link) Hold(hold bool) { l.set(func() { l.held = hold }) }
 
-// Deafen loses what comes from who was dialed, until the link is cut.
+// Deafen drops all data from the target until the link is cut.
 func (l *Link) Deafen() { l.set(func() { l.deaf = true }) }
 
 func reset(c net.Conn) {

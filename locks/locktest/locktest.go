@@ -1,6 +1,5 @@
-// Package locktest is the conformance suite for locks: what every [locks.Locker]
-// must do when nothing is broken and, if its leases have an end, when a holder crashes,
-// checked against its real server.
+// Package locktest is the conformance suite for locks. It checks every [locks.Locker] against its
+// real server: without faults and, if its leases expire, when a holder crashes.
 //
 //	func TestConformance(t *testing.T) {
 //		locktest.Run(t, locktest.Subject{
@@ -8,8 +7,8 @@
 //		})
 //	}
 //
-// Each check is a plain function that says what it found wrong, so that the
-// suite itself can be tested: deliberately broken locks must fail it.
+// Each check is a plain function that returns an error, so that the suite itself
+// can be tested: deliberately broken locks must fail it.
 package locktest
 
 import (
@@ -25,20 +24,17 @@ import (
 
 // Subject is the lock under test.
 type Subject struct {
-	// New starts a fresh lock service and returns its clients, at least one; three
-	// show most. It registers its own clean-up, which closes the clients (a check
-	// may have closed some of them before).
+	// New starts a fresh lock service and returns its clients: at least one, better three.
+	// It registers its own clean-up, which closes the clients, even those that a check has closed.
 	New func(tb testing.TB) []locks.Locker
-	// NoExclusion leaves out the checks of mutual exclusion; for locks that are
-	// known to have none.
+	// NoExclusion skips the checks of mutual exclusion, for locks that have none.
 	NoExclusion bool
 	// NeedsAll says that nothing is granted any more once a client is closed.
 	NeedsAll bool
-	// CloseFreesWithin bounds how long after Close of the holder's client another
-	// one may have to wait: the lease time for locks that are freed by expiry.
-	// Zero means ten seconds.
+	// CloseFreesWithin bounds the wait of another client after Close of the holder's:
+	// the lease time for locks that are freed by expiry. Zero means ten seconds.
 	CloseFreesWithin time.Duration
-	// Leases must be set for a lock whose leases have an end (see locks.Lease.Expires).
+	// Leases must be set for a lock whose leases expire (see locks.Lease.Expires).
 	Leases *Leases
 }
 
@@ -56,10 +52,10 @@ type check struct {
 type trial struct {
 	Subject
 	clients []locks.Locker
-	err     error // what was found wrong
+	err     error // the first failure
 }
 
-// fail ends the check, which runs in the goroutine that calls it.
+// fail ends the check. It must be called in the check's own goroutine.
 func (t *trial) fail(format string, args ...any) {
 	t.err = fmt.Errorf(format, args...)
 	runtime.Goexit()
@@ -122,8 +118,8 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// guarded runs the check and reports one that outlives its deadline: a lock that
-// ignores its context would otherwise hang the suite.
+// guarded runs the check and fails it at its deadline, so that a lock that ignores
+// its context does not hang the suite.
 func (c check) guarded(s Subject, clients []locks.Locker, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -11,18 +11,17 @@ import (
 	"locklab/locks/peerlock/mesh"
 )
 
-// Config is what a [Locker] is made of. Its Rank is the peer's priority.
+// Config configures a [Locker]. Self.Rank is the peer's priority.
 type Config = peerlock.Config[Options]
 
-// Locker is one peer of a cluster: the common shell around the core of one variant or the
-// other.
+// Locker is one peer of a cluster: the common shell around the core of either algorithm.
 type Locker interface {
 	locks.Locker
 	locks.MessageCounter
 	locks.Failer
-	// Ready waits until this peer can take part, see [peerlock.Locker.Ready].
+	// Ready waits until this peer can acquire, see [peerlock.Locker.Ready].
 	Ready(ctx context.Context) error
-	// Peers says how it stands with every other peer.
+	// Peers returns the status of the connection to every other peer.
 	Peers() []mesh.Status
 }
 
@@ -34,15 +33,15 @@ func New(cfg Config) (Locker, error) {
 	return peerlock.New(cfg, cfg.Options.Protocol())
 }
 
-// Protocol is how peers with these options are made, but for those with Quorum.
+// Protocol describes peers with these options, if Quorum is nil.
 func (o Options) Protocol() peerlock.Protocol[core.State, core.Message] {
 	p := peerlock.Protocol[core.State, core.Message]{Algorithm: o.Rules.Algorithm(), Cohort: o.cohort()}
 	p.Spec = o.shared()
 	return p
 }
 
-// QuorumProtocol is how peers with Quorum are made. The lease has a margin for clocks of which one
-// runs faster than the other by up to a hundredth, as Redlock has.
+// QuorumProtocol describes peers with Quorum. The margin of the lease allows a clock drift of 1%,
+// as in Redlock.
 func (o Options) QuorumProtocol() peerlock.Protocol[quorum.State, quorum.Message] {
 	q := o.Quorum
 	p := peerlock.Protocol[quorum.State, quorum.Message]{

@@ -22,19 +22,18 @@ const (
 // Options chooses the rules and how local waiters are served.
 type Options struct {
 	Rules core.Options // the same at all peers of a cluster; not used with Quorum
-	// Cohort is how many waiters of this Locker one acquisition among the peers
-	// serves at most, one after the other, before the peers have their turn. Zero:
-	// each waiter does an acquisition of its own. With Quorum at most
-	// peerlock.CohortMost, which is what fits into a token.
+	// Cohort bounds how many waiters of this Locker one acquisition serves before other
+	// peers have their turn. Zero: each waiter makes its own acquisition. With Quorum it
+	// is at most peerlock.CohortMost, which fits into a token.
 	Cohort int
-	// Quorum, if not nil, is another algorithm: a majority of all peers must vote for
+	// Quorum, if not nil, selects another algorithm: a majority of all peers must vote for
 	// the holder, for a limited time. A minority waits, and there are fencing tokens.
 	Quorum *Quorum
 }
 
 // Quorum is the options of multiphase:quorum, the same at all peers of a cluster.
 type Quorum struct {
-	TTL time.Duration // the lease: how long a dead holder blocks
+	TTL time.Duration // the lease time: a dead holder blocks the others for about as long
 	// Extend renews leases every third of the TTL until they are released.
 	Extend bool
 }
@@ -95,7 +94,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, r.Err()
 }
 
-// String is the spec that the options were read from, complete and canonical.
+// String returns the complete and canonical spec of the options.
 func (o Options) String() string {
 	spec := locks.Spec{Name: Name, Options: map[string]string{}}
 	on := func(key string, is bool) {
@@ -116,7 +115,7 @@ func (o Options) String() string {
 	return spec.String()
 }
 
-// shared is what the options of peers must agree on: all but the cohort.
+// shared returns the spec that must be the same at all peers: all options but the cohort.
 func (o Options) shared() string {
 	o.Cohort = 0
 	return o.String()

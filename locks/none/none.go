@@ -1,6 +1,5 @@
-// Package none is the absence of a lock behind the interface of one: every
-// acquisition is granted at once. It is the control of every comparison; a
-// workload that shows no violation under it does not test anything.
+// Package none grants every acquisition at once. It is the control of every comparison:
+// a workload that shows no violation under it tests nothing.
 package none
 
 import (

@@ -11,17 +11,17 @@ import (
 )
 
 // claim is one call of Acquire: first a place in the resource's queue, then the
-// lease. All but its channels is guarded by the locker.
+// lease. The locker's mutex guards all fields but the channels.
 type claim[S, M any, P peercore.Machine[S, M]] struct {
 	locker *Locker[S, M, P]
 	res    *resource[S, M, P]
 	phase  claimPhase
-	over   chan struct{} // closed when the wait is over
+	over   chan struct{} // closed when the wait ends
 
-	// Of algorithms with leases, once held:
+	// Set once held, if the algorithm has leases:
 	token locks.Token   // 0 if there is none
-	lost  chan struct{} // closed when the lease is over or the locker closed
-	until time.Time     // when the lease ended; only set once it is not held any more
+	lost  chan struct{} // closed when the lease expires or the locker is closed
+	until time.Time     // when the lease ended; set when the hold ends
 }
 
 type claimPhase uint8
@@ -30,21 +30,21 @@ const (
 	waiting claimPhase = iota
 	held
 	released
-	lapsed   // the lease ended
+	lapsed   // the lease expired
 	orphaned // the locker was closed
 )
 
-// tokenBits is how many of the low bits of a [locks.Token] tell the members of one
-// cohort apart. The rest is the token of the algorithm.
+// tokenBits is the number of low bits of a [locks.Token] that distinguish the members of
+// one cohort. The rest is the token of the algorithm.
 const tokenBits = 10
 
 // CohortMost is the largest cohort of an algorithm with leases.
 const CohortMost = 1 << tokenBits
 
-// Token says that there is none, unless the algorithm has leases.
+// Token returns false unless the algorithm has leases.
 func (c *claim[S, M, P]) Token() (locks.Token, bool) { return c.token, c.token != 0 }
 
-// Expires says that there is no lease time, unless the algorithm has leases.
+// Expires returns false unless the algorithm has leases.
 func (c *claim[S, M, P]) Expires() (time.Time, bool) {
 	c.locker.mu.Lock()
 	defer c.locker.mu.Unlock()
@@ -57,8 +57,8 @@ func (c *claim[S, M, P]) Expires() (time.Time, bool) {
 	return c.until, true
 }
 
-// Lost is closed when the lease is over, or, if the algorithm has none, when the
-// Locker is closed: that peers are gone is no reason then.
+// Lost is closed when the lease expires. Without leases only closing the Locker closes it,
+// not the loss of peers.
 func (c *claim[S, M, P]) Lost() <-chan struct{} {
 	if c.lost == nil {
 		return c.locker.lost
@@ -66,7 +66,7 @@ func (c *claim[S, M, P]) Lost() <-chan struct{} {
 	return c.lost
 }
 
-// Release lets the next one in. It sends and does not wait, so ctx is not used.
+// Release lets the next claim proceed. It sends without waiting, so ctx is not used.
 func (c *claim[S, M, P]) Release(context.Context) error {
 	l := c.locker
 	l.mu.Lock()
@@ -85,18 +85,17 @@ func (c *claim[S, M, P]) Release(context.Context) error {
 		return fmt.Errorf("release: %w: the lease ended before", locks.ErrNotHeld)
 	case orphaned:
 		return fmt.Errorf("release: %w: %w", locks.ErrNotHeld, locks.ErrClosed)
-	default: // or a second call
+	default: // also a second call
 		return nil
 	}
 }
 
-// end notes that the resource is not held any more, and until when the lease was.
+// end ends the hold, and keeps the end of its lease for Expires.
 func (c *claim[S, M, P]) end(phase claimPhase) {
 	c.phase, c.until = phase, c.res.until
 }
 
-// claim puts a new one into the queue of the resource, and asks for the lock if it is alone
-// there.
+// claim adds a claim to the queue of the resource, and requests the lock if the queue was empty.
 func (l *Locker[S, M, P]) claim(name string) *claim[S, M, P] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +115,7 @@ func (l *Locker[S, M, P]) claim(name string) *claim[S, M, P] {
 	return c
 }
 
-// giveUp takes a waiting claim out; false if its wait was over already.
+// giveUp removes a waiting claim; false if its wait was over already.
 func (l *Locker[S, M, P]) giveUp(c *claim[S, M, P]) bool {
 	l.mu.Lock()
 	waits := c.phase == waiting && !l.closed
@@ -129,8 +128,8 @@ func (l *Locker[S, M, P]) giveUp(c *claim[S, M, P]) bool {
 	return waits
 }
 
-// pop takes c out of its queue. If the state machine worked for it, or c held the
-// lock, that ends and the next one's turn begins: in a cohort without asking again.
+// pop removes c from its queue. If c was first, the next claim's turn begins: with a new
+// request, or in a cohort without one.
 func (l *Locker[S, M, P]) pop(c *claim[S, M, P]) {
 	r := c.res
 	first := r.claims[0] == c
@@ -148,7 +147,7 @@ func (r *resource[S, M, P]) drop(c *claim[S, M, P]) {
 	r.claims = slices.Delete(r.claims, at, at+1)
 }
 
-// again asks for the next claim, if there is one.
+// again requests the lock for the next claim, if there is one.
 func (l *Locker[S, M, P]) again(r *resource[S, M, P]) {
 	if len(r.claims) > 0 {
 		l.step(r, peercore.Event[M]{Kind: peercore.Request})
@@ -156,8 +155,8 @@ func (l *Locker[S, M, P]) again(r *resource[S, M, P]) {
 	l.tidy(r)
 }
 
-// passOn lets the next local waiter have what is held, or what is asked for, if the
-// cohort may go on. It says whether it did.
+// passOn gives the hold, or the request under way, to the next local waiter, if the cohort
+// allows it. It reports whether it did.
 func (l *Locker[S, M, P]) passOn(r *resource[S, M, P]) bool {
 	c := l.protocol.Cohort
 	switch {
@@ -173,7 +172,7 @@ func (l *Locker[S, M, P]) passOn(r *resource[S, M, P]) bool {
 	return true
 }
 
-// hold is told that the state machine has the lock.
+// hold starts a hold of the state machine's lock, and a cohort.
 func (l *Locker[S, M, P]) hold(r *resource[S, M, P]) {
 	r.held, r.served, r.since = true, 1, l.clock.Now()
 	r.grant()
@@ -190,10 +189,10 @@ func (r *resource[S, M, P]) grant() {
 	close(c.over)
 }
 
-// lose takes the resource from the first claim, whose lease is over.
+// lose takes the resource from the first claim, whose lease has expired.
 func (l *Locker[S, M, P]) lose(r *resource[S, M, P]) {
 	switch {
-	case len(r.claims) > 0 && r.untold != 0: // it was never told to hold, so it still waits
+	case len(r.claims) > 0 && r.untold != 0: // it was not told that it holds, so it still waits
 		r.untold = 0
 	case len(r.claims) > 0 && r.held:
 		c := r.claims[0]

@@ -11,25 +11,24 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// Config is what a [Locker] is made of. O is the options of the algorithm.
+// Config configures a [Locker]. O is the options of the algorithm.
 type Config[O any] struct {
-	mesh.Config // but for Protocol and Handler; Cluster, Peers and Options must be the same at all peers
+	mesh.Config // Protocol and Handler are set by New; Cluster, Peers and Options must be the same at all peers
 	Options     O
 
 	// Founding says that this peer has never run before: it is part of a new cluster and
-	// makes its StateFile. It must not be said of a peer that is started again.
+	// makes its StateFile. It must be false for a peer that is started again.
 	Founding bool
 
-	// StateFile is where algorithms that keep something on disk keep it; others do not use
-	// it. Each peer has its own, for one process at a time (on Unix a second one is refused),
-	// and never an older copy of it. A peer that finds none, and is not founding, is refused.
+	// StateFile is the file of an algorithm that keeps votes on disk. Each peer needs its own,
+	// used by one process at a time (on Unix a second one is refused), and never an older copy.
+	// If it is missing and the peer is not founding, New fails.
 	StateFile string
 
-	sync func(*os.File) error // of the state file, in tests; nil: its method
+	sync func(*os.File) error // syncs the state file, in tests; nil is (*os.File).Sync
 }
 
-// owner says whose the state file is. Votes were given under these options and to these
-// peers: no other peer can make use of them.
+// owner identifies the state file: its votes are valid only for this peer, with these options and peers.
 func (c Config[O]) owner() string {
 	var owner strings.Builder
 	fmt.Fprintf(&owner, "%q, rank %d, in cluster %q of %s with", c.Self.ID, c.Self.Rank, c.Cluster, c.Protocol)
@@ -39,40 +38,40 @@ func (c Config[O]) owner() string {
 	return owner.String()
 }
 
-// Protocol is what the shell needs to know of an algorithm.
+// Protocol describes an algorithm to the shell.
 type Protocol[S, M any] struct {
 	peercore.Algorithm[S, M]
 	// NeedsAll says that nothing is granted while a peer is missing, NeedsMost that nothing
-	// is without a majority. They only add to what errors explain.
+	// is without a majority. They only improve error texts.
 	NeedsAll, NeedsMost bool
-	// Pause is the mean time of the first pause; it doubles with every attempt, up
-	// to 64 times. Only needed by algorithms that pause.
+	// Pause is the mean of the first pause, for algorithms that pause. It doubles with
+	// every attempt, up to a factor of 64.
 	Pause time.Duration
 	// Cohort lets one acquisition serve several local waiters.
 	Cohort Cohort
-	// Lease is how long the timers of an algorithm with leases run. Zero for others.
+	// Lease is zero for algorithms without leases.
 	Lease Lease
 }
 
-// Cohort lets one acquisition among the peers serve several local waiters in turn.
-// The zero value lets each waiter make its own.
+// Cohort bounds the local waiters that one acquisition among the peers serves in turn.
+// With the zero value each waiter makes its own.
 type Cohort struct {
-	Size int           // at most so many
-	Time time.Duration // the last of them begins within this time of the first
+	Size int           // at most this many waiters
+	Time time.Duration // the last hold begins within this time of the first
 }
 
-// Lease is how long a holder may believe what its peers granted it.
+// Lease has the durations of the timers of an algorithm with leases.
 type Lease struct {
-	// TTL is the lease, counted at the holder from before it asked.
+	// TTL is the lease time, counted at the holder from before it asked.
 	TTL time.Duration
-	// Renew is how long after it asked a holder asks again; zero never does.
+	// Renew is the time between two requests of a holder; zero means that it never renews.
 	Renew time.Duration
-	// Margin is how much longer a peer keeps its vote, counted from when it was asked.
-	// It makes up for clocks that do not run alike.
+	// Margin is how much longer than TTL a peer keeps its vote, counted from when it was asked.
+	// It allows for clock drift.
 	Margin time.Duration
 }
 
-// Takes is how long a timer runs, from [CountsFrom] on. One that takes nothing never goes off.
+// Takes returns the duration of a timer, counted from [CountsFrom]. A timer of duration 0 never expires.
 func (l Lease) Takes(t peercore.Timer) time.Duration {
 	switch t {
 	case peercore.Lease:
@@ -84,8 +83,8 @@ func (l Lease) Takes(t peercore.Timer) time.Duration {
 	}
 }
 
-// CountsFrom is from when on a timer counts that starts now: Lease from when its holder asked,
-// at the last Start of Renew, which is noted.
+// CountsFrom returns the moment from which a timer that starts now counts: Lease counts from asked,
+// the last Start of Renew, which CountsFrom records.
 func CountsFrom[T any](t peercore.Timer, asked *T, now T) T {
 	if t == peercore.Renew {
 		*asked = now

@@ -14,12 +14,11 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// What may not be said of a resource yet waits for the batch of the journal with what was
-// stored of it last:
+// Messages and holds of a resource wait until the journal has written the resource's latest batch:
 //
-//	Store ─► batch ─► disk ─► stored ─► links, then the claims that hold are told
+//	Store ─► batch ─► disk ─► stored ─► messages are sent, then claims are told that they hold
 
-// unsaid is a message, or a hold that its claim has not been told of.
+// unsaid is a message or a hold that waits for a batch.
 type unsaid[S, M any, P peercore.Machine[S, M]] struct {
 	batch   uint64
 	r       *resource[S, M, P]
@@ -27,20 +26,20 @@ type unsaid[S, M any, P peercore.Machine[S, M]] struct {
 	payload []byte
 }
 
-// These explain what to do about a file that cannot be read, or is used.
+// These errors tell the user what to do about a file that is missing, damaged or in use.
 var (
 	errLost  = errors.New("without its votes this peer could vote twice: put its file back, or found the cluster anew")
 	errTwice = errors.New("end the other process of this peer first: a peer is one process")
 )
 
-// openState reads what this peer has stored before, if the algorithm stores anything, and makes the file anew
-// with the latest of each name. Names that it does not have start above the number of the empty name.
+// openState reads the state file, if the algorithm has one, and rewrites it with the latest value of each name.
+// The value of the empty name is the round above which all other names start.
 func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (err error) {
 	if _, durable := any(P(&l.idle)).(peercore.Durable); !durable {
 		return nil
 	}
 	if cfg.Path == "" {
-		return fmt.Errorf("peerlock: StateFile is empty, want where to keep what must outlive a crash: %w", locks.ErrInvalid)
+		return fmt.Errorf("peerlock: StateFile is empty, want the path of the file that keeps votes: %w", locks.ErrInvalid)
 	}
 	cfg.Stored, cfg.Failed = l.storedUpTo, l.cannotStore
 	if l.unlock, err = journal.Lock(cfg.Path); errors.Is(err, journal.ErrInUse) {
@@ -73,7 +72,7 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (err erro
 	return nil
 }
 
-// load takes one record of a name. Votes for others run from now on.
+// load restores one resource. A vote for another peer counts from now on.
 func (l *Locker[S, M, P]) load(name string, b []byte) error {
 	r := l.add(name)
 	if err := any(P(&r.state)).(peercore.Durable).LoadStored(b); err != nil {
@@ -86,12 +85,12 @@ func (l *Locker[S, M, P]) load(name string, b []byte) error {
 	return nil
 }
 
-// store keeps what r has to keep. What is said of r from now on waits for it.
+// store appends the votes of r to the journal. Later messages and holds of r wait for it.
 func (l *Locker[S, M, P]) store(r *resource[S, M, P]) {
 	r.stored = l.journal.Append(r.name, any(P(&r.state)).(peercore.Durable).AppendStored(nil))
 }
 
-// say sends a message about r, as soon as it may be known.
+// say sends a message about r as soon as the latest votes of r are stored.
 func (l *Locker[S, M, P]) say(r *resource[S, M, P], link *mesh.Link, payload []byte) {
 	if r.stored <= l.stored {
 		link.Send(payload)
@@ -100,7 +99,7 @@ func (l *Locker[S, M, P]) say(r *resource[S, M, P], link *mesh.Link, payload []b
 	l.waiting = append(l.waiting, unsaid[S, M, P]{batch: r.stored, r: r, link: link, payload: slices.Clone(payload)})
 }
 
-// tellHold tells the first claim that it holds, likewise.
+// tellHold tells the first claim that it holds, as soon as the latest votes of r are stored.
 func (l *Locker[S, M, P]) tellHold(r *resource[S, M, P]) {
 	if r.stored <= l.stored {
 		l.hold(r)
@@ -110,7 +109,7 @@ func (l *Locker[S, M, P]) tellHold(r *resource[S, M, P]) {
 	l.waiting = append(l.waiting, unsaid[S, M, P]{batch: r.stored, r: r})
 }
 
-// storedUpTo is called once a batch is on disk, with its number.
+// storedUpTo is called with the number of each batch that is on disk.
 func (l *Locker[S, M, P]) storedUpTo(batch uint64) {
 	l.mu.Lock()
 	defer l.mesh.Flush()
@@ -126,13 +125,13 @@ func (l *Locker[S, M, P]) storedUpTo(batch uint64) {
 	if l.closed {
 		return
 	}
-	for _, u := range due { // before the holds, whose claims may have more to say
+	for _, u := range due { // before the holds, which may cause more messages
 		if u.link != nil {
 			u.link.Send(u.payload)
 		}
 	}
 	for _, u := range due {
-		if u.link != nil || u.r.untold != u.batch { // or over before anybody knew, or told
+		if u.link != nil || u.r.untold != u.batch { // a message, or a hold that ended or was told meanwhile
 			continue
 		}
 		if l.expireLate(u.r); u.r.untold == u.batch {
@@ -142,7 +141,7 @@ func (l *Locker[S, M, P]) storedUpTo(batch uint64) {
 	}
 }
 
-// cannotStore ends everything: nothing can be promised any more.
+// cannotStore closes the peer, which cannot vote any more.
 func (l *Locker[S, M, P]) cannotStore(err error) {
 	l.log.Error("cannot keep votes, so this peer ends", "error", err)
 	l.failed <- err // once

@@ -24,57 +24,57 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	log      *slog.Logger
 	mesh     *mesh.Mesh
 	lost     chan struct{} // closed by Close
-	failed   chan error    // of one place
+	failed   chan error    // of capacity 1
 	ready    chan struct{} // closed once bootstrapped
 
 	closing sync.Once
 
 	mu        sync.Mutex
 	closed    bool
-	idle      S // what an unwanted resource looks like now
+	idle      S // the state of an unwanted resource
 	links     [mesh.MaxRank + 1]*mesh.Link
-	resources map[string]*resource[S, M, P] // those that are wanted, and the late ones
-	late      [lateCount]*resource[S, M, P] // were wanted last
-	lateAt    int                           // the place of the next one
-	round     uint64                        // at least that of every forgotten state
+	resources map[string]*resource[S, M, P] // the wanted ones, and those in late
+	late      [lateCount]*resource[S, M, P] // a ring of the latest unwanted ones
+	lateAt    int                           // the next place in late
+	round     uint64                        // at least the round of every forgotten state
 	sent      uint64                        // messages
-	rand      *rand.Rand                    // of pauses
+	rand      *rand.Rand                    // draws pauses
 
 	// See disk.go. All are zero if nothing is stored.
 	journal *journal.Journal
 	unlock  func() // lets another process use the file
-	stored  uint64 // batches that are on disk
+	stored  uint64 // the latest batch on disk
 	waiting []unsaid[S, M, P]
 
-	// To be used again:
+	// Reused buffers:
 	effects []peercore.Effect[M]
 	wire    []byte
 }
 
-// New starts a peer: it listens and dials from now on, and takes part in the
-// algorithm for its peers whether or not it is ever asked for a lock itself. Use
-// [Locker.Ready] to wait for the others. It owns cfg.Listener, also when it fails.
+// New starts a peer. It listens and dials from now on, and answers its peers even if it never
+// acquires a lock itself. Use [Locker.Ready] to wait for the others. New owns cfg.Listener, also
+// when it fails.
 func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
 	l := &Locker[S, M, P]{
 		protocol: protocol, clock: cmp.Or(cfg.Clock, clock.System()), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
 		resources: map[string]*resource[S, M, P]{},
 		lost:      make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}),
-		rand: cfg.Seed.Child(cfg.Self.ID).Rand(), // peers without a seed must not pause in step
+		rand: cfg.Seed.Child(cfg.Self.ID).Rand(), // by ID, so that peers without a seed pause differently
 	}
 	cfg.Protocol, cfg.Handler = protocol.Spec, (*network[S, M, P])(l)
 	state := journal.Config{Path: cfg.StateFile, Owner: cfg.owner(), Sync: cfg.sync}
 	if err := l.begin(cfg.Config, cfg.Founding, state); err != nil {
-		_ = l.Close() // ends what has begun
+		_ = l.Close() // ends the parts that have started
 		return nil, err
 	}
 	return l, nil
 }
 
-// begin starts the peer. Until it is done, all that the mesh, timers and the disk tell waits.
+// begin starts the peer. It holds the mutex, so calls from the mesh, timers and the journal wait for it.
 func (l *Locker[S, M, P]) begin(cfg mesh.Config, founding bool, state journal.Config) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mesh, err = mesh.New(cfg); err != nil { // which checks all that cfg has
+	if l.mesh, err = mesh.New(cfg); err != nil { // checks cfg
 		return err
 	}
 	var peers peercore.Set
@@ -89,9 +89,9 @@ func (l *Locker[S, M, P]) begin(cfg mesh.Config, founding bool, state journal.Co
 	return nil
 }
 
-// Ready waits until this peer is bootstrapped, which most algorithms are once it has been connected
-// to every other one at once. Before that nothing is granted to it. Its error wraps
-// locks.ErrUnavailable and names the peers that are missing, and why.
+// Ready waits until this peer is bootstrapped: for most algorithms, until it has been connected to all
+// others at once. Before that it acquires nothing. Its error wraps locks.ErrUnavailable and says which
+// peers are missing, and why.
 func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 	if signals.Closed(l.ready) {
 		return nil
@@ -106,7 +106,7 @@ func (l *Locker[S, M, P]) Ready(ctx context.Context) error {
 	}
 }
 
-// unavailable says why nothing can be granted to this peer now, "" if something may be.
+// unavailable says why this peer can acquire nothing now; "" if it can.
 func (l *Locker[S, M, P]) unavailable() string {
 	var missing []string
 	peers := l.mesh.Status()
@@ -125,12 +125,12 @@ func (l *Locker[S, M, P]) unavailable() string {
 	return "all are connected now, but never were at once"
 }
 
-// Peers says how it stands with every other peer.
+// Peers returns the status of the connection to every other peer.
 func (l *Locker[S, M, P]) Peers() []mesh.Status { return l.mesh.Status() }
 
-// Acquire waits until the resource is held or ctx is done. Waiters of one Locker
-// are served in order of arrival, each by an acquisition of its own among the
-// peers, or several by one (see [Cohort]). Its outcome is never unknown.
+// Acquire waits until the resource is held or ctx is done. Waiters of one Locker are served in
+// order of arrival, each by its own acquisition among the peers, or several by one (see
+// [Cohort]). Its outcome is never unknown.
 func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
@@ -148,14 +148,14 @@ func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.L
 	switch {
 	case signals.Closed(l.lost):
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, locks.ErrClosed)
-	case ctx.Err() != nil: // granted too late for the caller, which may not look at a lease
-		_ = c.Release(ctx) // cannot fail but by Close, which frees it as well
+	case ctx.Err() != nil: // granted after the caller's context ended
+		_ = c.Release(ctx) // fails only after Close, which frees the resource as well
 		return nil, l.gaveUp(ctx, resource)
 	}
 	return c, nil
 }
 
-// gaveUp is the error of a wait that its context ended.
+// gaveUp returns the error of a wait that its context ended.
 func (l *Locker[S, M, P]) gaveUp(ctx context.Context, resource string) error {
 	err := fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, ctx.Err())
 	if why := l.unavailable(); why != "" {
@@ -171,7 +171,7 @@ func (l *Locker[S, M, P]) MessagesSent() uint64 {
 	return l.sent
 }
 
-// Failed implements [locks.Failer]: the state file could not be written.
+// Failed implements [locks.Failer]: it sends if the state file could not be written.
 func (l *Locker[S, M, P]) Failed() <-chan error { return l.failed }
 
 // Close ends all waits, counts all leases as lost and disconnects from the peers.
@@ -191,7 +191,7 @@ func (l *Locker[S, M, P]) Close() error {
 			l.journal.Close()
 		}
 		if l.unlock != nil {
-			l.unlock() // last: the next process gives the own votes anew, so no caller may hold by them here
+			l.unlock() // last: the next process frees this peer's vote for itself, so no claim may still rely on it
 		}
 	})
 	return nil
@@ -207,18 +207,17 @@ func (l *Locker[S, M, P]) checkReady() {
 // network is the Locker as the mesh sees it.
 type network[S, M any, P peercore.Machine[S, M]] Locker[S, M, P]
 
-// Connected tells every resource.
+// Connected implements [mesh.Handler].
 func (n *network[S, M, P]) Connected(link *mesh.Link) {
 	(*Locker[S, M, P])(n).connection(link, peercore.Connect)
 }
 
-// Disconnected tells every resource.
+// Disconnected implements [mesh.Handler].
 func (n *network[S, M, P]) Disconnected(link *mesh.Link, _ error) {
 	(*Locker[S, M, P])(n).connection(link, peercore.Disconnect)
 }
 
-// Receive steps the state machine of the resource, right in the goroutine that
-// reads the connection.
+// Receive implements [mesh.Handler]. It steps the state machine of the resource.
 func (n *network[S, M, P]) Receive(link *mesh.Link, payload []byte) error {
 	m, name, err := n.protocol.Decode(payload)
 	if err != nil {

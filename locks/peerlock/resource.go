@@ -11,34 +11,34 @@ import (
 // lateCount is how many unwanted resources are kept.
 const lateCount = 4096
 
-// pause is the timer of a Wake, beside those of [peercore.Timer].
+// pause is the timer of a Wake, in addition to those of [peercore.Timer].
 const pause = peercore.Timers
 
-// resource is what this peer knows of one resource, and its own claims in order of arrival.
-// The state machine works for the first of them.
+// resource is the state of one resource, and this peer's claims in order of arrival. The state
+// machine works for the first claim.
 type resource[S, M any, P peercore.Machine[S, M]] struct {
 	name   string
 	state  S
 	claims []*claim[S, M, P]
-	held   bool              // by the first
+	held   bool              // by the first claim
 	late   bool              // it is in Locker.late
-	timers [pause + 1]*timer // nil while it does not run
-	asked  time.Time         // the last Start of Renew: from then on the lease counts
-	until  time.Time         // when the lease ends, or has ended
+	timers [pause + 1]*timer // nil if not running
+	asked  time.Time         // the last Start of Renew, from which the lease counts
+	until  time.Time         // the end of the lease
 	token  uint64            // of the algorithm, while held
-	served int               // claims that the acquisition served that holds now
-	since  time.Time         // from when on it does
-	stored uint64            // the batch of the journal with what was stored last
-	untold uint64            // the batch for which a hold waits that the first was not told of yet; 0: there is none
+	served int               // claims served by the present acquisition
+	since  time.Time         // when it was granted
+	stored uint64            // its latest batch in the journal
+	untold uint64            // the batch that the first claim's hold waits for; 0 if none
 }
 
-// timer is one of a resource. It is over at the moment of a clock that may change its rate.
+// timer is a running timer. It keeps its deadline, since the clock may change its rate.
 type timer struct {
 	at    time.Time
 	alarm clock.Timer
 }
 
-// add makes a resource. There is no bound here: a peer must know of all that the others want.
+// add makes a resource. Their number is not bounded: a peer must know all resources that others want.
 func (l *Locker[S, M, P]) add(name string) *resource[S, M, P] {
 	r := &resource[S, M, P]{name: name}
 	P(&r.state).Reset(&l.idle, l.round)
@@ -46,7 +46,7 @@ func (l *Locker[S, M, P]) add(name string) *resource[S, M, P] {
 	return r
 }
 
-// tidy sees to it that r is forgotten some time if it is not wanted any more.
+// tidy puts r, if it is unwanted, into the ring of late resources, and forgets the oldest of them.
 func (l *Locker[S, M, P]) tidy(r *resource[S, M, P]) {
 	if r.late || r.wanted() {
 		return
@@ -67,7 +67,7 @@ func (l *Locker[S, M, P]) tidy(r *resource[S, M, P]) {
 
 func (r *resource[S, M, P]) wanted() bool { return len(r.claims) > 0 || !P(&r.state).Idle() }
 
-// step runs the state machine and carries out what it asks for.
+// step runs the state machine and carries out its effects.
 func (l *Locker[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
 	l.effects = P(&r.state).Step(ev, l.effects[:0])
 	lost := false
@@ -91,13 +91,13 @@ func (l *Locker[S, M, P]) step(r *resource[S, M, P], ev peercore.Event[M]) {
 			l.send(r, e)
 		}
 	}
-	if lost { // only now: it runs the state machine again
+	if lost { // last, because it runs the state machine again
 		l.lose(r)
 	}
 }
 
-// send leaves out peers whose connection is lost, though the state machine may not have
-// been told yet: a lease that ran out is ended first.
+// send skips peers whose connection is lost. The state machine may not know yet, because connection
+// ends an overdue lease before it delivers Disconnect.
 func (l *Locker[S, M, P]) send(r *resource[S, M, P], e *peercore.Effect[M]) {
 	l.wire = append(l.protocol.Append(l.wire[:0], e.Msg), r.name...)
 	for rank := range e.To.All() {
@@ -108,7 +108,7 @@ func (l *Locker[S, M, P]) send(r *resource[S, M, P], e *peercore.Effect[M]) {
 	}
 }
 
-// receive takes one message that came over link.
+// receive handles one message from link.
 func (l *Locker[S, M, P]) receive(link *mesh.Link, name []byte, m M) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *Locker[S, M, P]) receive(link *mesh.Link, name []byte, m M) {
 	l.tidy(r)
 }
 
-// connection tells all resources that a connection came or went.
+// connection delivers a Connect or Disconnect to all resources.
 func (l *Locker[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *Locker[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
 		return
 	}
 	ev := peercore.Event[M]{Kind: kind, Peer: link.Rank()}
-	l.effects = P(&l.idle).Step(ev, l.effects[:0]) // has no effects: it is not wanted
+	l.effects = P(&l.idle).Step(ev, l.effects[:0]) // an unwanted resource has no effects
 	for _, r := range l.resources {                // any order: resources are independent
 		l.expireLate(r)
 		l.step(r, ev)
@@ -147,7 +147,7 @@ func (l *Locker[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
 	l.checkReady()
 }
 
-// start starts a timer of r, or starts it again.
+// start starts or restarts a timer of r.
 func (l *Locker[S, M, P]) start(r *resource[S, M, P], t peercore.Timer) {
 	from := CountsFrom(t, &r.asked, l.clock.Now())
 	if takes := l.protocol.Lease.Takes(t); takes > 0 {
@@ -158,8 +158,8 @@ func (l *Locker[S, M, P]) start(r *resource[S, M, P], t peercore.Timer) {
 	}
 }
 
-// pause arranges a Wake. The time is random within twice its mean, so that peers
-// that ran into each other do not do so again.
+// pause arranges a Wake after a random time up to twice the mean, so that peers that
+// collided do not collide again.
 func (l *Locker[S, M, P]) pause(r *resource[S, M, P], attempt int) {
 	const doublings = 6
 	mean := l.protocol.Pause << min(attempt, doublings)
@@ -173,7 +173,6 @@ func (l *Locker[S, M, P]) startAt(r *resource[S, M, P], t peercore.Timer, at tim
 	r.timers[t] = n
 }
 
-// stop stops a timer of r, if it runs.
 func (l *Locker[S, M, P]) stop(r *resource[S, M, P], t peercore.Timer) {
 	if n := r.timers[t]; n != nil {
 		n.alarm.Stop()
@@ -187,21 +186,21 @@ func (l *Locker[S, M, P]) stopAll(r *resource[S, M, P]) {
 	}
 }
 
-// fire tells r that a timer is over, unless it was stopped or replaced.
+// fire expires a timer of r, unless it was stopped or replaced.
 func (l *Locker[S, M, P]) fire(r *resource[S, M, P], t peercore.Timer, n *timer) {
 	l.mu.Lock()
 	defer l.mesh.Flush()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed || r.timers[t] != n:
-	case n.at.After(l.clock.Now()): // the clock runs slower by now
+	case n.at.After(l.clock.Now()): // the clock has slowed down
 		n.alarm.Reset(n.at.Sub(l.clock.Now()))
 	default:
 		l.expire(r, t)
 	}
 }
 
-// expire tells r that its timer is over.
+// expire delivers the end of a timer to r.
 func (l *Locker[S, M, P]) expire(r *resource[S, M, P], t peercore.Timer) {
 	l.stop(r, t)
 	ev := peercore.Event[M]{Kind: peercore.Expire, Timer: t}
@@ -212,8 +211,8 @@ func (l *Locker[S, M, P]) expire(r *resource[S, M, P], t peercore.Timer) {
 	l.tidy(r)
 }
 
-// expireLate ends a lease that is over although its timer has not gone off yet, as
-// after a pause of the process: no answer that comes now may count.
+// expireLate ends a lease whose timer is overdue, as after a pause of the process, so that
+// no later answer counts.
 func (l *Locker[S, M, P]) expireLate(r *resource[S, M, P]) {
 	if n := r.timers[peercore.Lease]; n != nil && !n.at.After(l.clock.Now()) {
 		l.expire(r, peercore.Lease)

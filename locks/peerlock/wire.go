@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// ErrMalformed says that a peer sent something that is no message.
+// ErrMalformed says that a peer sent a malformed message.
 var ErrMalformed = errors.New("peerlock: malformed message")
 
-// Fields are a message on the wire: the kind in one byte, with the flag in its highest bit,
-// then both numbers as unsigned varints, then the name of the resource.
+// Fields is a message on the wire: one byte with the kind, and the flag in its highest bit,
+// two numbers as unsigned varints, and the name of the resource.
 type Fields struct {
 	Kind    uint8 // from 1 on
 	Flag    bool
@@ -19,7 +19,7 @@ type Fields struct {
 
 const flagBit = 0x80
 
-// Append encodes a message but for the name.
+// Append encodes a message, except for the name.
 func (f Fields) Append(b []byte) []byte {
 	if f.Flag {
 		f.Kind |= flagBit
@@ -27,7 +27,7 @@ func (f Fields) Append(b []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(append(b, f.Kind), f.Numbers[0]), f.Numbers[1])
 }
 
-// Cut reads what Append wrote. Kinds go from 1 to last.
+// Cut decodes the fields; rest is the name. Kinds go from 1 to last.
 func Cut(b []byte, last uint8) (f Fields, rest []byte, err error) {
 	if len(b) == 0 || b[0]&^flagBit == 0 || b[0]&^flagBit > last {
 		return f, nil, fmt.Errorf("kind of %.8q should be from 1 to %d: %w", b, last, ErrMalformed)

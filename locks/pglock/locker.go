@@ -21,13 +21,13 @@ import (
 	"locklab/locks/clock"
 )
 
-// Config is what a client needs.
+// Config configures a client.
 type Config struct {
 	// URL names the server and the database, as in postgres://user@host:5432/database.
 	URL     string
 	Options Options
 	Clock   clock.Clock // nil is the system's
-	Seed    seed.Seed   // draws how long waiters of lease sleep
+	Seed    seed.Seed   // draws the pauses of waiters for a lease
 }
 
 // Locker is one client of a PostgreSQL server.
@@ -48,7 +48,7 @@ var (
 	_ locks.WakeupCounter = (*Locker)(nil)
 )
 
-// New returns a client. It dials when it is first needed.
+// New returns a client. It dials at its first use.
 func New(cfg Config) (*Locker, error) {
 	if err := cfg.Options.validate(); err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func New(cfg Config) (*Locker, error) {
 	}
 	pool.MaxConns = int32(cfg.Options.Conns) //nolint:gosec // at most 1000
 	limit(pool.ConnConfig, cfg.Options.Timeout)
-	// Whatever is set for the server, the database or the user: names of resources are the same bytes to all
-	// clients, and what grants is on the server's disk when it is answered, unless the option says off.
+	// These override the settings of the server, the database and the user: all clients must encode names alike,
+	// and a grant must be on disk before its answer, unless the option says off.
 	settings := pool.ConnConfig.RuntimeParams
 	settings["client_encoding"], settings["synchronous_commit"] = "UTF8", cfg.Options.Commit
 	if cfg.Options.Variant != Lease {
@@ -80,10 +80,9 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// limit bounds what pgx does over a link that carries nothing. A statement that ends without an
-// answer has pgx ask the server over a connection of its own to forget it, so that its end is
-// known, and then wait for the server to hang up: for up to 15 s, in which the connection counts
-// as one of the pool's, and which Close of the pool waits out. Here each step of it has the limit.
+// limit bounds the waits of pgx on a silent link. When a statement's context ends, pgx sends a
+// cancel request over a new connection, and waits up to 15 s for the server to hang up. Meanwhile the
+// connection counts as one of the pool's, and the pool's Close waits for it. limit bounds each step.
 func limit(cfg *pgx.ConnConfig, limit time.Duration) {
 	dial := cfg.DialFunc
 	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -93,7 +92,7 @@ func limit(cfg *pgx.ConnConfig, limit time.Duration) {
 		if err != nil {
 			return nil, err
 		}
-		// It ends then if it is no session by then, as what cancels a statement never is.
+		// The deadline ends a connection that becomes no session, such as that of a cancel request.
 		return limited{conn, limit}, conn.SetDeadline(clock.System().Now().Add(limit))
 	}
 	cfg.AfterConnect = func(_ context.Context, c *pgconn.PgConn) error { return c.Conn().SetDeadline(time.Time{}) }
@@ -102,14 +101,14 @@ func limit(cfg *pgx.ConnConfig, limit time.Duration) {
 	}
 }
 
-// limited is a connection without deadlines beyond the limit. No statement has one: pgx sets them once
-// a context has ended.
+// limited is a connection whose deadlines are never beyond the limit. Statements have none: pgx sets a
+// deadline only after a context has ended.
 type limited struct {
 	net.Conn
 	limit time.Duration
 }
 
-// SetDeadline sets the limit in place of what is later.
+// SetDeadline sets the earlier of t and the limit.
 func (c limited) SetDeadline(t time.Time) error {
 	if latest := clock.System().Now().Add(c.limit); t.After(latest) {
 		t = latest
@@ -117,26 +116,26 @@ func (c limited) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// skipTokens has a session begin by drawing more tokens than a crash of the server can have lost: those that
-// are drawn in open transactions need not be on its disk. After a crash all its sessions are new, and by each
-// of at most 512 before were lost at most the 33 that PostgreSQL logs at once.
+// skipTokens makes a new session draw more tokens than a crash of the server can have lost. Tokens drawn in
+// open transactions may not be on disk. At most 512 sessions existed before the crash, and each lost at most
+// 33 tokens, which PostgreSQL logs at once.
 func skipTokens(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, "SELECT count(nextval('public.locklab_fence')) FROM generate_series(1, 512 * 33)")
 	if server := new(pgconn.PgError); errors.As(err, &server) && server.Code == undefinedTable {
-		return nil // nobody has drawn one
+		return nil // no token was ever drawn
 	}
 	return err
 }
 
 var (
-	// errBusy says that somebody else holds.
+	// errBusy says that another client holds.
 	errBusy = errors.New("postgres: held by another client")
-	// errExhausted says that every connection is in use, by holders and waiters.
+	// errExhausted says that holders and waiters use every connection.
 	errExhausted = fmt.Errorf("postgres: all connections are in use: %w", locks.ErrUnavailable)
 )
 
-// Acquire implements [locks.Locker]. It tries until ctx ends; only when all connections
-// are in use it gives up, after Options.Timeout.
+// Acquire implements [locks.Locker]. It tries until ctx ends, but gives up after Options.Timeout
+// if all connections are in use.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
 		for {
@@ -156,8 +155,8 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	})
 }
 
-// Wakeups counts the pauses after which a waiter of the variant lease tried again. The others
-// wait in the server, which does not tell: 0.
+// Wakeups counts the pauses after which a waiter of the variant lease tried again. It is 0 for the
+// other variants, which wait in the server.
 func (l *Locker) Wakeups() uint64 {
 	if l.options.Variant != Lease {
 		return 0
@@ -165,15 +164,15 @@ func (l *Locker) Wakeups() uint64 {
 	return l.wakeups.Load()
 }
 
-// delay is about Options.Delay.
+// delay draws a pause with the mean Options.Delay.
 func (l *Locker) delay() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.options.Delay/2 + time.Duration(l.rand.Int64N(int64(l.options.Delay)))
 }
 
-// asking takes a connection on which the statements are prepared: while that fails nothing has
-// been asked of the server, so nothing can have been granted.
+// asking returns a connection on which the statements are prepared. If it fails, no lock was requested,
+// so none can have been granted.
 func (l *Locker) asking(ctx context.Context, statements ...string) (*pgxpool.Conn, error) {
 	wait, cancel := context.WithTimeout(ctx, l.options.Timeout)
 	defer cancel()
@@ -192,8 +191,8 @@ func (l *Locker) asking(ctx context.Context, statements ...string) (*pgxpool.Con
 	return c, nil
 }
 
-// schema is made when it is missed, by one client at a time. All statements name the schema of what they
-// use: search_path is a user's own, and clients that do not find the same tables do not exclude each other.
+// schema creates the tables when a statement misses them, one client at a time. All statements name the
+// schema public, since search_path differs between users: clients must find the same tables.
 const schema = `
 SELECT pg_advisory_xact_lock(hashtextextended('locklab schema', 0));
 CREATE TABLE IF NOT EXISTS public.locklab_locks (
@@ -208,8 +207,8 @@ const (
 	queryCanceled    = "57014"
 )
 
-// judge says what an error of a statement means that may change who holds, or surely does not.
-// What was missing is made for the next try.
+// judge classifies the error of a statement; may says that the statement may change the holder.
+// It creates missing tables for the next attempt.
 func judge(ctx context.Context, c *pgxpool.Conn, err error, may bool) error {
 	var server *pgconn.PgError
 	switch {
@@ -229,7 +228,7 @@ func judge(ctx context.Context, c *pgxpool.Conn, err error, may bool) error {
 	return err
 }
 
-// makeRow adds a row that is free, which grants nothing, and says whether it was missing.
+// makeRow adds a free row, which grants nothing, and reports whether it was missing.
 func makeRow(ctx context.Context, c *pgxpool.Conn, resource string) (made bool, err error) {
 	tag, err := c.Exec(ctx, "INSERT INTO public.locklab_locks (resource) VALUES ($1) ON CONFLICT DO NOTHING", resource)
 	if err = judge(ctx, c, err, false); err != nil {
@@ -245,9 +244,8 @@ func (l *Locker) quietly(ctx context.Context, clean func(context.Context) error)
 	return clean(ctx)
 }
 
-// Close implements [locks.Locker]. It waits for the server's answers to what ends calls and
-// leases, each for up to Options.Timeout: all in all for up to about five times that when the
-// server says nothing.
+// Close implements [locks.Locker]. It waits up to Options.Timeout for each answer of the server that
+// ends a call or a lease: in total about five times that if the server is silent.
 func (l *Locker) Close() error {
 	l.calls.Stop()
 	l.calls.Wait()
@@ -255,15 +253,15 @@ func (l *Locker) Close() error {
 	return nil
 }
 
-// grant is what a lease of either kind has. A goroutine keeps it until it is released or lost.
+// grant is the common part of all leases. A goroutine renews or watches it until it is released or lost.
 type grant struct {
-	*locks.Term // lost when the lease is over or another client's, or its session does not answer, and by Close
+	*locks.Term // lost when the lease expires or is taken, when the session does not answer, and by Close
 
 	locker   *Locker
 	resource string
 	token    int64
 	freed    chan struct{} // closed by Release
-	ended    chan struct{} // closed when there is a result
+	ended    chan struct{} // closed when result is set
 	result   error         // of Release
 	release  locks.ReleaseOnce
 }
@@ -272,11 +270,10 @@ func (l *Locker) newGrant(resource string) grant {
 	return grant{locker: l, resource: resource, freed: make(chan struct{}), ended: make(chan struct{})}
 }
 
-// Token is a sequence's value that was drawn when the lock was held, or the row's counter.
+// Token returns a value of the sequence, drawn when the lock was held, or the row's counter.
 func (g *grant) Token() (locks.Token, bool) { return locks.Token(g.token), true } //nolint:gosec // it counts up from 0
 
-// Release waits for the answer for Options.Timeout, or twice that while the server is asked for something else,
-// also when ctx is done.
+// Release waits for the answer for Options.Timeout, or twice that if another statement runs, even if ctx is done.
 func (g *grant) Release(context.Context) error {
 	return g.release.Do(g.resource, func() error {
 		close(g.freed)

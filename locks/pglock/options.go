@@ -7,7 +7,7 @@ import (
 	"locklab/locks"
 )
 
-// Name is the lock's.
+// Name is the lock's name in specs.
 const Name = "postgres"
 
 // The variants.
@@ -17,19 +17,19 @@ const (
 	Lease    = "lease"    // UPDATE ... WHERE expires < now()
 )
 
-// Options are what a lock spec can say of this lock.
+// Options are the settings that a lock spec can give this lock.
 type Options struct {
 	Variant     string
-	Conns       int           // that a client may have
-	Timeout     time.Duration // for a free connection, and for the server to answer whether it is there
-	LockTimeout time.Duration // the server's lock_timeout: a wait that takes longer is begun anew; not of lease
+	Conns       int           // the largest number of connections of a client
+	Timeout     time.Duration // of waiting for a free connection, and for an answer of the server
+	LockTimeout time.Duration // the server's lock_timeout, after which a wait starts again; not for lease
 	TTL         time.Duration // of a lease after its last renewal
-	Delay       time.Duration // of waiters for a lease, on average
-	// Commit is PostgreSQL's synchronous_commit of all sessions.
+	Delay       time.Duration // the mean pause of waiters for a lease
+	// Commit is PostgreSQL's synchronous_commit in all sessions.
 	Commit string
 }
 
-// DefaultOptions are those of a spec without options.
+// DefaultOptions returns the options of a spec that sets none.
 func DefaultOptions() Options {
 	return Options{
 		Conns: 32, Timeout: 500 * time.Millisecond, LockTimeout: time.Second,
@@ -83,7 +83,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Away is how long a server that lost its data must stay away: the lease, if there are any.
+// Away is how long a server that lost its data must stay down: the lease time, if there is one.
 func (o Options) Away() time.Duration {
 	if o.Variant == Lease {
 		return o.TTL

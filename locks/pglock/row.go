@@ -13,8 +13,7 @@ import (
 	"locklab/locks"
 )
 
-// row is a lease that lives in the resource's row: it holds no connection. Its term counts from when it was asked
-// for.
+// row is a lease in the resource's row. It keeps no connection. Its term counts from its request.
 type row struct {
 	grant
 	owner string
@@ -22,7 +21,7 @@ type row struct {
 
 var _ locks.Lease = (*row)(nil)
 
-// The statements of a lease. The server's clock decides when one is over.
+// The statements of a lease. It expires by the server's clock.
 const (
 	takeRow = "UPDATE public.locklab_locks SET owner = $2, fence = fence + 1, expires = now() + $3 " +
 		"WHERE resource = $1 AND expires < now() RETURNING fence"
@@ -32,7 +31,7 @@ const (
 		"WHERE resource = $1 AND owner = $2 AND fence = $3"
 )
 
-// validity is for how long the holder believes, from when it asked: a little less than the server.
+// validity is the lease time at the holder, counted from its request: a little less than at the server.
 func (o Options) validity() time.Duration { return o.TTL - o.TTL/20 - 5*time.Millisecond }
 
 func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, error) {
@@ -56,7 +55,8 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 	return nil, errors.New("granted too late")
 }
 
-// take takes the row if it was free; errBusy if not. If it made the row, nobody has it yet.
+// take takes the row if it is free, and returns errBusy if not. If it had to make the row, the row is
+// still free.
 func (r *row) take(ctx context.Context) (made bool, err error) {
 	c, err := r.locker.asking(ctx, takeRow)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *row) take(ctx context.Context) (made bool, err error) {
 	defer c.Release()
 	err = c.QueryRow(ctx, takeRow, r.resource, r.owner, r.locker.options.TTL).Scan(&r.token)
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return false, judge(ctx, c, err, true) // with an error it was not committed, or nobody knows
+		return false, judge(ctx, c, err, true)
 	}
 	if made, err = makeRow(ctx, c, r.resource); !made && err == nil {
 		err = errBusy
@@ -73,7 +73,7 @@ func (r *row) take(ctx context.Context) (made bool, err error) {
 	return made, err
 }
 
-// change runs a statement on the lease's row. The error is ErrNotHeld if that is not the lease's any more.
+// change runs a statement on the lease's row. It returns ErrNotHeld if the row is no longer the lease's.
 func (r *row) change(ctx context.Context, sql string, more ...any) error {
 	c, err := r.locker.asking(ctx, sql)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *row) free(ctx context.Context) error {
 	return err
 }
 
-// keep renews the lease until it is released, or over.
+// keep renews the lease until it is released or lost.
 func (r *row) keep() {
 	defer close(r.ended)
 	r.result = locks.ErrNotHeld
@@ -113,7 +113,7 @@ func (r *row) keep() {
 			return
 		case <-l.calls.Open().Done():
 			r.Lose()
-			_ = r.free(context.Background()) // nobody waits for what became of it
+			_ = r.free(context.Background()) // no caller waits for the result
 			return
 		case <-r.Lost():
 			return
@@ -136,7 +136,7 @@ func (r *row) keep() {
 	}
 }
 
-// left is for how long the holder may believe.
+// left returns the rest of the lease.
 func (r *row) left() time.Duration {
 	until, _ := r.Expires()
 	return until.Sub(r.locker.clock.Now())

@@ -15,17 +15,17 @@ import (
 	"locklab/locks/clock"
 )
 
-// session is a lock that lives in a session of the server.
+// session is a kind of lock that a session of the server holds.
 type session struct {
-	statements []string // that are prepared
+	statements []string // to prepare
 	lock       func(ctx context.Context, c *pgxpool.Conn, resource string) (token int64, err error)
-	// unlock says whether it was locked.
+	// unlock reports whether the session held the lock.
 	unlock func(ctx context.Context, c *pgxpool.Conn, resource string) (was bool, err error)
-	reset  string // leaves nothing locked
-	keeps  bool   // the session may keep the lock although the server answered with an error
+	reset  string // a statement that unlocks everything
+	keeps  bool   // the session may hold the lock after an error of the server
 }
 
-// The token is drawn once the lock is held: what locks is an inner query, and comes first.
+// The token is drawn once the lock is held: the inner query locks, and runs first.
 const (
 	lockRow = "SELECT nextval('public.locklab_fence') " +
 		"FROM (SELECT FROM public.locklab_locks WHERE resource = $1 FOR UPDATE) AS locked"
@@ -70,7 +70,7 @@ func advisoryLock() *session {
 	}
 }
 
-// of is how a client tries to get such a lock.
+// of returns the function with which a client tries to get such a lock.
 func (s *session) of(l *Locker) func(context.Context, string) (locks.Lease, error) {
 	return func(ctx context.Context, resource string) (locks.Lease, error) {
 		c, err := l.asking(ctx, s.statements...)
@@ -90,7 +90,7 @@ func (s *session) of(l *Locker) func(context.Context, string) (locks.Lease, erro
 		switch {
 		case errors.Is(err, pgx.ErrNoRows): // there is nothing to lock yet
 			if _, err = makeRow(ctx, c, resource); err == nil {
-				err = errBusy // try again
+				err = errBusy // makes Acquire try again
 			}
 			return nil, err
 		case err == nil:
@@ -107,18 +107,17 @@ func (s *session) of(l *Locker) func(context.Context, string) (locks.Lease, erro
 	}
 }
 
-// drop returns a connection to the pool, or closes it if anything may be left in its session.
+// drop returns a connection to the pool, or closes it if its session may still hold a lock.
 func drop(ctx context.Context, c *pgxpool.Conn, unclean error) {
 	if unclean != nil {
 		ctx, cancel := context.WithCancel(ctx)
-		cancel() // nobody waits for a good-bye
+		cancel() // so that Close does not wait
 		_ = c.Conn().Close(ctx)
 	}
 	c.Release()
 }
 
-// held is a lock that is held by a session, whose connection it owns. It has no lease time: it lives as long
-// as the session.
+// held is the lease of a lock that a session holds. It owns the session's connection and has no lease time.
 type held struct {
 	grant
 	conn    *pgxpool.Conn
@@ -127,11 +126,11 @@ type held struct {
 
 var _ locks.Lease = (*held)(nil)
 
-// hold is the lease of what has just been granted, and was asked for then.
+// hold makes the lease of a lock that was just granted, and was requested at asked.
 func (l *Locker) hold(
 	ctx context.Context, c *pgxpool.Conn, asked time.Time, resource string, token int64, s *session,
 ) (locks.Lease, error) {
-	// The server answers within lock_timeout. A client that stood still may have lost its session since.
+	// The server answers within lock_timeout. A client that was paused for longer may have lost its session.
 	if l.clock.Now().Sub(asked) > l.options.LockTimeout {
 		if err := l.quietly(ctx, c.Ping); err != nil {
 			defer drop(ctx, c, err)
@@ -143,14 +142,13 @@ func (l *Locker) hold(
 	if l.calls.Go(h.keep) {
 		return h, nil
 	}
-	if err := h.end(ctx); errors.Is(err, locks.ErrUnknown) { // the session may hold on to it
+	if err := h.end(ctx); errors.Is(err, locks.ErrUnknown) { // the session may still hold the lock
 		return nil, err
 	}
 	return nil, locks.ErrClosed
 }
 
-// watches is how often a holder asks in a Timeout whether its session is there: the server may end it, and
-// a link that carries nothing says nothing.
+// watches is the number of pings per Timeout with which a holder checks its session.
 const watches = 4
 
 // keep watches the session until the lock is released or lost.
@@ -179,7 +177,7 @@ func (h *held) keep() {
 	}
 }
 
-// end unlocks and gives the connection back.
+// end unlocks and drops the connection.
 func (h *held) end(ctx context.Context) error {
 	var was bool
 	err := h.locker.quietly(ctx, func(ctx context.Context) (err error) {

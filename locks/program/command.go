@@ -10,15 +10,14 @@ import (
 	"locklab/locks"
 )
 
-// Command is how a program is called: without a shell.
+// Command starts a program without a shell.
 type Command struct {
-	Args []string `json:"args"` // the first is its path
-	Dir  string   `json:"dir"`  // where it runs
+	Args []string `json:"args"` // the first is the program's path
+	Dir  string   `json:"dir"`  // the working directory
 }
 
-// ParseCommand reads a command as a user types it, words with blanks between them and
-// quotes where a word has one, and finds the program: as the shell does, but from PATH or
-// below the current directory only once. Errors wrap [locks.ErrInvalid].
+// ParseCommand splits a command line at blanks outside quotes, and resolves the program once, from PATH
+// or the current directory as a shell does. Errors wrap [locks.ErrInvalid].
 func ParseCommand(text string) (Command, error) {
 	args, err := split(text)
 	if err != nil {
@@ -41,7 +40,7 @@ func ParseCommand(text string) (Command, error) {
 	return Command{Args: args, Dir: dir}, nil
 }
 
-// String is the command as a user may type it.
+// String returns the command as a user may type it.
 func (c Command) String() string {
 	words := make([]string, len(c.Args))
 	for i, w := range c.Args {
@@ -53,7 +52,7 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// split cuts a text into words. What stands between two quotes of a kind is taken as it is.
+// split cuts a text into words. Text between two equal quotes is taken literally.
 func split(text string) (words []string, err error) {
 	var word strings.Builder
 	begun, quote := false, rune(0)

@@ -15,42 +15,42 @@ import (
 	"locklab/locks/clock"
 )
 
-// Subject is a program whose manners are looked at.
+// Subject is a program under test.
 type Subject struct {
 	Command Command
 	// Serve starts the servers that the program's hello asks for; nil starts none.
 	Serve  func(context.Context, Hello) (Access, error)
-	Stderr io.Writer // of the program; nil is nowhere
+	Stderr io.Writer // of the program; nil discards
 }
 
-// Access is what a program has of its servers.
+// Access is a program's access to its servers.
 type Access struct {
 	Servers []Server // that it may dial
-	// Cut keeps the program's clients from their servers until heal is called; nil if
-	// nothing can.
+	// Cut cuts the program's clients off from their servers until heal is called; nil if
+	// that is impossible.
 	Cut func(context.Context) (heal func() error, err error)
 }
 
-// Finding is what came of one rule.
+// Finding is the result of one rule.
 type Finding struct {
-	Rule   string // a few words
-	Demand string // what a program has to do
-	Err    error  // what is wrong with this one; nil if nothing was found
-	// Unchecked is why the rule could not be looked at, "" if it was.
+	Rule   string // its name
+	Demand string // the behavior that it demands
+	Err    error  // the violation; nil if none was found
+	// Unchecked is the reason why the rule could not be checked, "" if it was.
 	Unchecked string
 	// Died says that the program ended by itself: Err says how, and the rule is not judged.
 	Died bool
 }
 
-// rule is one thing that a program has to do.
+// rule is one demand on a program.
 type rule struct {
 	name, demand string
 	look         func(context.Context, *trial)
 }
 
-// Conform looks at one rule after the other, with programs that it starts for each, and
-// tells what came of each. It goes no further after a program that cannot say hello, or that
-// ends by itself. The error is the context's, or that of Serve.
+// Conform checks one rule after the other, with programs that it starts for each, and passes
+// each finding to told. It stops after a program that cannot say hello, or that ends by itself.
+// The error is the context's, or that of Serve.
 func Conform(ctx context.Context, s Subject, told func(Finding)) error {
 	var access Access
 	for _, r := range rules() {
@@ -77,17 +77,17 @@ func Conform(ctx context.Context, s Subject, told func(Finding)) error {
 }
 
 const (
-	// ample is a deadline that nothing reaches that works: it is not waited for.
+	// ample is a deadline that a correct program never reaches.
 	ample = 20 * time.Second
-	// brief is a deadline that is meant to pass.
+	// brief is a deadline that is meant to expire.
 	brief = 300 * time.Millisecond
-	// late is by how much an answer may miss its deadline on a busy machine.
+	// late is how late an answer may be on a busy machine.
 	late = 5 * time.Second
-	// tries is how often something is tried that a busy machine can spoil.
+	// tries is the number of attempts at a check that a busy machine can spoil.
 	tries = 3
 )
 
-// trial is one look at a rule.
+// trial is one check of a rule.
 type trial struct {
 	Subject
 	Access
@@ -96,10 +96,10 @@ type trial struct {
 	said      map[*process]*tail
 	unchecked string
 	resources int
-	wrong     error // what was found
+	wrong     error // the violation
 }
 
-// errDied is wrapped by what is told of a program that ended although nothing had asked it to.
+// errDied is wrapped by the error of a program that ended unasked.
 var errDied = errors.New("the program ended by itself")
 
 func (t *trial) run(ctx context.Context, r rule) error {
@@ -116,26 +116,26 @@ func (t *trial) run(ctx context.Context, r rule) error {
 	<-looked
 	err := t.wrong
 	for _, p := range t.programs {
-		if err != nil { // perhaps because of a death that is not known yet
+		if err != nil { // perhaps because the program has died
 			clock.Await(clock.System(), brief, p.dead)
 		}
 		switch why := p.reason(); {
 		case errors.Is(why, errEnded):
 			return fmt.Errorf("%w: %w; %s", errDied, why, t.said[p])
-		case err == nil && errors.Is(why, errProtocol): // what it said last is looked at, too
+		case err == nil && errors.Is(why, errProtocol): // its last lines must be correct, too
 			err = why
 		}
 	}
 	return err
 }
 
-// fail ends the look at the rule, in its goroutine.
+// fail ends the check. It must be called in the check's own goroutine.
 func (t *trial) fail(format string, args ...any) {
 	t.wrong = fmt.Errorf(format, args...)
 	runtime.Goexit()
 }
 
-// program starts one more, with a name that no other one has.
+// program starts one more program, with a unique name.
 func (t *trial) program(ctx context.Context) *process {
 	name := fmt.Sprintf("conform-%s-%d", t.rule, len(t.programs)+1)
 	said := &tail{to: cmp.Or[io.Writer](t.Stderr, io.Discard)}
@@ -151,7 +151,7 @@ func (t *trial) program(ctx context.Context) *process {
 	return p
 }
 
-// tail keeps the end of what a program writes to its standard error, and passes all of it on.
+// tail passes on a program's standard error, and keeps its end.
 type tail struct {
 	to   io.Writer
 	mu   sync.Mutex
@@ -165,10 +165,10 @@ func (t *tail) Write(text []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.text = append(t.text, text...)
 	t.text = t.text[max(len(t.text)-most, 0):]
-	return t.to.Write(text) //nolint:wrapcheck // it stands for that writer
+	return t.to.Write(text) //nolint:wrapcheck // acts as that writer
 }
 
-// String tells the last lines.
+// String returns the last lines.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,13 +179,13 @@ func (t *tail) String() string {
 	return "its standard error ends with\n" + text
 }
 
-// resource is a name that nobody has used before.
+// resource returns a new name.
 func (t *trial) resource() string {
 	t.resources++
 	return fmt.Sprintf("conform/%s/%d/%d", t.rule, t.resources, clock.Mono())
 }
 
-// ask asks for a resource and does not wait.
+// ask requests a resource without waiting.
 func (t *trial) ask(p *process, resource string, deadline time.Duration) *call {
 	c, err := p.acquire(resource, deadline)
 	if err != nil {
@@ -203,10 +203,10 @@ func (t *trial) answer(ctx context.Context, p *process, what string, c <-chan Sa
 	return s
 }
 
-// take acquires what is free.
+// take acquires a free resource.
 func (t *trial) take(ctx context.Context, p *process, resource string) *call {
 	c := t.ask(p, resource, ample)
-	t.granted(ctx, p, "acquire of what is free", c)
+	t.granted(ctx, p, "acquire of a free resource", c)
 	return c
 }
 
@@ -217,7 +217,7 @@ func (t *trial) granted(ctx context.Context, p *process, what string, c *call) {
 	}
 }
 
-// again tries what a busy machine can spoil.
+// again repeats a check that a busy machine can spoil.
 func (t *trial) again(try func() error) {
 	for n := 1; ; n++ {
 		err := try()
@@ -230,7 +230,7 @@ func (t *trial) again(try func() error) {
 	}
 }
 
-// promptly wants something to be done within a second, at least once.
+// promptly demands that do takes at most a second, at least once.
 func (t *trial) promptly(complaint string, do func() (took time.Duration)) {
 	t.again(func() error {
 		if took := do(); took > time.Second {
@@ -240,22 +240,22 @@ func (t *trial) promptly(complaint string, do func() (took time.Duration)) {
 	})
 }
 
-// mustWait asks for what another one holds, and says how long the answer took.
+// mustWait requests a held resource, which must not be granted, and returns the duration until the answer.
 func (t *trial) mustWait(ctx context.Context, p *process, resource string, holder *call) time.Duration {
 	began := clock.Mono()
 	c := t.ask(p, resource, brief)
-	s := t.answer(ctx, p, "acquire of what another one holds", c.acquired, brief)
+	s := t.answer(ctx, p, "acquire of a held resource", c.acquired, brief)
 	took := time.Duration(clock.Mono() - began)
 	if s.Outcome == locks.OutcomeOK {
 		if !holder.lease.IsLost() {
-			t.fail("acquire of what another one holds: granted")
+			t.fail("acquire of a held resource: granted")
 		}
-		t.back(ctx, p, c) // this took longer than the lease: nothing can be said
+		t.back(ctx, p, c) // this took longer than the lease: inconclusive
 	}
 	return took
 }
 
-// giveBack releases and gives the answer.
+// giveBack releases and returns the answer.
 func (t *trial) giveBack(ctx context.Context, p *process, c *call) Said {
 	if err := p.release(c, ample); err != nil {
 		t.fail("release: %w", err)
@@ -263,10 +263,10 @@ func (t *trial) giveBack(ctx context.Context, p *process, c *call) Said {
 	return t.answer(ctx, p, "release", c.released, ample)
 }
 
-// back releases what may have ended by now.
+// back releases a grant whose lease may have ended.
 func (t *trial) back(ctx context.Context, p *process, c *call) {
 	over := c.lease.IsLost()
 	if s := t.giveBack(ctx, p, c); s.Outcome != locks.OutcomeOK && !over && !c.lease.IsLost() {
-		t.fail("release of what is held: %s: %s", s.Outcome, s.Error)
+		t.fail("release of a held resource: %s: %s", s.Outcome, s.Error)
 	}
 }

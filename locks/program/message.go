@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// Version is that of the protocol.
+	// Version is the version of the protocol.
 	Version = 1
-	// LineBytesMax bounds what a program may say in one line, its end included.
+	// LineBytesMax bounds a program's line, its end included.
 	LineBytesMax = 64 << 10
-	// LeaseMax bounds what a lease may last.
+	// LeaseMax is the longest lease time.
 	LeaseMax = time.Hour
-	// needsMax bounds the kinds of servers that a lock may ask for.
+	// needsMax bounds the kinds of servers that a lock may need.
 	needsMax = 8
 )
 
-// Op is what a line is about.
+// Op is the kind of a line.
 type Op string
 
-// The values of Op. The last two are said by programs only, whenever they are true.
+// The values of Op. Programs send the last two at any time; the lab never does.
 const (
 	OpHello    Op = "hello"
 	OpAcquire  Op = "acquire"
@@ -40,21 +40,21 @@ const (
 // Ask is a line from the lab.
 type Ask struct {
 	Op         Op     `json:"op"`
-	ID         uint64 `json:"id,omitzero"` // of the acquisition that it is about
+	ID         uint64 `json:"id,omitzero"` // of the acquisition
 	Resource   string `json:"resource,omitzero"`
 	DeadlineMS int64  `json:"deadline_ms,omitzero"` // for the answer, from now
 
 	Version int    `json:"version,omitzero"`
 	Client  string `json:"client,omitzero"` // a name that no other client of the run has
-	// Servers are in every hello; there are none where the lab only wants to know what the lock is.
+	// Servers are in every hello; the list is empty if the lab only asks for the lock's description.
 	Servers []Server `json:"servers,omitzero"`
 }
 
-// Server is one that the lock was given.
+// Server is a server that the program may dial.
 type Server struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
-	Addr string `json:"addr"` // host:port to dial: of the link to it, where there is one
+	Addr string `json:"addr"` // host:port to dial: the link to the server, if there is one
 }
 
 // Said is a line from a program.
@@ -64,7 +64,7 @@ type Said struct {
 	Outcome locks.Outcome `json:"outcome"`
 	Error   string        `json:"error"`
 	Token   uint64        `json:"token"`
-	UntilMS int64         `json:"until_ms"` // end of the lease, from when the request was read
+	UntilMS int64         `json:"until_ms"` // end of the lease, counted from when the program read the request
 
 	Version int    `json:"version"`
 	Tokens  bool   `json:"tokens"`
@@ -72,28 +72,28 @@ type Said struct {
 	Servers []Need `json:"servers"`
 }
 
-// Need is a kind of server that a lock wants to have.
+// Need is a kind of server that a lock needs.
 type Need struct {
 	Role  string `json:"role"`
-	Nodes int    `json:"nodes,omitzero"` // 0 is all that the topology has
+	Nodes int    `json:"nodes,omitzero"` // 0 is all of the topology
 }
 
-// Hello is what a program says of its lock.
+// Hello describes a program's lock.
 type Hello struct {
 	Tokens  bool          `json:"tokens"` // each grant has a fencing token
-	Lease   time.Duration `json:"lease"`  // what a grant lasts unless it is extended; 0 is for ever
+	Lease   time.Duration `json:"lease"`  // the duration of a grant that is not extended; 0 is for ever
 	Servers []Need        `json:"servers"`
 }
 
-// errProtocol is wrapped by what is wrong with what a program says.
+// errProtocol is wrapped by errors about a program's lines.
 var errProtocol = errors.New("against the protocol")
 
 func broken(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, errProtocol)...)
 }
 
-// ParseSaid reads a line of a program, without its end, and checks that it has what its
-// op wants and nothing else.
+// ParseSaid reads a line of a program, without its end, and checks that it has exactly the
+// fields of its op.
 func ParseSaid(line []byte) (Said, error) {
 	var s Said
 	if err := strictjson.Decode(line, &s); err != nil {
@@ -103,11 +103,11 @@ func ParseSaid(line []byte) (Said, error) {
 }
 
 func (s Said) check(line []byte) error {
-	const untilMax = 1000 * 3600 * 1000 // days: a lease that is extended has been held for long
+	const untilMax = 1000 * 3600 * 1000 // 1000 hours, since a lease can be extended many times
 	wrong := func(format string, args ...any) error {
 		return broken("the line %s: "+format, append([]any{shown(line)}, args...)...)
 	}
-	fits := Said{Op: s.Op, ID: s.ID} // what its op has a place for
+	fits := Said{Op: s.Op, ID: s.ID} // the fields that its op has
 	switch s.Op {
 	case OpHello:
 		fits = Said{Op: s.Op, Version: s.Version, Tokens: s.Tokens, LeaseMS: s.LeaseMS, Servers: s.Servers}
@@ -150,7 +150,7 @@ func (s Said) check(line []byte) error {
 	return nil
 }
 
-// hello is what the line says of the lock.
+// hello checks and returns the description of the lock.
 func (s Said) hello() (Hello, error) {
 	h := Hello{Tokens: s.Tokens, Lease: time.Duration(s.LeaseMS) * time.Millisecond, Servers: s.Servers}
 	if len(h.Servers) > needsMax {
@@ -167,7 +167,7 @@ func (s Said) hello() (Hello, error) {
 	return h, nil
 }
 
-// grants checks an acquisition that succeeded against what the program said of its lock.
+// grants checks a grant against the lock's description.
 func (h Hello) grants(s Said) error {
 	switch {
 	case h.Tokens != (s.Token != 0):
@@ -180,7 +180,7 @@ func (h Hello) grants(s Said) error {
 	return nil
 }
 
-// line is an Ask as it is sent.
+// line encodes an Ask.
 func (a Ask) line() ([]byte, error) {
 	if a.Op == OpHello && a.Servers == nil {
 		a.Servers = []Server{} // a list, even if nothing is in it
@@ -189,7 +189,7 @@ func (a Ask) line() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// shown is a line as an error quotes it.
+// shown quotes a line for an error.
 func shown(line []byte) string {
 	const most = 120
 	line = bytes.ToValidUTF8(line, []byte("?"))
@@ -199,7 +199,7 @@ func shown(line []byte) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// err is the outcome of an answer as an error; failed is what it is if it failed.
+// err turns the outcome of an answer into an error, which wraps failed if the outcome is failed.
 func (s Said) err(what string, failed error) error {
 	switch s.Outcome {
 	case locks.OutcomeOK:

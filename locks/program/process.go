@@ -21,66 +21,65 @@ import (
 )
 
 const (
-	// HelloTime is how long a program may take to say hello.
+	// HelloTime bounds the time until a program says hello.
 	HelloTime = 10 * time.Second
-	// EndTime is how long it may take to end once its input has ended.
+	// EndTime bounds the time until a program ends after its input has ended.
 	EndTime = 2 * time.Second
-	// writeTime is how long it may take to read when it has lines enough to read.
+	// writeTime bounds the wait for a program to read when the pipe is full.
 	writeTime = time.Second
 )
 
-// call is one acquisition that a program was asked for, and what became of it.
+// call is one acquisition of a program.
 type call struct {
 	process  *process
 	resource string
 	id       uint64
 	askedAt  time.Time
-	acquired chan Said // its answer; has room for it
-	released chan Said
+	acquired chan Said // the answer to acquire; of capacity 1
+	released chan Said // the answer to release; of capacity 1
 
-	answered, releasing bool   // by the program; by the lab
-	lease               *lease // once it was granted
+	answered, releasing bool   // the program has answered acquire; the lab has sent release
+	lease               *lease // set when granted
 }
 
-// process is one program that runs.
+// process is one running program.
 type process struct {
 	cmd   *exec.Cmd
 	input *os.File
 	clock clock.Clock
 	hello Hello
 
-	dead chan struct{} // closed when nothing more is to be expected of it
-	gone chan struct{} // closed when it has ended and all it said was read
+	dead chan struct{} // closed when its lines no longer count
+	gone chan struct{} // closed when it has ended and its output was read
 
 	writing sync.Mutex
 	mu      sync.Mutex
-	why     error     // it is dead
-	greeted chan Said // has room for hello; nil behind it
+	why     error     // why it is dead
+	greeted chan Said // receives hello; nil after that
 	last    uint64
 	calls   map[uint64]*call
 }
 
-// start starts a program and asks it for hello, with the servers that it may dial. What it
-// writes to its standard error goes to stderr.
+// start starts a program and asks it for hello, with the servers that it may dial.
 func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.Clock) (_ *process, err error) {
 	childIn, in, err := os.Pipe()
 	out, childOut, err2 := os.Pipe()
 	if err := errors.Join(err, err2); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c, err)
 	}
-	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // it outlives the acquisition that needs it first
+	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // outlives the call that starts it
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, childIn, childOut, stderr
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // among them a secret
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // one of them is a secret
 		return strings.HasPrefix(v, "LOCKLAB_")
 	})
-	// A child of its own may keep stderr: its own end is heard of in time.
+	// A child of the program may keep stderr open; Wait must not wait for it.
 	cmd.WaitDelay = EndTime / 2
 	p := &process{
 		cmd: cmd, input: in, clock: clk,
 		dead: make(chan struct{}), gone: make(chan struct{}), greeted: make(chan Said, 1), calls: map[uint64]*call{},
 	}
 	ended, err := spawn(cmd)
-	_, _ = childIn.Close(), childOut.Close() // the program has its own
+	_, _ = childIn.Close(), childOut.Close() // the program has copies
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c, err), in.Close(), out.Close())
 	}
@@ -98,8 +97,8 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	return p, nil
 }
 
-// spawn starts the program such that it dies with this process: a lock that
-// outlived its master would go on extending what its holder has lost.
+// spawn starts the program so that it dies with this process: otherwise it could
+// extend leases whose holders are dead.
 func spawn(cmd *exec.Cmd) (ended <-chan error, started error) {
 	begun, end := make(chan error), make(chan error, 1)
 	go func() {
@@ -114,8 +113,8 @@ func spawn(cmd *exec.Cmd) (ended <-chan error, started error) {
 	return end, started
 }
 
-// send writes one line. A program that reads nothing for long is killed: what it has read
-// half would be no line.
+// send writes one line. If the program does not read for too long, send kills it, since half a line
+// may be written.
 func (p *process) send(a Ask) error {
 	line, err := a.line()
 	if err != nil {
@@ -124,8 +123,8 @@ func (p *process) send(a Ask) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	n := 0
-	for range 2 { // the first time may be over because this process stood still
-		_ = p.input.SetWriteDeadline(p.clock.Now().Add(writeTime)) // of a pipe it cannot fail
+	for range 2 { // the first deadline may have passed while this process was paused
+		_ = p.input.SetWriteDeadline(p.clock.Now().Add(writeTime)) // cannot fail for a pipe
 		if n, err = p.input.Write(line); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			break
 		}
@@ -133,14 +132,14 @@ func (p *process) send(a Ask) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, syscall.EPIPE) { // most likely it has ended: that says more
+	if errors.Is(err, syscall.EPIPE) { // most likely it has ended: wait for that reason
 		clock.Await(p.clock, EndTime, p.dead)
 	}
-	p.fail(broken("it does not read what it is asked: %w", err))
+	p.fail(broken("it does not read its input: %w", err))
 	return p.reason()
 }
 
-// listen reads what the program says until it has said its last word, or a wrong one.
+// listen reads the program's lines up to the last or the first wrong one.
 func (p *process) listen(out *os.File, ended <-chan error) {
 	defer close(p.gone)
 	var status error // once exited is closed
@@ -148,10 +147,10 @@ func (p *process) listen(out *os.File, ended <-chan error) {
 	go func() {
 		defer close(exited)
 		status = <-ended
-		_ = out.SetReadDeadline(p.clock.Now().Add(EndTime)) // a child of its own may keep the pipe
+		_ = out.SetReadDeadline(p.clock.Now().Add(EndTime)) // a child of the program may keep the pipe open
 	}()
 	err := p.read(bufio.NewReaderSize(out, LineBytesMax))
-	if errors.Is(err, errEnded) { // most likely it has ended, too: it is said how
+	if errors.Is(err, errEnded) { // most likely the program has ended, too: wait for its exit status
 		clock.Await(p.clock, EndTime, exited)
 		if !signals.Closed(exited) {
 			err = broken("its output has ended, and it did not within %v", EndTime)
@@ -161,10 +160,10 @@ func (p *process) listen(out *os.File, ended <-chan error) {
 	}
 	p.fail(err)
 	<-exited
-	_, _ = out.Close(), p.input.Close() // closed before, if all went well
+	_, _ = out.Close(), p.input.Close() // usually already closed
 }
 
-// read takes in lines up to the first that is wrong, or the last.
+// read handles lines up to the last or the first wrong one.
 func (p *process) read(lines *bufio.Reader) error {
 	for {
 		line, err := lines.ReadSlice('\n')
@@ -182,7 +181,7 @@ func (p *process) read(lines *bufio.Reader) error {
 
 var errEnded = errors.New("its output has ended")
 
-// hear takes in one line.
+// hear handles one line.
 func (p *process) hear(line []byte) error {
 	s, err := ParseSaid(line)
 	if err != nil {
@@ -190,7 +189,7 @@ func (p *process) hear(line []byte) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.why != nil { // a lease that is granted from now on would never be lost
+	if p.why != nil { // fail has closed all leases: a later one would never be lost
 		return p.why
 	}
 	if s.Op == OpHello {
@@ -247,7 +246,7 @@ func (p *process) hear(line []byte) error {
 	return nil
 }
 
-// acquire asks for a resource.
+// acquire requests a resource.
 func (p *process) acquire(resource string, deadline time.Duration) (*call, error) {
 	p.mu.Lock()
 	p.last++
@@ -260,8 +259,7 @@ func (p *process) acquire(resource string, deadline time.Duration) (*call, error
 	return c, p.send(Ask{Op: OpAcquire, ID: c.id, Resource: resource, DeadlineMS: deadline.Milliseconds()})
 }
 
-// release gives back what a call was granted, or gives up to wait for it. It is asked for
-// once.
+// release sends the release of a grant, or of a waiting call. Only the first call sends it.
 func (p *process) release(c *call, deadline time.Duration) error {
 	p.mu.Lock()
 	already := c.releasing
@@ -274,8 +272,7 @@ func (p *process) release(c *call, deadline time.Duration) error {
 	return p.send(Ask{Op: OpRelease, ID: c.id, DeadlineMS: deadline.Milliseconds()})
 }
 
-// fail kills the program and ends everything that was expected of it. The first reason
-// counts.
+// fail kills the program and ends its leases. The first reason counts.
 func (p *process) fail(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -284,7 +281,7 @@ func (p *process) fail(why error) {
 	}
 	p.why = why
 	close(p.dead)
-	_ = p.cmd.Process.Kill() // it may have ended by now
+	_ = p.cmd.Process.Kill() // fails if it has ended
 	for _, c := range p.calls {
 		if c.lease != nil {
 			c.lease.Lose()
@@ -292,18 +289,18 @@ func (p *process) fail(why error) {
 	}
 }
 
-// reason is why the program is dead.
+// reason returns why the program is dead.
 func (p *process) reason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.why
 }
 
-// end ends the input, and kills the program if that does not end it in time. It says
+// end closes the input, and kills the program if it does not end in time. It reports
 // whether the program ended by itself.
 func (p *process) end(within time.Duration) (byItself bool) {
 	p.writing.Lock()
-	_ = p.input.Close() // it is closed once more when the program is gone
+	_ = p.input.Close() // listen closes it again
 	p.writing.Unlock()
 	if _, gone := clock.Await(p.clock, within, p.gone); gone {
 		return errors.Is(p.reason(), errEnded)
@@ -313,7 +310,7 @@ func (p *process) end(within time.Duration) (byItself bool) {
 	return false
 }
 
-// answer waits for an answer, for a time at most. A program that is dead may have given it before.
+// answer waits for an answer up to a limit. A program may have given it before its death.
 func (p *process) answer(ctx context.Context, c <-chan Said, limit time.Duration) (s Said, err error) {
 	late, stop := clock.After(p.clock, limit)
 	defer stop()
@@ -335,7 +332,7 @@ func (p *process) answer(ctx context.Context, c <-chan Said, limit time.Duration
 	}
 }
 
-// giveBack releases what a call was granted and waits for the answer.
+// giveBack releases a grant and waits for the answer.
 func (p *process) giveBack(ctx context.Context, c *call) error {
 	limit := releaseTime
 	if end, has := ctx.Deadline(); has {
@@ -351,7 +348,7 @@ func (p *process) giveBack(ctx context.Context, c *call) error {
 	return s.err("the program says", locks.ErrNotHeld)
 }
 
-// quit has everything given back that is held or asked for, and ends the program.
+// quit releases all calls and ends the program.
 func (p *process) quit() {
 	p.mu.Lock()
 	var left []*call

@@ -1,17 +1,15 @@
-// Package program makes a lock of a program: a client in any language that speaks lines
+// Package program makes a lock of a program: a client in any language that exchanges lines
 // of JSON on its standard input and output. README.md beside this file is the protocol.
 //
 //	lock, err := program.New(program.Config{Command: program.Command{Args: []string{"./client"}}, ...})
 //	lease, err := lock.Acquire(ctx, "group-7")
 //
-// One program is one client of the lock service, and what it does harms no other: one
-// that ends, hangs, or says what the protocol does not allow is killed and started anew,
-// what it held counts as lost at once, and what it was asked for as unknown.
+// One program is one client of the lock service. If it ends, hangs or breaks the protocol, it is
+// killed and started again: its leases are lost at once, and its pending requests are unknown.
 //
-// The lab counts a lease from the moment at which it sent the request, which is never
-// later than the moment at which the program read it: so no clocks need to be compared,
-// and however long either process stands still, a holder believes for too short a time
-// rather than for too long a one.
+// The lab counts a lease from when it sent the request, which is never later than when the program
+// read it. So no clocks need to be compared. However long either process is paused, a holder may
+// believe for too short a time that it holds, but never for too long.
 package program
 
 import (
@@ -32,10 +30,10 @@ import (
 const (
 	// restartTime is the least time between two starts of a program.
 	restartTime = 500 * time.Millisecond
-	// slack is what a program gets beyond the caller's deadline: a caller that gives up says so, and
-	// the program's own deadline is for the case that this is not heard.
+	// slack is the program's extra time after the caller's deadline: a caller that gives up sends a
+	// release, and the program's own deadline matters only if that does not arrive.
 	slack = 100 * time.Millisecond
-	// grace is how long a caller that has given up waits to hear what became of it.
+	// grace is how long a caller that has given up waits for the outcome.
 	grace = 250 * time.Millisecond
 	// acquireTime is the deadline for a caller that sets none.
 	acquireTime = 24 * time.Hour
@@ -43,17 +41,17 @@ const (
 	releaseTime = 5 * time.Second
 )
 
-// Config is what a Locker is made of. Only Command is required.
+// Config configures a Locker. Only Command is required.
 type Config struct {
 	Command Command
 	Client  string   // a name that no other client of the same lock has
-	Servers []Server // what it may dial
+	Servers []Server // that the program may dial
 	Clock   clock.Clock
 	Log     *slog.Logger
-	Stderr  io.Writer // of the program; nil is nowhere
+	Stderr  io.Writer // of the program; nil discards
 }
 
-// Locker is one client of the lock: a program that runs, and is started again if it ends.
+// Locker is one client of the lock: a running program, which is started again if it ends.
 type Locker struct {
 	cfg     Config
 	closing context.Context //nolint:containedctx // ends with Close
@@ -61,15 +59,14 @@ type Locker struct {
 	keeping sync.WaitGroup
 
 	mu      sync.Mutex
-	current *process      // nil while none can be used
+	current *process      // nil while no program is ready
 	failed  error         // of the last start
-	changed chan struct{} // closed when one of both changes
+	changed chan struct{} // closed when current or failed changes
 }
 
 var _ locks.Locker = (*Locker)(nil)
 
-// New makes a client, and starts its program in the background. The error wraps
-// locks.ErrInvalid.
+// New makes a client, and starts its program in the background. The error wraps locks.ErrInvalid.
 func New(cfg Config) (*Locker, error) {
 	if len(cfg.Command.Args) == 0 {
 		return nil, fmt.Errorf("lock program: no command: %w", locks.ErrInvalid)
@@ -86,8 +83,8 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// Describe starts a program only to hear what its lock is, and ends it. Its error says
-// what is wrong with it: a program that does not end may have said hello all the same.
+// Describe starts a program only for its hello, and ends it. If the program does not end, Describe
+// returns its hello and an error.
 func Describe(ctx context.Context, c Command, stderr io.Writer) (Hello, error) {
 	p, err := start(ctx, c, Ask{Client: "describe"}, stderr, clock.System())
 	if err != nil {
@@ -99,8 +96,8 @@ func Describe(ctx context.Context, c Command, stderr io.Writer) (Hello, error) {
 	return p.hello, nil
 }
 
-// Ready waits until the program runs, so that the first acquisition need not. That it
-// does not start is no error here: it is every acquisition's.
+// Ready waits until the program runs. If it does not start, Ready logs that and returns nil; each
+// acquisition returns the error.
 func (l *Locker) Ready(ctx context.Context) error {
 	if _, err := l.process(ctx); err != nil {
 		l.cfg.Log.Warn("lock program is not ready", "error", err)
@@ -108,7 +105,7 @@ func (l *Locker) Ready(ctx context.Context) error {
 	return nil
 }
 
-// process is the program that runs.
+// process returns the running program, and waits for it.
 func (l *Locker) process(ctx context.Context) (*process, error) {
 	for {
 		l.mu.Lock()
@@ -131,7 +128,7 @@ func (l *Locker) process(ctx context.Context) (*process, error) {
 
 var errStarting = errors.New("it has just been started")
 
-// keep has a program run until the Locker is closed: one that is dead is started again, not too soon.
+// keep restarts the program, at most once in restartTime, until the Locker is closed.
 func (l *Locker) keep() {
 	ask := Ask{Client: l.cfg.Client, Servers: l.cfg.Servers}
 	for l.closing.Err() == nil {
@@ -160,8 +157,7 @@ func (l *Locker) set(p *process, failed error) {
 	l.changed = make(chan struct{})
 }
 
-// Acquire blocks until the resource is held, the program says that it cannot be, or ctx is
-// done.
+// Acquire blocks until the program grants or refuses the resource, or ctx is done.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if l.closing.Err() != nil {
 		return nil, fmt.Errorf("acquire %.255q: %w", resource, locks.ErrClosed)
@@ -191,7 +187,7 @@ func (l *Locker) ask(ctx context.Context, resource string) (*lease, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(l.closing, cancel)() //nolint:contextcheck // the Locker's end ends the wait too
+	defer context.AfterFunc(l.closing, cancel)() //nolint:contextcheck // Close ends the wait, too
 	s, err := p.answer(ctx, c.acquired, limit+grace)
 	switch {
 	case err != nil && l.closing.Err() != nil:
@@ -201,20 +197,20 @@ func (l *Locker) ask(ctx context.Context, resource string) (*lease, error) {
 	case s.Outcome != locks.OutcomeOK:
 		return nil, s.err("the program says", locks.ErrNotAcquired)
 	}
-	// As after a pause of this process. Where the program has died since, the lease is lost instead.
+	// The lease may have ended while this process was paused.
 	if until, ends := c.lease.Expires(); ends && !l.cfg.Clock.Now().Before(until) {
-		_ = p.release(c, releaseTime) // its answer is not waited for
+		_ = p.release(c, releaseTime) // does not wait for the answer
 		return nil, fmt.Errorf("%w: it was granted too late", locks.ErrNotAcquired)
 	}
 	return c.lease, nil
 }
 
-// giveUp tells the program that an acquisition is not waited for any more, and says what became of it.
+// giveUp releases an acquisition whose caller waits no longer, and returns an error with its outcome.
 func (p *process) giveUp(ctx context.Context, c *call, why error) error {
 	outcome := locks.ErrUnknown
 	if p.release(c, releaseTime) == nil {
 		s, _ := p.answer(ctx, c.acquired, grace)
-		if s.Outcome == locks.OutcomeOK { // it came too late: is it given back?
+		if s.Outcome == locks.OutcomeOK { // granted too late: the release decides
 			s, _ = p.answer(ctx, c.released, grace)
 			if s.Outcome == locks.OutcomeOK {
 				s.Outcome = locks.OutcomeFailed
@@ -227,15 +223,15 @@ func (p *process) giveUp(ctx context.Context, c *call, why error) error {
 	return fmt.Errorf("%w: %w", outcome, why)
 }
 
-// Close gives back everything, ends the program's input, and returns when it has ended.
+// Close releases everything, closes the program's input, and returns when the program has ended.
 func (l *Locker) Close() error {
 	l.close()
 	l.keeping.Wait()
 	return nil
 }
 
-// lease is one grant of a program. Its end is what the program last said, counted from when it was
-// asked; it is lost when the program says so, and when the program is dead, too.
+// lease is one grant of a program. It ends until_ms after the request was sent, or when the program
+// reports it lost or is dead.
 type lease struct {
 	*call
 	*locks.Term
@@ -245,7 +241,6 @@ type lease struct {
 
 var _ locks.Lease = (*lease)(nil)
 
-// newLease is what the program has granted.
 func newLease(p *process, c *call, s Said) *lease {
 	var until time.Time
 	if s.UntilMS > 0 {
@@ -254,15 +249,14 @@ func newLease(p *process, c *call, s Said) *lease {
 	return &lease{call: c, Term: locks.NewTerm(p.clock, until), token: s.Token}
 }
 
-// until is the end of a lease.
 func (c *call) until(s Said) time.Time {
 	return c.askedAt.Add(time.Duration(s.UntilMS) * time.Millisecond)
 }
 
-// Token is the program's, if its lock has them.
+// Token returns the program's token, if its lock has tokens.
 func (l *lease) Token() (locks.Token, bool) { return locks.Token(l.token), l.token > 0 }
 
-// Release asks the program to give it back, also what was lost: there may be something left.
+// Release asks the program to release, even a lost lease: the service may still have it.
 func (l *lease) Release(ctx context.Context) error {
 	return l.release.Do(l.resource, func() error {
 		held := l.End()

@@ -47,7 +47,7 @@ func sayHello(ctx context.Context, t *trial) { t.program(ctx) }
 
 func endWithInput(ctx context.Context, t *trial) {
 	p := t.program(ctx)
-	t.programs = nil // it is to end
+	t.programs = nil // run must not end it
 	if !p.end(late) {
 		t.fail("%w", p.reason())
 	}
@@ -60,7 +60,7 @@ func grantFree(ctx context.Context, t *trial) {
 	}
 }
 
-// keepGrants holds for a moment, and sees whether it still does.
+// keepGrants checks that a grant is not lost within a moment.
 func keepGrants(ctx context.Context, t *trial) {
 	p := t.program(ctx)
 	t.again(func() error {
@@ -68,14 +68,14 @@ func keepGrants(ctx context.Context, t *trial) {
 		pause(ctx, p.moment())
 		lost, had := held.lease.IsLost(), clock.System().Now().Sub(held.askedAt)
 		t.back(ctx, p, held)
-		if !lost || p.hello.Lease > 0 && had >= p.hello.Lease/2 { // the machine took its time
+		if !lost || p.hello.Lease > 0 && had >= p.hello.Lease/2 { // lost late, as on a busy machine
 			return nil
 		}
 		return fmt.Errorf("lost %v after it was asked for", had.Round(time.Millisecond))
 	})
 }
 
-// moment is brief, and a lease does not end within it.
+// moment is a short time within which no lease ends.
 func (p *process) moment() time.Duration {
 	if p.hello.Lease > 0 {
 		return min(brief, p.hello.Lease/4)
@@ -83,7 +83,7 @@ func (p *process) moment() time.Duration {
 	return brief
 }
 
-// keepOut has b ask for what a holds, and says how long it waited for the answer.
+// keepOut lets b request a resource that a holds, and returns the duration until the answer.
 func keepOut(ctx context.Context, t *trial, a, b *process) (waited time.Duration) {
 	r := t.resource()
 	held := t.take(ctx, a, r)
@@ -97,7 +97,7 @@ func answerInTime(ctx context.Context, t *trial) {
 	t.promptly("acquire is answered %v behind its deadline", func() time.Duration { return keepOut(ctx, t, a, b) - brief })
 }
 
-// handOver is soon enough if it comes before the lease would have ended by itself.
+// handOver checks that a waiter is granted before the released lease would have expired.
 func handOver(ctx context.Context, t *trial) {
 	a, b := t.program(ctx), t.program(ctx)
 	t.again(func() error {
@@ -106,12 +106,12 @@ func handOver(ctx context.Context, t *trial) {
 		waiter := t.ask(b, r, ample)
 		pause(ctx, a.moment())
 		t.back(ctx, a, held)
-		t.granted(ctx, b, "acquire of what was given back", waiter)
+		t.granted(ctx, b, "acquire of a released resource", waiter)
 		until, ends := held.lease.Expires()
 		late := ends && !clock.System().Now().Before(until)
 		t.back(ctx, b, waiter)
 		if late {
-			return errors.New("acquire of what was given back: granted only when the lease of the one before had ended")
+			return errors.New("acquire of a released resource: granted only when the lease of the one before had ended")
 		}
 		return nil
 	})
@@ -126,7 +126,7 @@ func serveOthers(ctx context.Context, t *trial) {
 		t.back(ctx, b, t.take(ctx, b, t.resource()))
 		waits := len(waiter.acquired) == 0
 		t.back(ctx, a, held)
-		t.answer(ctx, b, "acquire of what was given back", waiter.acquired, ample)
+		t.answer(ctx, b, "acquire of a released resource", waiter.acquired, ample)
 		if waiter.lease != nil {
 			t.back(ctx, b, waiter)
 		}
@@ -154,12 +154,12 @@ func giveUpWaiting(ctx context.Context, t *trial) {
 		t.back(ctx, a, t.take(ctx, a, r))
 		return took
 	})
-	// Also what was answered is answered again.
+	// A release of an acquisition that was refused must be answered, too.
 	refused := t.take(ctx, a, r)
 	other := t.ask(b, r, brief)
-	if s := t.answer(ctx, b, "acquire of what another one holds", other.acquired, brief); s.Outcome != locks.OutcomeOK {
+	if s := t.answer(ctx, b, "acquire of a held resource", other.acquired, brief); s.Outcome != locks.OutcomeOK {
 		if s := t.giveBack(ctx, b, other); s.Outcome == locks.OutcomeOK && !refused.lease.IsLost() {
-			t.fail("release of what was not granted: ok: want failed or unknown")
+			t.fail("release of an acquisition that was not granted: ok: want failed or unknown")
 		}
 	} else {
 		t.back(ctx, b, other)
@@ -167,7 +167,7 @@ func giveUpWaiting(ctx context.Context, t *trial) {
 	t.back(ctx, a, refused)
 }
 
-// growTokens looks at holds that follow each other while callers of two programs queue.
+// growTokens compares the tokens of consecutive holds while callers of two programs queue.
 func growTokens(ctx context.Context, t *trial) {
 	a, b, r := t.program(ctx), t.program(ctx), t.resource()
 	if !a.hello.Tokens {
@@ -182,7 +182,7 @@ func growTokens(ctx context.Context, t *trial) {
 		}
 		tokens, kept := t.queue(ctx, []*process{a, b}, r)
 		if !kept {
-			continue // another hold may have begun before this one was seen
+			continue // holds may have overlapped, so their order is unknown
 		}
 		for _, token := range tokens {
 			if token <= last {
@@ -194,8 +194,8 @@ func growTokens(ctx context.Context, t *trial) {
 	}
 }
 
-// queue has callers of each program queue behind a holder, and gives the tokens in the order of
-// the holds. That order is known if each was kept until its release.
+// queue lets callers of each program queue behind a holder, and returns the tokens in the order
+// of the holds. That order is certain if each hold was kept until its release.
 func (t *trial) queue(ctx context.Context, programs []*process, resource string) (tokens []uint64, kept bool) {
 	const callers = 4
 	holder := t.take(ctx, programs[0], resource)
@@ -223,11 +223,11 @@ func (t *trial) queue(ctx context.Context, programs []*process, resource string)
 		}
 		holder = waiting[next]
 		waiting = slices.Delete(waiting, next, next+1)
-		t.granted(ctx, holder.process, "acquire of what was given back", holder)
+		t.granted(ctx, holder.process, "acquire of a released resource", holder)
 	}
 }
 
-// endLeases holds for longer than a lease, and sees who else gets it when.
+// endLeases holds for longer than a lease, and checks when another client gets the resource.
 func endLeases(ctx context.Context, t *trial) {
 	a, b, r := t.program(ctx), t.program(ctx), t.resource()
 	if a.hello.Lease == 0 {
@@ -240,7 +240,7 @@ func endLeases(ctx context.Context, t *trial) {
 	}
 	deadline := a.hello.Lease + a.hello.Lease/2
 	waiter := t.ask(b, r, deadline)
-	s := t.answer(ctx, b, "acquire of what another one holds", waiter.acquired, deadline)
+	s := t.answer(ctx, b, "acquire of a held resource", waiter.acquired, deadline)
 	over := held.lease.IsLost()
 	if s.Outcome == locks.OutcomeOK && !over {
 		until, _ := held.lease.Expires()
@@ -248,7 +248,7 @@ func endLeases(ctx context.Context, t *trial) {
 		t.fail("granted %v before the end of which its holder was told", early)
 	}
 	if s := t.giveBack(ctx, a, held); s.Outcome == locks.OutcomeOK && waiter.lease != nil {
-		t.fail("release of what had ended, and another one held: ok: want failed or unknown")
+		t.fail("release of a lease that had ended while another client held: ok: want failed or unknown")
 	}
 	if waiter.lease != nil {
 		t.back(ctx, b, waiter)
@@ -309,7 +309,7 @@ func surviveCut(ctx context.Context, t *trial) {
 		t.unchecked = "it has no servers that could be cut off here"
 		return
 	}
-	t.back(ctx, p, t.take(ctx, p, t.resource())) // it is connected
+	t.back(ctx, p, t.take(ctx, p, t.resource())) // so that it is connected
 	heal, err := t.Cut(ctx)
 	if err != nil {
 		t.unchecked = fmt.Sprintf("its servers could not be cut off: %v", err)
@@ -324,7 +324,7 @@ func surviveCut(ctx context.Context, t *trial) {
 	if s.Outcome == locks.OutcomeOK {
 		t.fail("acquire while its servers cannot be reached: granted")
 	}
-	t.again(func() error { // what it has of broken connections may spoil the first
+	t.again(func() error { // broken connections may spoil the first attempt
 		c = t.ask(p, t.resource(), ample)
 		s := t.answer(ctx, p, "acquire after its servers came back", c.acquired, ample)
 		if s.Outcome == locks.OutcomeOK {
@@ -336,5 +336,5 @@ func surviveCut(ctx context.Context, t *trial) {
 	})
 }
 
-// pause lets a waiter begin to wait: that it has not yet decides nothing.
+// pause gives a waiter time to begin to wait. If that takes longer, the check still holds.
 func pause(ctx context.Context, d time.Duration) { _ = clock.Sleep(ctx, d) }

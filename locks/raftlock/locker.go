@@ -1,21 +1,19 @@
 // Package raftlock is the client of the raft lock service (nodes/raftnode).
 //
-// One [Locker] is one session: one stream to the server that leads, over which any
-// number of acquisitions and releases travel at once, those that are ready
-// together in one frame. An acquisition waits in the service's own queue; nothing
-// is polled. The fencing token is the index of the log entry that granted.
+// One [Locker] has one session and one stream to the leader, which carries any number of
+// concurrent acquisitions and releases; requests that are ready together share a frame. An
+// acquisition waits in the service's own queue; nothing is polled. The fencing token is the
+// index of the log entry of the grant.
 //
-// A session and all its leases live while the client renews it, which every
-// answered request does too. The client counts from the moment it sent what was
-// answered, on its own monotonic clock, and gives its leases up (Lost) a margin
-// before the service can end them. A broken stream is replaced: the client follows the
-// servers' hints to the leader, continues its session and sends again what was not answered.
+// A session and all its leases live while the client renews it; every answered request renews it,
+// too. The client counts the lease from when it sent the answered request, on its own monotonic
+// clock, and closes Lost a margin before the service can end the session. It replaces a broken stream:
+// it follows the servers' hints to the leader, continues its session and repeats unanswered requests.
 //
-// Outcomes: an acquisition that its context ends is cancelled at the service; if
-// the service confirms that, the error is [locks.ErrNotAcquired], and otherwise
-// [locks.ErrUnknown], and the cancellation is delivered as soon as that can be. A release
-// returns when the lease is over, at the latest; if it was sent and has no answer, with
-// [locks.ErrUnknown].
+// Outcomes: when an acquisition's context ends, the client cancels it at the service. If the service
+// confirms that, the error is [locks.ErrNotAcquired], and otherwise [locks.ErrUnknown]; the
+// cancellation is then delivered as soon as possible. A release returns when the lease is over, at the
+// latest; if it was sent and not answered, with [locks.ErrUnknown].
 package raftlock
 
 import (
@@ -56,8 +54,7 @@ var (
 	_ locks.MessageCounter = (*Locker)(nil)
 )
 
-// New starts a client. It looks for the leader in the background; until it has
-// found one, acquisitions wait.
+// New starts a client. It looks for the leader in the background; acquisitions wait until then.
 func New(cfg Config) (*Locker, error) {
 	if cfg.Options == (Options{}) {
 		cfg.Options = DefaultOptions()
@@ -76,8 +73,7 @@ func New(cfg Config) (*Locker, error) {
 	return l, nil
 }
 
-// MessagesSent counts the requests sent and the answers received, repeats
-// included and renewals not.
+// MessagesSent counts requests and answers, including repeats but not renewals.
 func (l *Locker) MessagesSent() uint64 { return l.messages.Load() }
 
 // Acquire implements [locks.Locker].
@@ -109,12 +105,10 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	return nil, err
 }
 
-// cancelWait is how long an acquisition whose context has ended waits for the service to
-// confirm that it was cancelled.
+// cancelWait bounds the wait for the service to confirm that an acquisition was cancelled.
 const cancelWait = 250 * time.Millisecond
 
-// abandon gives a claim up because its caller has gone. When it returns, the claim
-// is decided.
+// abandon cancels a claim whose caller waits no longer. When it returns, the claim is decided.
 func (l *Locker) abandon(c *claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,12 +138,11 @@ func (l *Locker) abandon(c *claim) {
 	}
 }
 
-// closeWait is how long Close waits for the service to confirm the session's end.
+// closeWait bounds the wait of Close for the service to confirm the session's end.
 const closeWait = 300 * time.Millisecond
 
-// Close implements [locks.Locker]. It ends the session at the service, so that
-// everything that it held or waited for is free at once; if the service cannot be
-// reached, that happens when the lease has run out.
+// Close implements [locks.Locker]. It ends the session at the service, which frees everything that it
+// held at once. If the service cannot be reached, that happens when the lease expires.
 func (l *Locker) Close() error {
 	l.once.Do(func() {
 		l.mu.Lock()
@@ -171,13 +164,13 @@ func (l *Locker) Close() error {
 }
 
 // claim is one call of Acquire until its end at the service is known: first a wait, then
-// the lease. The Locker's mutex guards what changes.
+// the lease. The Locker's mutex guards all fields that change.
 type claim struct {
 	locker   *Locker
 	seq      uint64 // the number of its acquire
 	resource string
 	token    uint64 // 0 while it waits
-	ending   bool   // a release is on its way
+	ending   bool   // its release was requested
 
 	decided chan struct{} // closed when held or err is set
 	held    bool          // its caller has the lease
@@ -198,7 +191,7 @@ func (c *claim) fail(err error) {
 	}
 }
 
-// lose tells the caller, if it holds, that it does not any more.
+// lose closes Lost if the claim holds. It reports whether it did.
 func (c *claim) lose() (held bool) {
 	held = c.held && !c.ending && !signals.Closed(c.lost)
 	if held {
@@ -207,7 +200,7 @@ func (c *claim) lose() (held bool) {
 	return held
 }
 
-// Token implements [locks.Lease]: the index of the log entry that granted.
+// Token implements [locks.Lease]: the index of the log entry of the grant.
 func (c *claim) Token() (locks.Token, bool) { return locks.Token(c.token), true }
 
 // Expires implements [locks.Lease]: the moment at which Lost is closed if the
@@ -260,7 +253,7 @@ func (c *claim) releaseOnce(ctx context.Context) error {
 		return nil
 	case wire.NotHeld:
 		return locks.ErrNotHeld
-	default: // no answer, or only that the session has ended since
+	default: // no answer, or only that the session has ended
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, why)
 	}
 }

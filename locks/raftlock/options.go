@@ -10,15 +10,15 @@ import (
 	"locklab/locks/clock"
 )
 
-// Options are what a lock spec can say of this lock.
+// Options are the settings that a lock spec can give this lock.
 type Options struct {
-	// Lease is for how long a session outlives its client's last renewal.
+	// Lease is how long a session lives after its client's last renewal.
 	Lease time.Duration
-	// Sync is whether the servers, which are started so, wait for their disks.
+	// Sync makes the servers wait for their disks; they are started with it.
 	Sync bool
 }
 
-// DefaultOptions is what a spec without options means.
+// DefaultOptions returns the options of a spec that sets none.
 func DefaultOptions() Options { return Options{Lease: 3 * time.Second, Sync: true} }
 
 // ParseOptions reads the options of a spec.
@@ -47,19 +47,19 @@ func (o Options) validate() error {
 
 // Server is one server of the service.
 type Server struct {
-	// Name is the server's own name, which the other servers hint at.
+	// Name is the server's own name, which the other servers' hints use.
 	Name string
-	// Addr is what this client dials to reach it: on a lab host, the link's proxy.
+	// Addr is the address that this client dials: on a lab host, the link's proxy.
 	Addr string
 }
 
-// Config is what a client needs.
+// Config configures a client.
 type Config struct {
 	Servers []Server // all of the service
 	Client  string   // names this client in the service's logs and histories
 	Options Options
 	Clock   clock.Clock // nil is the system's
-	Seed    seed.Seed   // draws where to dial first, and how long to wait between tries
+	Seed    seed.Seed   // draws the first server to dial, and the pauses between attempts
 	Log     *slog.Logger
 }
 

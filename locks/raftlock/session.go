@@ -15,18 +15,18 @@ import (
 type session struct {
 	lease time.Duration
 	id    uint64 // 0 until the service has opened it
-	// until is up to when the service surely keeps the session, counted from when
-	// what was answered had been sent.
+	// until is the moment up to which the service surely keeps the session, counted from
+	// when the last answered request was sent.
 	until time.Time
 
 	next     uint64            // the number of the next request
-	requests []*request        // not answered, in ascending order
-	sent     int               // how many of them the current stream has been given
+	requests []*request        // unanswered, in ascending order
+	sent     int               // how many of them the current stream has sent
 	claims   map[uint64]*claim // by the number of their acquire
 	renewing bool              // a renewal is among the requests
 }
 
-// request is a request until it is answered.
+// request is a request, until it is answered.
 type request struct {
 	message  *wire.Request
 	sentAt   time.Time // first sent; zero before
@@ -56,8 +56,8 @@ func (s *session) release(seq uint64) *request {
 	return s.ask(&wire.Request{Kind: wire.Release, Claim: seq})
 }
 
-// renew asks for a renewal, unless one is on its way, if a third of the lease has
-// passed since anything that was answered was sent.
+// renew requests a renewal, unless one is pending, if the last answered request was sent
+// more than a third of the lease ago.
 func (s *session) renew(now time.Time) (asked bool) {
 	asked = !s.renewing && now.After(s.until.Add(-s.lease*2/3))
 	if asked {
@@ -67,7 +67,7 @@ func (s *session) renew(now time.Time) (asked bool) {
 	return asked
 }
 
-// forgetUnsent takes a claim back whose request never left. It says whether it could.
+// forgetUnsent drops a claim whose request was never sent. It reports whether it did.
 func (s *session) forgetUnsent(c *claim) bool {
 	i, waits := s.find(c.seq)
 	if !waits || !s.requests[i].sentAt.IsZero() {
@@ -84,9 +84,9 @@ func (s *session) find(seq uint64) (at int, waits bool) {
 	})
 }
 
-// frame has the requests that the stream has not been given yet.
+// frame returns the requests that the stream has not sent yet.
 func (s *session) frame(now time.Time) wire.ClientFrame {
-	frame := wire.ClientFrame{Floor: s.next} // the smallest number that is not answered
+	frame := wire.ClientFrame{Floor: s.next} // the smallest unanswered number
 	if len(s.requests) > 0 {
 		frame.Floor = s.requests[0].message.Seq
 	}
@@ -100,7 +100,7 @@ func (s *session) frame(now time.Time) wire.ClientFrame {
 	return frame
 }
 
-// answer takes an answer, and returns the claim that it grants, if it does.
+// answer handles an answer, and returns the claim that it grants, or nil.
 func (s *session) answer(a wire.Answer) *claim {
 	if i, waits := s.find(a.Seq); waits {
 		r := s.requests[i]
@@ -123,25 +123,24 @@ func (s *session) answer(a wire.Answer) *claim {
 	return nil
 }
 
-// extend moves the session's end, when something sent at that moment was answered.
+// extend moves the session's end after the answer to a request that was sent at sentAt.
 func (s *session) extend(sentAt time.Time) {
 	if until := sentAt.Add(s.lease); until.After(s.until) {
 		s.until = until
 	}
 }
 
-// margin is how much earlier than the service the client gives up: clocks may run
-// at different speeds, and closing Lost takes time to be noticed.
+// margin is how much earlier than the service the client gives up. It allows for clock drift,
+// and for the time in which a holder notices that Lost is closed.
 func (s *session) margin() time.Duration { return s.lease/20 + 5*time.Millisecond }
 
-// end is when the client gives the session's leases up, if it is not renewed before.
+// end is the moment at which the client gives up the session's leases, unless it renews before.
 func (s *session) end() time.Time { return s.until.Add(-s.margin()) }
 
-// alive says that the service surely keeps the session.
+// alive reports whether the service surely keeps the session.
 func (s *session) alive(now time.Time) bool { return now.Before(s.end()) }
 
-// abort ends everything at the client. confirmed says that the service has ended
-// the session.
+// abort ends all claims at the client. confirmed says that the service has ended the session.
 func (s *session) abort(confirmed bool) {
 	why, released := locks.ErrUnknown, wire.Outcome("")
 	if confirmed {
@@ -154,7 +153,7 @@ func (s *session) abort(confirmed bool) {
 	}
 }
 
-// settle answers all requests at once: those that were sent, and those that never were.
+// settle gives all requests an outcome: one for those that were sent, another for the others.
 func (s *session) settle(sent, unsent wire.Outcome) {
 	for _, r := range s.requests {
 		if r.outcome = sent; r.sentAt.IsZero() {
@@ -165,9 +164,9 @@ func (s *session) settle(sent, unsent wire.Outcome) {
 	s.requests = nil
 }
 
-// succeed moves what is to go on into a new session, because this one has ended at
-// the service: held claims are lost, waiting ones wait again. A release that never left
-// came too late; one that was sent may be what freed the resource.
+// succeed makes the next session after the service has ended this one: held claims are lost,
+// and waiting ones move on. An unsent release came too late (NotHeld); a sent one may have freed
+// the resource, so it is unknown.
 func (s *session) succeed() *session {
 	next := newSession(s.lease)
 	s.settle(wire.NoSession, wire.NotHeld)

@@ -14,15 +14,15 @@ import (
 	"locklab/locks/raftlock/wire"
 )
 
-// stream is the connection to a server that leads.
+// stream is the connection to the leader.
 type stream struct {
 	cancel context.CancelFunc
-	wake   chan struct{} // there may be something to send
-	asked  time.Time     // since when an answer is due, zero if none is; the Locker's mutex guards it
+	wake   chan struct{} // wakes the sender
+	asked  time.Time     // since when an answer is due; zero if none is. The Locker's mutex guards it.
 }
 
-// connect keeps the client attached to the leader until ctx ends. Where it does not know who
-// leads it tries one server after the other.
+// connect keeps the client attached to the leader until ctx ends. Without a hint it tries one
+// server after the other.
 func (l *Locker) connect(ctx context.Context, servers []Server, random *rand.Rand) {
 	at := random.IntN(len(servers))
 	for ctx.Err() == nil {
@@ -38,11 +38,11 @@ func (l *Locker) connect(ctx context.Context, servers []Server, random *rand.Ran
 }
 
 // talk attaches the session to one server and serves the stream to its end. The
-// hint names the server that leads, as far as this one knows.
+// hint names the leader, as far as this server knows.
 func (l *Locker) talk(ctx context.Context, server Server) (hint string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// How long it may take to find out whether the server leads.
+	// Bounds the time to find out whether the server leads.
 	giveUp := l.clock.AfterFunc(min(750*time.Millisecond, l.options.Lease/2), cancel)
 	defer giveUp.Stop()
 	conn, err := wire.Dial(ctx, server.Addr)
@@ -86,8 +86,7 @@ func (l *Locker) talk(ctx context.Context, server Server) (hint string, err erro
 	}
 }
 
-// attach takes over what the leader says of the session, and lets everything that
-// was not answered be sent again.
+// attach takes over the leader's view of the session, and resends all unanswered requests.
 func (l *Locker) attach(st *stream, a *wire.Attached, sentAt time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +99,7 @@ func (l *Locker) attach(st *stream, a *wire.Attached, sentAt time.Time) {
 	l.wakeSender()
 }
 
-// receive takes the answers of one frame.
+// receive handles the answers of one frame.
 func (l *Locker) receive(st *stream, answers []wire.Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,8 +114,8 @@ func (l *Locker) receive(st *stream, answers []wire.Answer) {
 	}
 }
 
-// grant lets a claim hold, if there is one that waits. If the session is not surely alive, the
-// stream is replaced: the next one says what is held once more.
+// grant lets a waiting claim hold. If the session is not surely alive, grant replaces the stream:
+// the next Attached lists the held claims again.
 func (l *Locker) grant(c *claim, token uint64) {
 	switch {
 	case c == nil || c.token != 0 || c.ending:
@@ -128,7 +127,7 @@ func (l *Locker) grant(c *claim, token uint64) {
 	}
 }
 
-// send sends what there is to send, all of it in one frame, whenever it is woken.
+// send sends all pending requests in one frame, whenever it is woken.
 func (l *Locker) send(ctx context.Context, s *stream, conn *wire.Conn) {
 	defer s.cancel()
 	for {
@@ -137,8 +136,8 @@ func (l *Locker) send(ctx context.Context, s *stream, conn *wire.Conn) {
 			return
 		case <-s.wake:
 		}
-		// One frame from the server often lets several callers go on. Let them ask for what
-		// comes next before the frame is filled: one log entry then carries all of it.
+		// One frame from the server often wakes several callers. They run first, so that their
+		// next requests share this frame, and thus one log entry.
 		runtime.Gosched()
 		l.mu.Lock()
 		now := l.clock.Now()
@@ -153,7 +152,7 @@ func (l *Locker) send(ctx context.Context, s *stream, conn *wire.Conn) {
 			}
 		}
 		if len(frame.Requests) > 0 && conn.Send(frame) != nil {
-			return // receiving says why
+			return // Receive returns the reason
 		}
 	}
 }
@@ -165,15 +164,14 @@ func (l *Locker) wakeSender() {
 	}
 }
 
-// ending reacts to the reason for which the named server ended the stream, and
-// says which server to try next.
+// ending handles the end of the stream by the named server, and returns the server to try next.
 func (l *Locker) ending(end *wire.End, name string) (hint string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	hint = end.Leader
 	switch end.Reason {
 	case wire.ReasonSessionEnded:
-		hint = name // it leads: a new session can begin there
+		hint = name // it leads, so the new session begins there
 		l.session = l.session.succeed()
 	case wire.ReasonClosed:
 		l.session.settle(wire.Released, wire.Released)
@@ -182,7 +180,7 @@ func (l *Locker) ending(end *wire.End, name string) (hint string, err error) {
 	return hint, fmt.Errorf("the server ended the stream: %s", end.Reason)
 }
 
-// maintain looks after the session until ctx ends.
+// maintain calls tick until ctx ends.
 func (l *Locker) maintain(ctx context.Context) {
 	often := min(25*time.Millisecond, l.options.Lease/40) // half the margin at most
 	for ctx.Err() == nil {
@@ -191,7 +189,7 @@ func (l *Locker) maintain(ctx context.Context) {
 	}
 }
 
-// tick renews the session, gives leases up in time and leaves servers that do not answer.
+// tick renews the session, gives leases up in time and leaves a leader that does not answer.
 func (l *Locker) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +198,7 @@ func (l *Locker) tick() {
 		if s.renew(now) {
 			l.wakeSender()
 		}
-		// How long a leader may leave a request unanswered before another one is looked for.
+		// After this time without an answer the client looks for another leader.
 		stall := min(time.Second, l.options.Lease/2)
 		if since := now.Sub(st.asked); !st.asked.IsZero() && since > stall {
 			l.log.Debug("gave up a raft server that does not answer", "for", since)
@@ -212,9 +210,8 @@ func (l *Locker) tick() {
 	}
 }
 
-// giveUp closes Lost on every lease, because the service may end the session
-// soon. Should it keep it, it is told that the leases are not wanted: after the margin, which
-// is there for whoever held to notice.
+// giveUp closes Lost on every lease, because the service may end the session soon. In case the
+// service keeps the session, giveUp releases the leases after the margin, which the holders have to notice.
 func (l *Locker) giveUp() {
 	s := l.session
 	var lost []*claim

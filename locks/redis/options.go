@@ -8,10 +8,10 @@ import (
 	"locklab/locks/redlock"
 )
 
-// Variant is how a key is taken.
+// Variant is the way in which a key is taken.
 type Variant string
 
-// The variants; see the package's comment for where they come from.
+// The variants; the package comment names their sources.
 const (
 	SetNX       Variant = "" // SET NX PX
 	SetNXGetSet Variant = "setnx-getset"
@@ -20,27 +20,25 @@ const (
 	Replica     Variant = "replica" // SET NX PX at the primary that Sentinels name
 )
 
-// Options is how the lock works. Of redlock.Options, Sequential and FixedDelay are of no use
-// where there is one instance.
+// Options configures the lock. With one instance, Sequential and FixedDelay of redlock.Options
+// have no effect.
 type Options struct {
 	redlock.Options
 	Variant Variant
 	// Naive releases without comparing.
 	Naive bool
 
-	// Wait is how many replicas must have the key before it counts as held: 0 or 1. For the
-	// variant replica, as DownAfter, which does not concern the client: it is for how long a
-	// Sentinel must hear nothing of the primary before it takes it for dead.
+	// Wait (variant replica) is the number of replicas that must have a key before it counts as held:
+	// 0 or 1. DownAfter configures the Sentinels: after this silence they consider the primary down.
 	Wait      int
 	DownAfter time.Duration
 }
 
-// ReplicaTTL is the default of TTL for the variant replica: a lease that is shorter than a
-// failover (about 2 s with the default of DownAfter) is over before there is another primary
-// to extend it at.
+// ReplicaTTL is the default TTL of the variant replica. A lease shorter than a failover (about 2 s
+// with the default DownAfter) expires before a new primary can extend it.
 const ReplicaTTL = 4 * time.Second
 
-// DefaultOptions are those of a spec without options.
+// DefaultOptions returns the options of a spec that sets none.
 func DefaultOptions() Options { return Options{Options: redlock.DefaultOptions()} }
 
 // ParseOptions reads a spec such as redis:pubsub,ttl=2s. The error wraps locks.ErrInvalid.
@@ -81,7 +79,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, nil
 }
 
-// Validate says what is wrong. The error wraps locks.ErrInvalid.
+// Validate checks the options. The error wraps locks.ErrInvalid.
 func (o Options) Validate() error {
 	if o.Variant == Replica && o.DownAfter < 100*time.Millisecond {
 		return fmt.Errorf("down_after %v: want at least 100ms: %w", o.DownAfter, locks.ErrInvalid)

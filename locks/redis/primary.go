@@ -16,32 +16,31 @@ import (
 	"locklab/locks/redlock"
 )
 
-// Replicated says where a primary with replicas is found, which Sentinels watch.
+// Replicated locates a primary with replicas, which Sentinels watch.
 type Replicated struct {
-	// Sentinels are their addresses, host:port.
+	// Sentinels are the Sentinels' addresses, host:port.
 	Sentinels []string
-	// Service is the name by which they know the primary.
+	// Service is the Sentinels' name for the primary.
 	Service string
-	// Reach says where to dial the server that Sentinels call addr; nil if it is there.
+	// Reach returns the address to dial for the server that Sentinels call addr; nil means addr.
 	Reach func(addr string) string
 }
 
-// validate says what is wrong. The error wraps locks.ErrInvalid.
+// validate returns an error that wraps locks.ErrInvalid.
 func (r Replicated) validate() error {
 	if len(r.Sentinels) == 0 || r.Service == "" {
 		return fmt.Errorf("replica: %d Sentinels, service %q: "+
-			"want the addresses of Sentinels and the name that they know the primary by: %w",
+			"want the addresses of Sentinels and their name for the primary: %w",
 			len(r.Sentinels), r.Service, locks.ErrInvalid)
 	}
 	return nil
 }
 
-// askEvery is the pause between two questions to a Sentinel.
+// askEvery is the pause between two requests to a Sentinel.
 const askEvery = 100 * time.Millisecond
 
-// primary knows which server the primary is. It asks all Sentinels all the time, and
-// believes the one that knows of the latest promotion: one that is cut off from the others
-// still names the server that was the primary when it was.
+// primary finds the primary. It polls all Sentinels, and believes the one with the latest
+// promotion: a Sentinel that is cut off from the others still names the old primary.
 type primary struct {
 	Config
 	stop   context.CancelFunc
@@ -51,13 +50,13 @@ type primary struct {
 	now view
 }
 
-// view is what a Sentinel says.
+// view is a Sentinel's answer.
 type view struct {
 	addr  string
-	epoch uint64 // of the promotion: it grows with each
+	epoch uint64 // grows with each promotion
 }
 
-// findPrimary begins to ask. close ends it.
+// findPrimary starts to poll. close ends it.
 func findPrimary(cfg Config, engine redlock.Config) *primary {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &primary{Config: cfg, stop: stop}
@@ -67,13 +66,13 @@ func findPrimary(cfg Config, engine redlock.Config) *primary {
 	return p
 }
 
-// ask asks one Sentinel until ctx ends.
+// ask polls one Sentinel until ctx ends.
 func (p *primary) ask(ctx context.Context, client *redis.Client) {
-	defer func() { _ = client.Close() }() // it was only read from
+	defer func() { _ = client.Close() }()
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, p.Options.Timeout)
 		master := redis.NewMapStringStringCmd(limited, "sentinel", "master", p.Replicated.Service)
-		_ = client.Process(limited, master) // a Sentinel that says nothing is asked again
+		_ = client.Process(limited, master) // after an error the next poll follows
 		cancel()
 		said := master.Val()
 		if epoch, err := strconv.ParseUint(said["config-epoch"], 10, 64); err == nil {
@@ -83,7 +82,7 @@ func (p *primary) ask(ctx context.Context, client *redis.Client) {
 	}
 }
 
-// hear takes what a Sentinel says.
+// hear handles a Sentinel's answer.
 func (p *primary) hear(v view) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +101,7 @@ func (p *primary) addr() string {
 	return p.now.addr
 }
 
-// dial connects to the primary of now, whatever the address.
+// dial connects to the present primary, and ignores the address.
 func (p *primary) dial(ctx context.Context, _ string, timeout time.Duration) (net.Conn, error) {
 	addr := p.addr()
 	if addr == "" {
@@ -116,10 +115,10 @@ func (p *primary) dial(ctx context.Context, _ string, timeout time.Duration) (ne
 	if err != nil {
 		return nil, err
 	}
-	return &primaryConn{conn.(*net.TCPConn), p, addr}, nil //nolint:forcetypeassert // it is one of TCP
+	return &primaryConn{conn.(*net.TCPConn), p, addr}, nil //nolint:forcetypeassert // the dialer uses TCP
 }
 
-// primaryConn takes no command when another server has become the primary, also if this one answers.
+// primaryConn refuses all commands once another server is the primary.
 type primaryConn struct {
 	*net.TCPConn
 	of   *primary
@@ -133,7 +132,7 @@ func (c *primaryConn) Write(b []byte) (int, error) {
 	return c.TCPConn.Write(b)
 }
 
-// close ends the questions. The connections are their users' to close.
+// close ends the polling. Users of dial close their connections themselves.
 func (p *primary) close() error {
 	p.stop()
 	p.asking.Wait()

@@ -16,12 +16,11 @@ import (
 	"locklab/locks/redlock"
 )
 
-// releaseChannel is the prefix of the channels on which releases are told. What follows is the
-// resource.
+// releaseChannel is the prefix of the channels for releases. The resource follows.
 const releaseChannel = "free:"
 
-// releases is a client's subscription to the releases of all resources. It begins when a call is
-// refused first, and go-redis connects it again when it breaks.
+// releases is a client's subscription to the releases of all resources. It begins at the first
+// refusal, and go-redis reconnects it.
 type releases struct {
 	client  *redis.Client
 	timeout time.Duration
@@ -33,24 +32,24 @@ type releases struct {
 	hearing sync.WaitGroup
 }
 
-// waiter has a call told of the resource's releases, from its first refusal on.
+// waiter wakes a call at each release of the resource, from the call's first refusal on.
 func (r *releases) waiter(do redlock.Do, resource string) (wait func() (time.Duration, <-chan struct{}), done func()) {
 	var woken chan struct{} // holds one value after a release
 	wait = func() (time.Duration, <-chan struct{}) {
 		switch {
 		case !r.listen():
 			return -1, nil
-		case woken == nil: // what was released before was not heard
+		case woken == nil: // try again at once: earlier releases were missed
 			woken = make(chan struct{}, 1)
 			r.mu.Lock()
 			r.woken[resource] = append(r.woken[resource], woken)
 			r.mu.Unlock()
 			return 0, nil
 		}
-		// Messages get lost, so that a waiter tries again when the lease should have run out.
+		// Messages can be lost, so a waiter also tries when the lease should have expired.
 		value, _ := do("pttl", "lock:"+resource)
 		left, answered := value.(int64)
-		if !answered || left == -1 { // a key without an end
+		if !answered || left == -1 { // a key without an expiry
 			return -1, woken
 		}
 		return time.Duration(max(left, 0)) * time.Millisecond, woken // -2: the key is gone
@@ -65,7 +64,7 @@ func (r *releases) waiter(do redlock.Do, resource string) (wait func() (time.Dur
 	}
 }
 
-// listen begins the subscription if needed, and says whether there is one: a server may refuse it.
+// listen begins the subscription if needed. It is false if the server refuses it.
 func (r *releases) listen() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +74,7 @@ func (r *releases) listen() bool {
 	ctx := context.Background() // close ends it
 	pubsub := r.client.PSubscribe(ctx, releaseChannel+"*")
 	if _, err := pubsub.ReceiveTimeout(ctx, r.timeout); err != nil {
-		_ = pubsub.Close() // it is of no use
+		_ = pubsub.Close()
 		return false
 	}
 	r.pubsub = pubsub
@@ -87,8 +86,8 @@ func (r *releases) listen() bool {
 	return true
 }
 
-// hear wakes the calls that wait for a resource; all of them when the subscription begins again, for
-// what was released before was not heard.
+// hear wakes the calls that wait for a resource, or all calls when the subscription begins again,
+// since earlier releases were missed.
 func (r *releases) hear(event any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

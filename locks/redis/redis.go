@@ -20,27 +20,27 @@ var releasePublish string
 //go:embed scripts/release_naive.lua
 var releaseNaive string
 
-// Config is what a Locker is made of. Only Addr is required, or Replicated.
+// Config configures a Locker. It requires only Addr or Replicated.
 type Config struct {
-	// Addr is the server, host:port; of no use to the variant replica.
+	// Addr is the server, host:port; the variant replica ignores it.
 	Addr string
-	// Replicated is where the variant replica finds its server.
+	// Replicated locates the server of the variant replica.
 	Replicated Replicated
-	// Options is how the lock works; the zero value means DefaultOptions.
+	// Options configures the lock; the zero value means DefaultOptions.
 	Options Options
 	// Clock is the process's clock unless a test replaces it.
 	Clock clock.Clock
 	// Seed of the random pauses, different for each client; zero draws one.
 	Seed seed.Seed
-	// Log takes what is worth knowing about the server; nil discards it.
+	// Log receives changes of the primary; nil discards them.
 	Log *slog.Logger
 }
 
-// Locker is one client of the lock. What its methods promise is said at redlock.Locker; a
-// server that is silent may keep Acquire for twice Options.Timeout after its context ended.
+// Locker is one client of the lock. redlock.Locker states the promises of its methods. If the
+// server is silent, Acquire may return up to twice Options.Timeout after its context has ended.
 type Locker struct {
 	*redlock.Locker
-	sent atomic.Uint64 // messages that are not the machine's
+	sent atomic.Uint64 // messages that redlock.Locker does not count
 }
 
 var _ locks.Locker = (*Locker)(nil)

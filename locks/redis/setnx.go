@@ -11,14 +11,14 @@ import (
 	"locklab/locks/redlock"
 )
 
-// setnxGetset takes keys as one did before SET knew NX and PX: the value says when it
-// expires, by the wall clock of who set it, and everybody reads it by his own.
+// setnxGetset takes keys as clients did before SET had NX and PX: the value is its expiry by the
+// wall clock of the client that set it, and each reader compares it with its own wall clock.
 type setnxGetset struct {
 	clock clock.Clock
 	ttl   time.Duration
 }
 
-// token is the time of expiry, in ms since 1970, and what tells clients apart.
+// token is the expiry, in ms since 1970, and a random part that tells clients apart.
 func (s setnxGetset) token() string {
 	return fmt.Sprintf("%d.%s", clock.Wall(s.clock).Add(s.ttl).UnixMilli(), rand.Text())
 }
@@ -39,12 +39,12 @@ func (s setnxGetset) set(do redlock.Do, key, token string) (answer redlock.Answe
 	value, err = do("get", key)
 	switch {
 	case redlock.Ran(err) != redlock.Yes:
-		return redlock.Unsent, false, err // nothing that sets a key
+		return redlock.Unsent, false, err // GET sets no key
 	case !s.expired(value):
 		return redlock.No, false, nil
 	}
-	// GETSET overwrites the value, and only then shows whether another client was faster. If so
-	// the key carries the loser's token, and deleting it would free what the winner holds.
+	// GETSET overwrites the value, and then shows whether another client was faster. If so, the key
+	// carries the loser's token, and deleting it would free the winner's lock.
 	value, err = do("getset", key, token)
 	switch ran := redlock.Ran(err); {
 	case ran != redlock.Yes:

@@ -11,9 +11,8 @@ import (
 	"locklab/locks/redlock"
 )
 
-// waited takes keys by SET NX PX, and extends them, and then sends WAIT on the same
-// connection: only what so many replicas say they have counts. WAIT keeps a connection waiting, so
-// that each attempt has one of its own.
+// waited sends WAIT after each SET NX PX or extension, on the same connection: a key counts only when
+// enough replicas confirm it. WAIT blocks a connection, so each attempt has its own.
 type waited struct {
 	pool         *redis.Client
 	sent         *atomic.Uint64
@@ -26,20 +25,19 @@ func (w waited) set(_ redlock.Do, key, token string) (answer redlock.Answer, _ b
 	return answer, false, err
 }
 
-// extend is waited for too: a replica whose key ends sooner than its holder believes would
-// let the next one in.
+// extend waits, too: a replica on which the key expires earlier would let the next client in.
 func (w waited) extend(key, token string) (redlock.Answer, error) {
 	return w.ask("eval", redlock.Extend, 1, key, token, w.ttl.Milliseconds())
 }
 
-// ask answers unknown for what is done and not copied, and so may be lost: a key that was set
-// is deleted then, an extension tried again.
+// ask answers Unknown for a change that was made but not replicated, and may be lost: a key that was
+// set is then deleted, an extension retried.
 func (w waited) ask(args ...any) (redlock.Answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*w.timeout)
 	defer cancel()
 	pipe := w.pool.Pipeline()
 	asked := pipe.Do(ctx, args...)
-	copies := pipe.Do(ctx, "wait", w.replicas, (w.timeout / 2).Milliseconds()) // so that its answer is not late
+	copies := pipe.Do(ctx, "wait", w.replicas, (w.timeout / 2).Milliseconds()) // half, so that the answer is in time
 	w.sent.Add(2)
 	_, _ = pipe.Exec(ctx) // each has an error of its own
 	answer := redlock.Verdict(asked.Result())

@@ -11,15 +11,15 @@ import (
 	"locklab/locks/redlock"
 )
 
-// watch takes keys by an optimistic transaction. What is watched belongs to a connection,
-// so that each attempt has one of its own.
+// watch takes keys by an optimistic transaction. WATCH belongs to a connection, so each
+// attempt has its own.
 type watch struct {
 	pool         *redis.Client
 	sent         *atomic.Uint64
 	ttl, timeout time.Duration
 }
 
-// set begins anew when a transaction was aborted, which did nothing.
+// set retries an aborted transaction, which changed nothing.
 func (w watch) set(_ redlock.Do, key, token string) (answer redlock.Answer, _ bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
 	defer cancel()

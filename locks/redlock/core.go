@@ -3,9 +3,9 @@ package redlock
 import "time"
 
 // This file is the algorithm: one acquisition of one token over n instances, as a
-// state machine that knows no clock, goroutine or socket. Source: "Distributed
-// Locks with Redis" (redis.io, the Redlock algorithm). Times are durations on a
-// monotonic clock whose origin does not matter.
+// state machine without clock, goroutine or socket. Source: "Distributed Locks with
+// Redis" (redis.io, the Redlock algorithm). Times are durations on a monotonic clock
+// with any origin.
 
 // rules are the fixed parameters of an acquisition.
 type rules struct {
@@ -19,29 +19,29 @@ type rules struct {
 
 func (r rules) quorum() int { return r.n/2 + 1 }
 
-// eventKind is what happened.
+// eventKind is the kind of an event.
 type eventKind uint8
 
 const (
-	evBegin    eventKind = iota // start to ask
+	evBegin    eventKind = iota // start the attempt
 	evSet                       // an instance answered SET
 	evExtended                  // an instance answered an extension
 	evDeleted                   // an instance answered a deletion
-	evTick                      // time passed; at the latest at the moment of the last effTimer
+	evTick                      // time passed; comes no later than the last effTimer
 	evRelease                   // the holder is done, or the caller waits no longer
-	evClose                     // the client closes: a holder must not go on
+	evClose                     // the client closes, which ends a hold
 )
 
-// Answer is what an instance said, or why it said nothing.
+// Answer is an instance's answer to a command, or the reason why there is none.
 type Answer uint8
 
 // The answers.
 const (
 	pending Answer = iota // no answer yet, or never asked
-	Yes                   // it did what was asked; for a deletion: the key was ours
-	No                    // it did not; for a deletion: there was nothing of ours
-	Unsent                // the command surely was not run: it never left, or the server refused it
-	Unknown               // the command may have taken effect, or may still do
+	Yes                   // done; for a deletion: the key had our token
+	No                    // not done; for a deletion: no key had our token
+	Unsent                // surely not run: never sent, or refused by the server
+	Unknown               // the command may have taken effect, or may still do so
 )
 
 // event is one input of the machine.
@@ -49,24 +49,24 @@ type event struct {
 	kind     eventKind
 	instance int
 	answer   Answer
-	repeated bool // of a deletion: one before it had no answer, and may have run
+	repeated bool // of a deletion: an earlier one was not answered, and may have run
 	now      time.Duration
 }
 
-// effectKind is what to do.
+// effectKind is the kind of an effect.
 type effectKind uint8
 
 const (
 	effSet     effectKind = iota // send SET key token NX PX ttl
 	effExtend                    // send the extension
 	effDelete                    // send the compare-and-delete
-	effTimer                     // send evTick at the time; replaces the timer before
-	effGranted                   // the lock is held until the time
-	effDenied                    // the attempt failed; all is being deleted
-	effRenewed                   // the lock is held until the time, which is later than before
+	effTimer                     // send evTick at that time; replaces an earlier timer
+	effGranted                   // the lock is held until that time
+	effDenied                    // the attempt failed; its keys are being deleted
+	effRenewed                   // the lock is held until that time, which is later than before
 	effLost                      // the holder must stop
-	effCleared                   // denied or released, and every instance has answered what it was sent
-	effFreed                     // denied, and now surely not held by anybody through this token
+	effCleared                   // denied or released, and every instance has answered all commands
+	effFreed                     // denied, and surely no quorum carries this token any more
 	effEnded                     // the release has its result
 )
 
@@ -78,74 +78,74 @@ type effect struct {
 	result   result
 }
 
-// result is how a release ended.
+// result is the outcome of a release.
 type result uint8
 
 const (
 	resultOK      result = iota
-	resultNotHeld        // a quorum was gone before
-	resultUnknown        // too few instances answered, or nobody knows whether a quorum that is gone was so before
+	resultNotHeld        // a quorum of the keys was gone before
+	resultUnknown        // too few instances answered, or a quorum of the keys may have been gone before
 )
 
-// phase is where an acquisition is in its life.
+// phase is the phase of an acquisition.
 type phase uint8
 
 const (
 	idle      phase = iota
-	asking          // SETs are out, undecided
+	asking          // SETs were sent, undecided
 	held            // granted and valid
-	denied          // decided against, or given up
+	denied          // refused, or given up
 	releasing       // released by its holder, result open
 	over            // released with a result, or lost
 )
 
-// member is what is known of one instance.
+// member is the state of one instance.
 type member struct {
-	asked bool   // SET was handed over
-	late  bool   // SET was not answered in time: it no longer counts as open
+	asked bool   // SET was emitted
+	late  bool   // SET was not answered in time: the decision no longer waits for it
 	set   Answer // to SET
 
 	extending int    // extensions without an answer
 	extended  Answer // to the extension of the current round
 
 	believed bool   // it may have carried the token when the release began
-	deleting bool   // a deletion is out
-	again    bool   // the key may have come while the deletion was out
+	deleting bool   // a deletion has no answer yet
+	again    bool   // SET may have run after that deletion
 	deleted  Answer // to the last deletion
 	found    bool   // a deletion found the key
-	maybe    bool   // a deletion that had no answer may have found it
+	maybe    bool   // an unanswered deletion may have found the key
 }
 
-// mayCarry says whether the instance may carry the token, now or later.
+// mayCarry reports whether the instance may carry the token, now or later.
 func (m *member) mayCarry() bool {
 	setOpen := m.asked && (m.set == pending || m.set == Unknown)
 	switch {
 	case m.deleting:
 	case m.deleted == Yes:
-		return false // SET ran before
+		return false // SET had run before
 	case m.deleted == No:
-		return setOpen // the deletion may have overtaken SET
+		return setOpen // the deletion may have run before SET
 	}
 	return setOpen || m.set == Yes
 }
 
-// machine is one acquisition. The zero value is not usable; see newMachine.
+// machine is one acquisition. Make it with newMachine.
 type machine struct {
 	rules
 	phase   phase
-	start   time.Duration // of the asking
+	start   time.Duration // of the attempt
 	until   time.Duration // validity end, when held
-	nextAsk int           // the instance that is asked next
-	askedAt time.Duration // when the one before was asked, as all that may still be in time
+	nextAsk int           // the next instance to ask
+	askedAt time.Duration // when the latest instances were asked: the timeout counts from here
 
 	extendAt    time.Duration // when held: start of the next extension
-	extendStart time.Duration // of the current round
+	extendStart time.Duration // of the current round of extensions
 	extendOpen  bool
 
-	answerBy time.Duration // of the release
-	ranOut   bool          // the hold's time was over before its release
-	freed    bool          // effFreed was given
-	cleared  bool          // effCleared was given, or effLost
+	answerBy time.Duration // deadline of the release
+	ranOut   bool          // the validity ended before the release
+	freed    bool          // effFreed was emitted
+	cleared  bool          // effCleared or effLost was emitted
 
 	members []member
 	out     []effect
@@ -155,8 +155,8 @@ func newMachine(r rules) machine {
 	return machine{rules: r, members: make([]member, r.n), out: make([]effect, 0, r.n+2)}
 }
 
-// step takes one event and says what is to be done, in this order. The slice is
-// valid until the next call.
+// step handles one event and returns its effects in order. The slice is valid until the
+// next call.
 func (m *machine) step(e event) []effect {
 	m.out = m.out[:0]
 	if m.phase == held && e.now >= m.until {
@@ -191,7 +191,7 @@ func (m *machine) step(e event) []effect {
 	return m.out
 }
 
-// open says whether an answer is missing that may still come.
+// open reports whether an answer may still come.
 func (m *machine) open() bool {
 	for i := range m.members {
 		if member := &m.members[i]; member.deleting || (member.asked && member.set == pending) {
@@ -203,7 +203,7 @@ func (m *machine) open() bool {
 
 func (m *machine) emit(e effect) { m.out = append(m.out, e) }
 
-// answered counts the instances that gave an answer to SET in time.
+// answered counts the instances that answered SET.
 func (m *machine) answered() int {
 	n := 0
 	for i := range m.members {
@@ -230,7 +230,7 @@ func (m *machine) begin(now time.Duration) {
 	m.ask(now)
 }
 
-// ask asks the next instance, or all.
+// ask sends SET to the next instance, or to all.
 func (m *machine) ask(now time.Duration) {
 	m.askedAt = now
 	for more := true; more; more = !m.sequential && m.nextAsk < m.n {
@@ -248,17 +248,17 @@ func (m *machine) onSet(e event) {
 	case asking:
 		m.decide(e.now)
 	case denied, releasing, over:
-		// A late yes: the key came after the decision, so it goes at once. If a
-		// deletion is out already, its answer shows whether it came in time. Without
-		// an answer, the deletion may have run before SET did.
+		// A late yes: the key was set after the decision, so it is deleted at once. If a
+		// deletion has no answer yet, it may have run before SET: its answer decides whether
+		// another one follows.
 		switch {
-		case e.answer != Yes && e.answer != Unknown, m.ranOut: // what ran out is deleted at the release
+		case e.answer != Yes && e.answer != Unknown, m.ranOut: // after runOut the release deletes
 		case member.deleting:
 			member.again = true
 		default:
 			m.delete(e.instance)
 		}
-	default: // idle asked for nothing; a holder keeps what comes late
+	default: // idle has sent nothing; a holder keeps a late key
 	}
 }
 
@@ -267,10 +267,9 @@ func (m *machine) delete(i int) {
 	m.emit(effect{kind: effDelete, instance: i})
 }
 
-// decide looks whether the attempt can be decided: once all are asked, as soon as a
-// quorum said yes, and as soon as no quorum can be reached any more. Asking does not
-// stop at a quorum: a hold on exactly three of five is gone for everybody else as
-// soon as one of the three loses its memory.
+// decide grants or denies the attempt, if possible. Once all instances are asked, it grants at a quorum of
+// yes, and denies when no quorum is possible any more. Asking does not stop at a quorum: of a hold on exactly
+// three of five instances, the loss of one memory would let another client in.
 func (m *machine) decide(now time.Duration) {
 	granted, open := 0, 0
 	for i := range m.members[:m.nextAsk] {
@@ -299,8 +298,8 @@ func (m *machine) decide(now time.Duration) {
 	}
 }
 
-// deny ends the attempt: everything that was asked is deleted, also where the
-// answer was no or is missing, for a missing answer says nothing.
+// deny ends the attempt. It deletes the key on every instance that was asked, also if the
+// answer was no or is missing.
 func (m *machine) deny() {
 	m.phase = denied
 	m.emit(effect{kind: effDenied})
@@ -318,13 +317,13 @@ func (m *machine) deleteAll() {
 }
 
 func (m *machine) lose() {
-	m.phase, m.cleared = over, true // nobody waits for the deletions of what is lost
+	m.phase, m.cleared = over, true // no caller waits for the deletions after a loss
 	m.emit(effect{kind: effLost})
 	m.deleteAll()
 }
 
-// runOut ends a hold whose time is over. Its holder has to notice first, so nothing is deleted
-// before the release. The keys end by themselves, at the earliest when the drift has passed too.
+// runOut ends a hold whose validity is over. It deletes nothing before the release, so that the holder has
+// time to notice: the keys expire after the drift, at the earliest.
 func (m *machine) runOut() {
 	m.phase, m.cleared, m.ranOut = over, true, true
 	m.emit(effect{kind: effLost})
@@ -359,7 +358,7 @@ func (m *machine) onTick(now time.Duration) {
 	}
 }
 
-// armHeld sets the timer to whatever comes first while the lock is held.
+// armHeld sets the timer to the next moment at which a hold must act.
 func (m *machine) armHeld() {
 	at := m.until
 	if m.extend {
@@ -382,7 +381,7 @@ func (m *machine) extendNow(now time.Duration) {
 	}
 }
 
-// extendFailed plans the next try, well before the lease ends.
+// extendFailed plans the next attempt to extend, well before the lease ends.
 func (m *machine) extendFailed(now time.Duration) {
 	m.extendOpen = false
 	m.extendAt = now + m.timeout/2
@@ -392,7 +391,7 @@ func (m *machine) onExtended(e event) {
 	member := &m.members[e.instance]
 	member.extending--
 	if m.phase != held || member.extending > 0 || !m.extendOpen {
-		return // of a hold or a round that is over
+		return // the hold or the round is over
 	}
 	member.extended = e.answer
 	granted, refused, open := 0, 0, 0
@@ -441,7 +440,7 @@ func (m *machine) onDeleted(e event) {
 	member.deleting, member.deleted = false, e.answer
 	member.found = member.found || e.answer == Yes
 	member.maybe = member.maybe || e.repeated || e.answer == Unknown
-	// A deletion that found the key ran after SET, which alone sets it.
+	// A deletion that found the key ran after SET; otherwise another one must follow.
 	if member.again && e.answer != Yes {
 		m.delete(e.instance)
 	}
@@ -451,9 +450,8 @@ func (m *machine) onDeleted(e event) {
 	}
 }
 
-// end gives the release its result: as soon as a quorum of instances confirmed,
-// all have answered, or the time is up. What one deletion found was held, whatever a
-// later one says.
+// end decides the result of the release once a quorum of instances has confirmed, all have
+// answered, or the time is up. A key that any deletion found was held, whatever later ones say.
 func (m *machine) end(timeUp bool) {
 	confirmed, stillBelieved, perhaps, open := 0, 0, 0, 0
 	for i := range m.members {

@@ -14,42 +14,41 @@ import (
 	"locklab/locks"
 )
 
-// keptMax bounds the deletions that wait for an instance that is away. The key of a deletion
-// beyond it ends with its lease time.
+// keptMax bounds the deletions that are kept for an unreachable instance. Beyond it, keys expire
+// with their lease time.
 const keptMax = 4096
 
 // command is one command for one instance.
 type command struct {
 	args []any
-	// until is how long a deletion is repeated that had no answer, on the Locker's clock: a lost
-	// one leaves the resource blocked. Other commands are sent once.
+	// until is the moment, on the Locker's clock, up to which an unanswered deletion is repeated:
+	// a lost deletion would leave the resource blocked. Other commands are sent once.
 	until    time.Duration
-	repeated bool // it was sent before, and had no answer
-	// then takes the answer, and what the error says of it: see Ran. It must not block.
+	repeated bool // it was sent before, and not answered
+	// then receives the answer; see Ran for the error. It must not block.
 	then func(c *command, value any, err error)
 }
 
-// lane is the way to one instance: one connection, on which all commands that wait go out as one
-// pipeline. A command that finds the lane idle starts it, and the next pipeline takes those that
-// came while it was busy. The goroutine is always the same: the stack of a new one would have to grow
-// each time.
+// lane sends commands to one instance over one connection. A command that finds the lane idle starts a
+// pipeline; commands that arrive meanwhile form the next one. One goroutine serves the lane for good,
+// because the stack of a new one would have to grow each time.
 type lane struct {
 	locker *Locker
 	addr   string
 	client *redis.Client
 	inline bool          // a sender that finds the lane idle runs the pipeline itself
-	turn   chan struct{} // has one value when the goroutine is to work
+	turn   chan struct{} // wakes the goroutine
 
 	mu     sync.Mutex
 	queue  []*command
-	kept   []*command // deletions to be repeated
+	kept   []*command // deletions to repeat
 	busy   bool
 	many   bool // the last pipeline had several commands
-	fails  int  // pipelines in a row of which a deletion is kept
+	fails  int  // consecutive pipelines with a kept deletion
 	closed bool
 }
 
-// send has the lane carry out the command.
+// send queues the command.
 func (ln *lane) send(c *command) {
 	ln.mu.Lock()
 	if ln.closed {
@@ -69,7 +68,7 @@ func (ln *lane) send(c *command) {
 	}
 }
 
-// do waits for the answer.
+// do sends a command and waits for the answer.
 func (ln *lane) do(args ...any) (value any, err error) {
 	done := make(chan struct{})
 	ln.send(&command{args: args, then: func(_ *command, v any, failed error) {
@@ -86,10 +85,10 @@ func (ln *lane) run() {
 	}
 }
 
-// work sends what waits as one pipeline, and hands out the answers.
+// work sends all queued commands as one pipeline, and delivers the answers.
 func (ln *lane) work() {
 	if ln.many {
-		runtime.Gosched() // callers that were answered together ask again together
+		runtime.Gosched() // lets the callers of the last pipeline queue their next commands
 	}
 	ln.mu.Lock()
 	batch := ln.queue
@@ -109,7 +108,7 @@ func (ln *lane) work() {
 		if ran != Unsent {
 			ln.locker.messages.Add(1)
 		}
-		if ran == Yes { // and its answer
+		if ran == Yes { // the answer
 			ln.locker.messages.Add(1)
 		}
 		if ran == Yes || !ln.keep(c, ran) {
@@ -132,7 +131,7 @@ func (ln *lane) work() {
 	}
 }
 
-// keep keeps a deletion that was not carried out, to send it again after a while.
+// keep keeps an unconfirmed deletion, to repeat it after a while. It reports whether it did.
 func (ln *lane) keep(c *command, ran Answer) bool {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -141,7 +140,7 @@ func (ln *lane) keep(c *command, ran Answer) bool {
 	}
 	c.repeated = c.repeated || ran == Unknown
 	ln.kept = append(ln.kept, c)
-	if len(ln.kept) == 1 { // soon at first: a server that restarted has closed its old connections
+	if len(ln.kept) == 1 { // the first repeat is soon: a restarted server has closed its old connections
 		ln.locker.clock.AfterFunc(min(5*time.Millisecond<<ln.fails, 200*time.Millisecond), ln.repeat)
 		ln.fails = min(ln.fails+1, 6)
 	}
@@ -158,7 +157,7 @@ func (ln *lane) repeat() {
 	}
 }
 
-// close fails all commands from now on.
+// close makes all commands fail from now on.
 func (ln *lane) close() error {
 	ln.mu.Lock()
 	ln.closed = true
@@ -179,9 +178,8 @@ func DialTCP(ctx context.Context, addr string, timeout time.Duration) (net.Conn,
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// Client is a client of the instance at an address, with up to 64 connections, over which the
-// instance learns the scripts. It does nothing twice: a SET that is sent again could be refused for
-// the key that it had set.
+// Client returns a client of the instance at an address, with up to 64 connections, each of which loads
+// the scripts. It never repeats a command: a repeated SET could be refused because of its own key.
 func (c Config) Client(addr string, scripts ...string) *redis.Client {
 	dial, timeout := c.Dial, c.Options.Timeout
 	if dial == nil {
@@ -193,7 +191,7 @@ func (c Config) Client(addr string, scripts ...string) *redis.Client {
 			conn, err := dial(ctx, addr, timeout)
 			if err != nil {
 				conn, _ = net.Pipe()
-				return unconnected{conn, err}, nil //nolint:nilerr // writing gives it
+				return unconnected{conn, err}, nil //nolint:nilerr // Write returns it
 			}
 			return conn, nil
 		},
@@ -210,7 +208,7 @@ func (c Config) Client(addr string, scripts ...string) *redis.Client {
 		MaxRetries:               -1,
 		DialerRetries:            1,
 		DialTimeout:              timeout,
-		ReadTimeout:              2 * timeout, // an answer that is late is still of use: it tells what to delete
+		ReadTimeout:              2 * timeout, // a late answer still tells whether a key must be deleted
 		WriteTimeout:             2 * timeout,
 		PoolSize:                 64,
 		PoolTimeout:              timeout,
@@ -220,13 +218,13 @@ func (c Config) Client(addr string, scripts ...string) *redis.Client {
 	})
 }
 
-// NotSentError is why a command surely did not leave.
+// NotSentError is the reason why a command was surely not sent.
 type NotSentError struct{ Err error }
 
 func (e NotSentError) Error() string { return e.Err.Error() }
 
-// unconnected is a connection to which nothing can be written. It takes the place of a dial's error,
-// after which go-redis's pool would go on dialing, and logging, on its own while an instance is down.
+// unconnected is a connection that refuses writes. It replaces a dial error, after which go-redis's pool
+// would dial and log on its own while an instance is down.
 type unconnected struct {
 	net.Conn
 	why error
@@ -234,8 +232,8 @@ type unconnected struct {
 
 func (c unconnected) Write([]byte) (int, error) { return 0, NotSentError{c.why} }
 
-// Ran tells from go-redis's error for a command whether it ran: Yes, also if the answer is that
-// there is nothing; Unsent, which includes what the server refused to run; or Unknown.
+// Ran classifies go-redis's error for a command: Yes if it ran, even with an empty answer; Unsent if it
+// was not sent or the server refused it; otherwise Unknown.
 func Ran(err error) Answer {
 	switch {
 	case err == nil || err == redis.Nil: //nolint:errorlint // go-redis returns it bare; this is the hot path

@@ -13,19 +13,19 @@ import (
 	"locklab/locks/clock"
 )
 
-// keyPrefix keeps the locks' keys apart from all others.
+// keyPrefix separates the locks' keys from all others.
 const keyPrefix = "lock:"
 
-// deleteFor is how long a deletion is repeated for an instance that is away: a SET
-// that was on its way when the network broke may arrive as late as that.
+// deleteFor is how long a deletion is repeated for an unreachable instance: a SET that was
+// on its way when the network broke may arrive that late.
 const deleteFor = time.Minute
 
-// Release is the Lua of a deletion, with the key in KEYS[1] and the token in ARGV[1].
+// Release is the Lua script of a deletion, with the key in KEYS[1] and the token in ARGV[1].
 //
 //go:embed scripts/release.lua
 var Release string
 
-// Extend is the Lua of an extension, with the lease time in ms in ARGV[2] too.
+// Extend is the Lua script of an extension, with the lease time in ms in ARGV[2].
 //
 //go:embed scripts/extend.lua
 var Extend string
@@ -37,17 +37,17 @@ type lease struct {
 	key, token string
 
 	began     time.Duration
-	contended bool // it was denied before
+	contended bool // an earlier attempt of the call was denied
 
 	decided chan bool     // one value: granted or denied
-	cleared chan struct{} // closed when denied or released and all have answered, or lost
-	freed   chan struct{} // closed when denied and surely not held
+	cleared chan struct{} // closed by effCleared or effLost
+	freed   chan struct{} // closed by effFreed
 	lost    chan struct{}
 	ended   chan result // one value
 
 	mu      sync.Mutex
 	machine machine
-	why     error // why an instance did not answer, the last that did not
+	why     error // the latest reason why an instance did not answer
 	timer   clock.Timer
 
 	keep    atomic.Bool  // see Single.Set
@@ -73,7 +73,7 @@ func (l *Locker) newLease(resource string) *lease {
 	}
 }
 
-// step gives the machine an event and does what it says.
+// step passes an event to the machine and carries out its effects.
 func (le *lease) step(e event) {
 	le.mu.Lock()
 	e.now = le.locker.now()
@@ -107,12 +107,12 @@ func (le *lease) step(e event) {
 		}
 	}
 	le.mu.Unlock()
-	for _, c := range commands { // which may be carried out right here
+	for _, c := range commands { // unlocked, because an inline lane answers during send
 		le.send(c, e.now)
 	}
 }
 
-// send has the instance do what the machine wants of it.
+// send sends the command of an effect to its instance.
 func (le *lease) send(eff effect, now time.Duration) {
 	l, how := le.locker, le.locker.how
 	ttl := l.rules.ttl.Milliseconds()
@@ -125,7 +125,7 @@ func (le *lease) send(eff effect, now time.Duration) {
 		if le.until.Load() != 0 { // it was granted
 			script = l.free
 		} else if le.keep.Load() {
-			token = "" // no key carries that
+			token = "" // matches no key, so nothing is deleted
 		}
 		c.args, c.until = []any{"evalsha", script, 1, le.key, token}, now+deleteFor
 	case eff.kind == effExtend && how.Extend != nil:
@@ -149,7 +149,7 @@ func (le *lease) send(eff effect, now time.Duration) {
 	l.lanes[eff.instance].send(c)
 }
 
-// Verdict reads the answer to a command: OK of SET, 1 of a script.
+// Verdict classifies the answer to a SET or a script: OK and 1 mean Yes.
 func Verdict(value any, err error) Answer {
 	switch ran := Ran(err); {
 	case ran != Yes:
@@ -160,7 +160,7 @@ func Verdict(value any, err error) Answer {
 	return No
 }
 
-// receive takes an instance's answer, or why there is none.
+// receive handles an instance's answer, or the reason why there is none.
 func (le *lease) receive(eff effect, a Answer, repeated bool, why error) {
 	kinds := [...]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}
 	if eff.kind != effDelete && a != Yes && a != No {
@@ -171,14 +171,14 @@ func (le *lease) receive(eff effect, a Answer, repeated bool, why error) {
 	le.step(event{kind: kinds[eff.kind], instance: eff.instance, answer: a, repeated: repeated})
 }
 
-// trouble says whether fewer than a quorum answered the asking, and why, for the error of Acquire.
+// trouble reports whether fewer than a quorum answered SET, and why, for the error of Acquire.
 func (le *lease) trouble() (unavailable bool, why error) {
 	le.mu.Lock()
 	defer le.mu.Unlock()
 	return le.machine.answered() < le.machine.quorum(), le.why
 }
 
-// arm sets the timer. If it has just fired, the machine says again when it wants to be called.
+// arm sets the timer. If it has just fired, the machine sets it again.
 func (le *lease) arm(in time.Duration) {
 	if le.timer == nil {
 		le.timer = le.locker.clock.AfterFunc(in, func() { le.step(event{kind: evTick}) })
@@ -193,13 +193,13 @@ func (le *lease) disarm() {
 	}
 }
 
-// settles waits until it is known whether an attempt that was given up may still
-// hold. It is false if it may, or if it is not known when the time is up.
+// settles waits until an abandoned attempt surely does not hold. It is false if the attempt may
+// hold, or if the time is up.
 func (le *lease) settles(timeUp <-chan struct{}) bool {
 	select {
 	case <-le.freed:
 		return true
-	case <-le.lost: // granted, and over before it was given up
+	case <-le.lost: // granted and lost
 		return true
 	case res := <-le.ended:
 		return res != resultUnknown
@@ -208,39 +208,37 @@ func (le *lease) settles(timeUp <-chan struct{}) bool {
 	}
 }
 
-// Token says that there is none: Redlock's tokens are random, so the resource could
-// not tell an old one from a new one.
+// Token returns false: Redlock's tokens are random, so a resource could not tell an old one
+// from a new one.
 func (le *lease) Token() (locks.Token, bool) { return 0, false }
 
-// Expires is the end of the validity: the moment of asking plus TTL, less the
-// allowance for clocks. It carries a monotonic reading and moves with extensions.
+// Expires returns the end of the validity: the moment of asking plus TTL, minus the allowance for
+// clock drift. It has a monotonic reading and moves with extensions.
 func (le *lease) Expires() (time.Time, bool) {
 	return le.locker.origin.Add(time.Duration(le.until.Load())), true
 }
 
-// Lost is closed when the validity ended without an extension, when a majority of
-// the instances carries another token, and by Close.
+// Lost is closed when the validity ends without an extension, when a majority of the
+// instances has lost the key, and by Close.
 func (le *lease) Lost() <-chan struct{} { return le.lost }
 
-// Release deletes the key on all instances and waits until a quorum confirmed it,
-// at most Options.Timeout (with one instance twice that). If the lock had to be
-// asked for more than once, it then waits for the others, at most as long again: a client that asks
-// again at once would else get ahead of all that pause. It goes on when ctx is done, which is the
-// moment when a release is needed most. ErrUnknown says that a quorum may carry the key
-// until the lease time is over; the deletion is repeated in the background. It is also what
-// a release says that found the keys gone, of which an earlier deletion that had no answer may
-// have been the reason.
+// Release deletes the key on all instances. It waits until a quorum has confirmed, for at most
+// Options.Timeout (twice that with one instance), even if ctx is done. If the lock was contended, it
+// then waits for the other instances, at most as long again: otherwise a client that asks again at
+// once would overtake all waiters that pause. ErrUnknown means that a quorum may carry the key until
+// its lease time is over, while the deletion is repeated in the background; or that the keys were gone
+// and an earlier, unanswered deletion may have deleted them.
 func (le *lease) Release(ctx context.Context) error {
 	return le.release.Do(le.resource, func() error {
 		began := le.locker.now()
-		le.step(event{kind: evRelease}) //nolint:contextcheck // it goes on when ctx is done
+		le.step(event{kind: evRelease}) //nolint:contextcheck // goes on when ctx is done
 		le.locker.drop(le)
 		select {
 		case <-le.lost:
 			return fmt.Errorf("the lease had ended: %w", locks.ErrNotHeld)
 		case res := <-le.ended:
 			if res == resultOK && le.contended && !signals.Closed(le.cleared) {
-				_ = le.locker.await(ctx, le.locker.now()-began, le.cleared) // not longer than ctx
+				_ = le.locker.await(ctx, le.locker.now()-began, le.cleared)
 			}
 			return res.err()
 		}

@@ -21,19 +21,18 @@ import (
 	"locklab/locks/clock"
 )
 
-// Config is what a Locker is made of. Only Addrs is required.
+// Config configures a Locker. Only Addrs is required.
 type Config struct {
-	// Addrs are the independent primaries, host:port each, an odd number of them for
-	// preference. All clients of a lock name the same ones in the same order.
+	// Addrs are the independent primaries, host:port each, preferably an odd number. All
+	// clients of a lock must use the same ones in the same order.
 	Addrs []string
-	// Options is how the lock works; the zero value means DefaultOptions.
+	// Options configures the lock; the zero value means DefaultOptions.
 	Options Options
 	// Dial connects to an instance; nil dials its address by TCP.
 	Dial Dialer
 	// Clock is the process's clock; nil is the system's.
 	Clock clock.Clock
-	// Seed of the random pauses. Clients need different ones, or they pause in step; zero
-	// draws one.
+	// Seed of the random pauses, different for each client; zero draws one.
 	Seed seed.Seed
 }
 
@@ -51,7 +50,7 @@ type Locker struct {
 	messages, wakeups atomic.Uint64
 
 	calls   *locks.Calls   // of Acquire
-	running sync.WaitGroup // what goes on in the background
+	running sync.WaitGroup // background goroutines
 
 	mu     sync.Mutex
 	held   map[*lease]struct{}
@@ -64,11 +63,10 @@ var (
 	_ locks.WakeupCounter  = (*Locker)(nil)
 )
 
-// New returns a client. It does not wait for the instances: one that is down counts
-// as one that does not answer. The error wraps locks.ErrInvalid.
+// New returns a client. It does not wait for the instances. The error wraps locks.ErrInvalid.
 func New(cfg Config) (*Locker, error) { return NewSingle(cfg, Single{Name: "redlock"}) }
 
-// NewSingle returns a client of a lock on one instance, or of Redlock where how says nothing. The error wraps
+// NewSingle returns a client of a lock on one instance; how replaces parts of Redlock. The error wraps
 // locks.ErrInvalid.
 func NewSingle(cfg Config, how Single) (*Locker, error) {
 	if how.Token == nil {
@@ -141,12 +139,10 @@ func (l *Locker) Wakeups() uint64 { return l.wakeups.Load() }
 
 func (l *Locker) now() time.Duration { return l.clock.Now().Sub(l.origin) }
 
-// Acquire blocks until the resource is held or ctx is done. While a quorum of the
-// instances is away it goes on trying; the error then wraps locks.ErrUnavailable
-// too, and says why one of them did not answer. When ctx ends, what was acquired in part is
-// released first, which may take up to Options.Timeout; only if that could not be confirmed, and
-// a quorum may carry this call's token, the error is locks.ErrUnknown: until TTL is over, the
-// resource may be blocked.
+// Acquire blocks until the resource is held or ctx is done. It goes on trying while a quorum of the
+// instances is unreachable; the error then wraps locks.ErrUnavailable, too, and says why one of them did
+// not answer. When ctx ends, Acquire first deletes its keys, for up to Options.Timeout. Only if a quorum
+// may still carry this call's token, the error is locks.ErrUnknown: the resource may be blocked for a TTL.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
@@ -165,13 +161,13 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 
 // compete makes attempt after attempt, with a pause between them.
 func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
-	var doubtful []*lease // attempts that may still come to carry a quorum
+	var doubtful []*lease // attempts that may still get a quorum
 	wait, done := l.how.Waiter(l.lanes[0].do, resource)
 	defer done()
 	for contended := false; ; contended = true {
 		le := l.newLease(resource)
 		le.contended = contended
-		le.step(event{kind: evBegin}) //nolint:contextcheck // an attempt is taken back, not broken off
+		le.step(event{kind: evBegin}) //nolint:contextcheck // evRelease ends an attempt, not ctx
 		var err error
 		select {
 		case granted := <-le.decided:
@@ -184,7 +180,7 @@ func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
 		}
 		doubtful = append(doubtful, le)
 		if err != nil {
-			// It may be undecided, or granted just now.
+			// The attempt may be undecided, or just granted.
 			le.step(event{kind: evRelease}) //nolint:contextcheck // ctx is done
 			return nil, l.failure(err, doubtful)
 		}
@@ -193,12 +189,11 @@ func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
 	}
 }
 
-// rest waits until another attempt makes sense. First the instances have to be done with the denied
-// one, so that the pause is a pause for them too. Where instances or this machine are the
-// bottleneck, clients that do not wait pile up attempts that delay the holder's release
-// behind them: with 16 of them and a pause of 1 ms that cost two thirds of all grants.
-// An instance that hangs is waited for twice as long as the attempt has taken, or for
-// Delay if that is more.
+// rest waits before the next attempt. First the instances must have answered all commands of the denied
+// attempt, so that the pause relieves them, too. Otherwise attempts pile up on a busy instance or
+// machine and delay the holder's release: with 16 clients and a pause of 1 ms that cost two thirds of
+// all grants. rest waits for an instance that hangs twice as long as the attempt has taken, or for Delay
+// if that is more.
 func (l *Locker) rest(ctx context.Context, le *lease, wait wait) error {
 	limit := min(max(2*(l.now()-le.began), l.options.Delay), l.rules.timeout)
 	if err := l.await(ctx, limit, le.cleared); err != nil {
@@ -214,8 +209,8 @@ func (l *Locker) rest(ctx context.Context, le *lease, wait wait) error {
 	return l.await(ctx, atMost, woken)
 }
 
-// adopt registers a granted hold as a lease. It is false if the client closes, or if the hold was
-// lost since it was granted.
+// adopt registers a granted hold as a lease. It is false if the client closes, or if the hold is
+// already lost.
 func (l *Locker) adopt(le *lease) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,14 +221,14 @@ func (l *Locker) adopt(le *lease) bool {
 	return true
 }
 
-// drop ends a lease at this client.
+// drop removes a lease from the held ones.
 func (l *Locker) drop(le *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, le)
 }
 
-// delay is the pause before the next attempt.
+// delay returns the pause before the next attempt.
 func (l *Locker) delay() time.Duration {
 	d := l.options.Delay
 	if l.options.FixedDelay {
@@ -244,7 +239,7 @@ func (l *Locker) delay() time.Duration {
 	return d/2 + time.Duration(l.pauses.Int64N(int64(d)+1))
 }
 
-// await waits until the channel is closed, for d at most. The error is why ctx ended.
+// await waits up to d until the channel is closed. It returns the cause if ctx ends.
 func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan struct{}) error {
 	over, stop := clock.After(l.clock, d)
 	defer stop()
@@ -257,8 +252,8 @@ func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan stru
 	return nil
 }
 
-// failure is the error of an Acquire that ended because of why. It waits for the
-// deletions that decide whether the lock is surely not held.
+// failure returns the error of an Acquire that ended because of why. It waits for the
+// deletions that show whether the lock is surely not held.
 func (l *Locker) failure(why error, doubtful []*lease) error {
 	outcome := locks.ErrNotAcquired
 	timeUp, stop := clock.After(l.clock, l.rules.timeout)
@@ -292,9 +287,9 @@ func (l *Locker) Close() error {
 		le.step(event{kind: evClose})
 	}
 	l.calls.Wait()
-	var flushed sync.WaitGroup // the last command of a lane is answered after all others
+	var flushed sync.WaitGroup // a ping is answered after all earlier commands of its lane
 	for _, ln := range l.lanes {
-		flushed.Go(func() { _, _ = ln.do("ping") }) // or it is away
+		flushed.Go(func() { _, _ = ln.do("ping") })
 	}
 	done := make(chan struct{})
 	l.running.Go(func() {

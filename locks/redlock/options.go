@@ -8,28 +8,28 @@ import (
 	"locklab/locks"
 )
 
-// Options is how the lock works. Take DefaultOptions and change what is needed.
+// Options configures the lock. Start from DefaultOptions.
 type Options struct {
-	TTL     time.Duration // the lease time at the instances: how long a dead holder blocks
-	Timeout time.Duration // for one instance's answer: one that is late counts as one that said nothing
+	TTL     time.Duration // the lease time at the instances: a dead holder blocks for this long
+	Timeout time.Duration // for one instance's answer; a later one counts as missing
 	// Sequential asks one instance after the other, as the first description of the
-	// algorithm does, and not all at once.
+	// algorithm does, instead of all at once.
 	Sequential bool
-	// Delay is the pause between two attempts. It is drawn from half of it to one and a half
-	// times, so that clients that split the vote do not meet again; with FixedDelay it is not.
+	// Delay is the mean pause between two attempts. A pause is drawn from 0.5 to 1.5 times Delay,
+	// so that clients that split the vote do not collide again; with FixedDelay it is Delay.
 	Delay      time.Duration
 	FixedDelay bool
 	Extend     bool // renews leases in the background every third of TTL
 
-	// Persistence (none, everysec or always, as Redis names them) and RestartDelay do not
-	// concern the client: they say how the Redis servers are to be run, so that one spec
-	// names the whole lock. An instance that comes back without its memory, and sooner than
-	// after TTL, may vote twice (scenario restart-delayed); a delay of 0 is TTL: see Away.
+	// Persistence (none, everysec or always, as Redis names them) and RestartDelay configure the
+	// Redis servers, not the client, so that one spec names the whole lock. An instance that
+	// restarts empty before a TTL has passed may vote twice (scenario restart-delayed). A
+	// RestartDelay of 0 means TTL: see Away.
 	Persistence  string
 	RestartDelay time.Duration
 }
 
-// DefaultOptions are those of a spec without options.
+// DefaultOptions returns the options of a spec that sets none.
 func DefaultOptions() Options {
 	const ttl = 3 * time.Second
 	return Options{
@@ -37,7 +37,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// timeoutOf is the default timeout for a lease time.
+// timeoutOf returns the default timeout for a lease time.
 func timeoutOf(ttl time.Duration) time.Duration {
 	return min(max(ttl/10, 5*time.Millisecond), 500*time.Millisecond)
 }
@@ -60,8 +60,8 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, nil
 }
 
-// ReadServers reads what all locks on Redis have: ttl, persistence and restart_delay. The
-// others are as in DefaultOptions, for that TTL, whose default is the one given.
+// ReadServers reads the options of all locks on Redis: ttl, with the given default, persistence and
+// restart_delay. The others are those of DefaultOptions for that TTL.
 func ReadServers(r *locks.Reader, ttl time.Duration) Options {
 	o := DefaultOptions()
 	o.TTL = r.Duration("ttl", "how long a lease lasts, and so for how long a dead holder blocks the others", ttl)
@@ -74,14 +74,14 @@ func ReadServers(r *locks.Reader, ttl time.Duration) Options {
 	return o
 }
 
-// ReadOptions reads that and delay. The default of ttl is the one given.
+// ReadOptions reads the options of ReadServers, and delay.
 func ReadOptions(r *locks.Reader, ttl time.Duration) Options {
 	o := ReadServers(r, ttl)
 	o.Delay = r.Duration("delay", "about how long a waiter pauses between two tries", o.Delay)
 	return o
 }
 
-// Validate says what is wrong. The error wraps locks.ErrInvalid.
+// Validate checks the options. The error wraps locks.ErrInvalid.
 func (o Options) Validate() error {
 	const most = locks.DurationMax
 	if o.TTL < 10*time.Millisecond || max(o.TTL, o.Delay) > most || o.Timeout <= 0 || o.Timeout > o.TTL/2 || o.Delay <= 0 {
@@ -92,10 +92,10 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Away is how long a server without its memory must stay away, for what it may have granted
-// to run out: TTL, or RestartDelay if there is one.
+// Away is how long a server that lost its memory must stay down, until its grants have expired: TTL, or
+// RestartDelay if that is set.
 func (o Options) Away() time.Duration { return cmp.Or(o.RestartDelay, o.TTL) }
 
-// drift is what the validity is shortened by: the clocks of the instances may run
-// faster than ours by a hundredth, and Redis ends keys with 1 ms granularity.
+// drift is the allowance for clock drift: the clocks of the instances may run 1% faster
+// than the client's, and Redis expires keys with a granularity of 1 ms.
 func (o Options) drift() time.Duration { return o.TTL/100 + 2*time.Millisecond }

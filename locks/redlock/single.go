@@ -2,34 +2,33 @@ package redlock
 
 import "time"
 
-// Single is how a lock on one instance differs from Redlock with one instance, which it
-// otherwise is: one attempt after the other, a lease, its end. Package redis has the locks.
-// What is left out is as in Redlock.
+// Single describes a lock on one instance: each field replaces a part of Redlock with one instance,
+// unless it is empty. Package redis has the locks.
 type Single struct {
 	// Name begins the errors of NewSingle.
 	Name string
 	// Token makes the token of an attempt.
 	Token func() string
-	// Set asks for the key. It may block until the client closes, and do runs a command on
-	// the connection that all attempts share. If keep is true the key may carry the token although the
-	// lock is another client's, and is not deleted.
+	// Set asks for the key. It may block until the client closes; do runs a command on the
+	// connection that all attempts share. If keep is true, the key may carry the token although
+	// another client holds the lock, and is not deleted.
 	Set func(do Do, key, token string) (answer Answer, keep bool, err error)
-	// Extend does the same for an extension.
+	// Extend extends a lease.
 	Extend func(key, token string) (Answer, error)
-	// Release is Lua in the place of Release, and Free takes its place when a lease ends, but
-	// not when an attempt is taken back.
+	// Release is the Lua script that deletes a key. If Free is set, it replaces Release for
+	// leases, but not for denied attempts.
 	Release, Free string
 	// Waiter serves a call of Acquire, until done.
 	Waiter func(do Do, resource string) (wait wait, done func())
-	// Close ends what the others need. NewSingle calls it too, if it fails.
+	// Close frees resources of the other fields. NewSingle calls it, too, if it fails.
 	Close func() error
 }
 
-// wait says, before another attempt, for how long to wait at most, a pause if negative, and what ends
-// that sooner.
+// wait returns the longest wait before another attempt, and a channel that ends it sooner. If atMost is
+// negative, the caller pauses for a delay.
 type wait = func() (atMost time.Duration, woken <-chan struct{})
 
-// Do runs a command and waits for its answer. Ran says what an error means.
+// Do runs a command and waits for its answer. Ran classifies its error.
 type Do func(args ...any) (any, error)
 
 // pausing is the Waiter that pauses.

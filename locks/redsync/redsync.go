@@ -16,8 +16,7 @@ import (
 	"locklab/locks/redlock"
 )
 
-// Options is how the lock works: of redlock.Options, TTL and how the servers are run. The rest
-// is the library's own.
+// Options configures the lock. It uses TTL, Persistence and RestartDelay of redlock.Options.
 type Options struct{ redlock.Options }
 
 // ParseOptions reads a spec such as redsync:ttl=2s. The error wraps locks.ErrInvalid.
@@ -34,7 +33,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, nil
 }
 
-// Config is what a Locker is made of.
+// Config configures a Locker.
 type Config struct {
 	Addrs   []string // of the independent primaries, host:port each
 	Options Options
@@ -72,7 +71,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 			switch {
 			case err == nil:
 				term := locks.NewTerm(clock.System(), m.Until())
-				open := context.AfterFunc(l.calls.Open(), term.Lose) //nolint:contextcheck // it is the client's
+				open := context.AfterFunc(l.calls.Open(), term.Lose) //nolint:contextcheck // ends with the client
 				return &lease{Term: term, open: open, calls: l.calls, resource: resource, mutex: m}, nil
 			case ctx.Err() != nil:
 				return nil, fmt.Errorf("%w: %w", locks.ErrUnknown, err)
@@ -81,7 +80,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	})
 }
 
-// Close ends all waits and gives up all leases. What was held is free when its TTL is over.
+// Close ends all waits and gives up all leases. Held resources are free when their TTL is over.
 func (l *Locker) Close() error {
 	if !l.calls.Stop() {
 		return nil
@@ -94,10 +93,10 @@ func (l *Locker) Close() error {
 	return errors.Join(errs...)
 }
 
-// lease is one hold of the library's Mutex, for the library's validity. Close ends it, too.
+// lease is one hold of the library's Mutex, for the library's validity. Locker.Close ends it, too.
 type lease struct {
 	*locks.Term
-	open     func() bool // forgets Close
+	open     func() bool // unregisters the lease from Locker.Close
 	calls    *locks.Calls
 	resource string
 	mutex    *redsync.Mutex
@@ -106,10 +105,10 @@ type lease struct {
 
 var _ locks.Lease = (*lease)(nil)
 
-// Token says that there is none.
+// Token returns false: there is none.
 func (le *lease) Token() (locks.Token, bool) { return 0, false }
 
-// Release deletes the keys. It goes on in the background when ctx is done: go-redis does not look at that.
+// Release deletes the keys. It goes on in the background when ctx is done, which go-redis ignores.
 func (le *lease) Release(ctx context.Context) error {
 	return le.release.Do(le.resource, func() error {
 		le.open()

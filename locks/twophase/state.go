@@ -12,53 +12,52 @@ type State struct {
 	// The coordinator.
 	phase   Phase
 	round   uint64       // the latest
-	yes, no peercore.Set // have voted in it
-	attempt int          // rounds that were refused since the request, or since a release
-	pausing bool         // a Wake is to come before the next round
-	rivals  bool         // a peer that voted Yes waits for the lock too
-	polite  bool         // the next round is not to begin without a pause
+	yes, no peercore.Set // the votes of this round
+	attempt int          // rounds refused since the request, or since a release
+	pausing bool         // the next round waits for a Wake
+	rivals  bool         // a peer that voted Yes waits for the lock, too
+	polite  bool         // the next round must begin with a pause
 
 	// The participant.
 	reserved reservation
 }
 
-// reservation is the round for which a participant keeps the resource.
+// reservation is the round for which a participant has reserved the resource.
 type reservation struct {
 	taken bool
 	by    int
 	round uint64
 }
 
-// Reset makes s the state of an unwanted resource, with the connections
-// of the state like; its rounds are above round.
+// Reset makes s the state of an unwanted resource, with the connections of like and
+// rounds above round.
 func (s *State) Reset(like *State, round uint64) {
 	*s = State{cfg: like.cfg, boot: like.boot, connected: like.connected, round: round}
 }
 
-// String is how far this peer is with the resource.
+// String returns the phase.
 func (s *State) String() string { return s.phase.String() }
 
-// Waits says that the lock is wanted and not held.
+// Waits reports whether the lock is wanted and not held.
 func (s *State) Waits() bool { return s.phase == Waiting || s.phase == Preparing }
 
-// Holds says that the lock is held.
+// Holds reports whether the lock is held.
 func (s *State) Holds() bool { return s.phase == Holding }
 
-// Pauses says that Wake would do something.
+// Pauses reports whether Wake would have an effect.
 func (s *State) Pauses() bool { return s.pausing }
 
-// Round is the round that this peer used last.
+// Round returns the round that this peer used last.
 func (s *State) Round() uint64 { return s.round }
 
-// Bootstrapped says whether the peer has once been connected to every other one.
+// Bootstrapped reports whether the peer has once been connected to all others at once.
 func (s *State) Bootstrapped() bool { return s.boot }
 
-// Idle says that nothing but the round, and a pause for courtesy, would be lost by
-// forgetting the state.
+// Idle reports whether the state holds no information but the round and a pause for fairness.
 func (s *State) Idle() bool { return s.phase == None && !s.reserved.taken }
 
-// Code goes through the state: two states of one peer of which the same is written behave alike, but
-// for the length of their pauses.
+// Code encodes or decodes the state. Two states of one peer with the same code behave alike, except for
+// the length of their pauses.
 func (s *State) Code(c *peercore.Coder) {
 	if c.Reads {
 		*s = State{cfg: s.cfg}
@@ -77,8 +76,7 @@ func (s *State) Code(c *peercore.Coder) {
 	}
 }
 
-// Renumber replaces every round by what f makes of it, given whose round it is: its
-// coordinator is the owner.
+// Renumber replaces every round by f(owner, round). The owner is the round's coordinator.
 func (s *State) Renumber(f func(owner int, round uint64) uint64) {
 	s.round = f(s.cfg.Self, s.round)
 	if s.reserved.taken {

@@ -2,8 +2,8 @@ package twophase
 
 import "locklab/locks/peerlock/peercore"
 
-// Step takes one event and appends what is to be done about it to out. An event
-// that does not fit the phase, such as a second request, does nothing.
+// Step handles one event and appends its effects to out. An event that does not fit
+// the phase, such as a second request, has none.
 func (s *State) Step(ev Event, out []Effect) []Effect {
 	switch ev.Kind {
 	case peercore.Request:
@@ -36,12 +36,12 @@ func (s *State) request(out []Effect) []Effect {
 	return s.prepare(out)
 }
 
-// ready says that a round could succeed, as far as this peer knows.
+// ready reports whether a round could succeed, as far as this peer knows.
 func (s *State) ready() bool {
 	return s.phase == Waiting && s.boot && s.connected == s.cfg.Peers && !s.reserved.taken
 }
 
-// prepare starts a round if it is time.
+// prepare starts a round, if it is ready and does not pause.
 func (s *State) prepare(out []Effect) []Effect {
 	if !s.ready() || s.pausing {
 		return out
@@ -52,9 +52,8 @@ func (s *State) prepare(out []Effect) []Effect {
 	return s.decide(s.tell(s.cfg.Peers, Prepare, out))
 }
 
-// decide ends the round when all have voted: for it, or some against it. Waiting for
-// the rest after a No costs a moment, but then no peer has more than one vote to give,
-// and only those that reserved need to be told.
+// decide ends the round once all have voted. It waits for all votes even after a No, so that
+// no peer has two votes of this one pending, and only peers that reserved are sent Abort.
 func (s *State) decide(out []Effect) []Effect {
 	switch {
 	case s.yes.Len()+s.no.Len() < s.cfg.Peers.Len():
@@ -69,15 +68,15 @@ func (s *State) decide(out []Effect) []Effect {
 	return append(out, Effect{Kind: peercore.Hold})
 }
 
-// abandon takes the round back from all that have reserved, or may have.
+// abandon aborts the round at all peers that have reserved, or may have.
 func (s *State) abandon(out []Effect) []Effect {
 	s.phase = Waiting
 	s.reserved = reservation{}
 	return s.tell(s.connected.Less(s.no), Abort, out)
 }
 
-// pause waits a random time before the next round, so that coordinators that were
-// in each other's way, or wait for the same event, are not so again.
+// pause waits a random time before the next round, so that coordinators that collided, or wait
+// for the same event, do not collide again.
 func (s *State) pause(out []Effect) []Effect {
 	if !s.ready() || s.pausing {
 		return out
@@ -112,14 +111,14 @@ func (s *State) receive(from int, m Message, out []Effect) []Effect {
 	}
 	current := m.Round == s.round
 	switch {
-	case m.Kind == Inquire && current && s.phase == Preparing: // its Prepare is under way
+	case m.Kind == Inquire && current && s.phase == Preparing: // the decision will answer
 	case m.Kind == Inquire:
 		kind := Abort
 		if current && s.phase == Holding {
 			kind = Commit
 		}
 		return answer(from, kind, m.Round, out)
-	case !current || s.phase != Preparing: // a vote that came too late
+	case !current || s.phase != Preparing: // a late vote
 	case m.Kind == Yes, m.Kind == YesWaiting:
 		s.yes = s.yes.With(from)
 		s.rivals = s.rivals || m.Kind == YesWaiting
@@ -131,12 +130,12 @@ func (s *State) receive(from int, m Message, out []Effect) []Effect {
 	return out
 }
 
-// participate handles what a coordinator says of its round.
+// participate handles a coordinator's message about its round.
 func (s *State) participate(from int, m Message, out []Effect) []Effect {
 	switch m.Kind {
 	case Prepare:
 		vote := No
-		// A coordinator has one round at a time: an earlier one of the same is over.
+		// A coordinator has one round at a time, so its earlier one is over.
 		if !s.reserved.taken || s.reserved.by == from {
 			vote = Yes
 			if s.phase == Waiting {
@@ -149,11 +148,11 @@ func (s *State) participate(from int, m Message, out []Effect) []Effect {
 		if s.reserved == (reservation{taken: true, by: from, round: m.Round}) {
 			s.reserved = reservation{}
 			if m.Kind == Release {
-				s.attempt = 0 // all begin anew: a peer that was refused is not behind the others
+				s.attempt = 0 // so that an often refused peer does not pause longer than others
 			}
 			return s.pause(out)
 		}
-	default: // Commit changes nothing: a reservation ends by Release then
+	default: // Commit changes nothing: Release ends the reservation
 	}
 	return out
 }

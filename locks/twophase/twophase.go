@@ -14,9 +14,9 @@ const Name = "2pc"
 // Options chooses the rules.
 type Options struct {
 	// Delay is the mean of the random time before the second attempt; it doubles
-	// with every further one, up to 64 times.
+	// with every further one, up to a factor of 64.
 	Delay time.Duration
-	// Greedy lets a peer that held ask again at once although others wait: fair=off.
+	// Greedy (fair=off) lets a peer that held ask again at once although others wait.
 	Greedy bool
 }
 
@@ -35,7 +35,7 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, r.Err()
 }
 
-// String is the spec that the options were read from, complete and canonical.
+// String returns the complete and canonical spec of the options.
 func (o Options) String() string {
 	fair := "on"
 	if o.Greedy {
@@ -44,8 +44,7 @@ func (o Options) String() string {
 	return Name + ":delay=" + o.Delay.String() + ",fair=" + fair
 }
 
-// Algorithm is how peers with these options are made, for explorations and
-// simulations.
+// Algorithm describes peers with these options to explorations and simulations.
 func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		Spec: Name, // peers with other options fit
@@ -69,7 +68,7 @@ func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	}
 }
 
-// Config is what a [Locker] is made of.
+// Config configures a [Locker].
 type Config = peerlock.Config[Options]
 
 // Locker is one peer of a cluster.
@@ -78,7 +77,7 @@ type Locker = peerlock.Locker[State, Message, *State]
 // New starts a peer, see [peerlock.New].
 func New(cfg Config) (*Locker, error) { return peerlock.New(cfg, cfg.Options.Protocol()) }
 
-// Protocol is how peers with these options are made.
+// Protocol describes peers with these options to [peerlock.New].
 func (o Options) Protocol() peerlock.Protocol[State, Message] {
 	return peerlock.Protocol[State, Message]{Algorithm: o.Algorithm(), NeedsAll: true, Pause: o.Delay}
 }

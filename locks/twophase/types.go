@@ -6,13 +6,13 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// Phase is how far a peer is with its own wish for a resource.
+// Phase is a peer's progress towards holding a resource.
 type Phase uint8
 
 // The phases.
 const (
 	None      Phase = iota // does not want the lock
-	Waiting                // wants it and has no reservation of its own
+	Waiting                // wants it and has reserved nothing
 	Preparing              // has asked the participants to vote
 	Holding
 )
@@ -24,15 +24,15 @@ func (p Phase) String() string {
 // MessageKind is one of the messages of the algorithm.
 type MessageKind uint8
 
-// The messages. All are about one round of one coordinator.
+// The messages. Each belongs to one round of one coordinator.
 const (
 	Prepare    MessageKind = iota + 1 // coordinator: reserve, and vote
-	Yes                               // participant: it is reserved
-	No                                // participant: it is not
+	Yes                               // participant: reserved
+	No                                // participant: not reserved
 	Commit                            // coordinator: all voted Yes
 	Abort                             // coordinator: undo the reservation
 	Release                           // coordinator: the lock was held and is free
-	Inquire                           // participant: what became of the round?
+	Inquire                           // participant: asks for the outcome of the round
 	YesWaiting                        // participant: Yes, and it waits for the lock itself
 )
 
@@ -49,8 +49,8 @@ type Message struct {
 
 func (m Message) String() string { return fmt.Sprintf("%v(%d)", m.Kind, m.Round) }
 
-// FromCoordinator says that the sender of the message is the one whose round it is;
-// otherwise the receiver is.
+// FromCoordinator reports whether the sender is the coordinator of the round; otherwise
+// the receiver is.
 func (m Message) FromCoordinator() bool {
 	return m.Kind == Prepare || m.Kind == Commit || m.Kind == Abort || m.Kind == Release
 }
@@ -61,11 +61,10 @@ type Event = peercore.Event[Message]
 // Effect is the output of [State.Step].
 type Effect = peercore.Effect[Message]
 
-// Member is what a peer is told once.
+// Member is the fixed configuration of a peer.
 type Member struct {
 	Self  int          // own rank
 	Peers peercore.Set // ranks of all others
-	// Fair makes a coordinator that held while others waited pause before it asks
-	// again.
+	// Fair makes a coordinator that held while others waited pause before its next round.
 	Fair bool
 }

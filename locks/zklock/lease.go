@@ -16,16 +16,16 @@ import (
 	"locklab/locks/clock"
 )
 
-// root is above all resources.
+// root is the parent of all resources' nodes.
 const root = "/locklab"
 
-// lease is a claim on a resource, and once it is the first, the lease.
+// lease is a claim on a resource, and the lease once the claim is first.
 type lease struct {
 	locker   *Locker
 	session  *session
 	resource string
-	parent   string // above the resource's claims
-	prefix   string // of the claim's path, which no other claim has
+	parent   string // of the resource's claims
+	prefix   string // of the claim's path, unique
 	path     string // of the claim
 	token    locks.Token
 
@@ -35,15 +35,14 @@ type lease struct {
 var _ locks.Lease = (*lease)(nil)
 
 func newLease(l *Locker, s *session, resource string) *lease {
-	parent := root + "/@" + url.PathEscape(resource) // a path must not have "." for a name
+	parent := root + "/@" + url.PathEscape(resource) // with @, because ZooKeeper refuses the name "."
 	return &lease{
 		locker: l, session: s, resource: resource, parent: parent,
 		prefix: fmt.Sprintf("%s/%s-%d-", parent, l.id, l.claims.Add(1)),
 	}
 }
 
-// acquire makes the claim and waits until it is the first. Where it fails it sees to it that the
-// claim is gone.
+// acquire makes the claim and waits until it is first. If that fails, acquire deletes the claim.
 func (le *lease) acquire(ctx context.Context) error {
 	if err := le.create(ctx); err != nil {
 		return err
@@ -63,7 +62,7 @@ func (le *lease) acquire(ctx context.Context) error {
 
 var errOver = fmt.Errorf("zookeeper: the session is over: %w", locks.ErrUnavailable)
 
-// again pauses before something is tried again; it says no when the session is over.
+// again pauses before a retry. It is false when the session is over.
 func (le *lease) again() bool {
 	const pause = 50 * time.Millisecond
 	_, lost := clock.Await(clock.System(), pause, le.session.lost)
@@ -73,7 +72,7 @@ func (le *lease) again() bool {
 // asked counts a request and its answer.
 func (le *lease) asked() { le.locker.sent.Add(2) }
 
-// create makes the claim. What was not answered is looked for until that is.
+// create makes the claim. If a request gets no answer, create looks for the claim.
 func (le *lease) create(ctx context.Context) error {
 	conn := le.session.conn
 	for {
@@ -107,8 +106,8 @@ func (le *lease) create(ctx context.Context) error {
 	}
 }
 
-// find looks for a claim whose creation was not answered. An empty path says that there is
-// none and none will come. It knows nothing if the session ended before.
+// find looks for a claim whose creation was not answered. An empty path means that it does not
+// exist and will not appear. If the session has ended, known is false.
 func (le *lease) find() (path string, known bool) {
 	conn := le.session.conn
 	for {
@@ -136,7 +135,7 @@ func (le *lease) find() (path string, known bool) {
 	}
 }
 
-// wait waits until the claim is the first.
+// wait waits until the claim is first.
 func (le *lease) wait(ctx context.Context) error {
 	for {
 		changed, err := le.look()
@@ -166,7 +165,7 @@ func (le *lease) wait(ctx context.Context) error {
 	}
 }
 
-// look returns what tells of the change that may make the claim the first; nil if it is.
+// look returns nil if the claim is first, and otherwise a watch for the change that may make it first.
 func (le *lease) look() (changed <-chan zk.Event, err error) {
 	conn, own := le.session.conn, le.path[len(le.parent)+1:]
 	var names []string
@@ -190,7 +189,7 @@ func (le *lease) look() (changed <-chan zk.Event, err error) {
 	case changed != nil:
 		return changed, nil
 	case le.locker.options.WatchLate:
-		_, _, changed, err = conn.ExistsW(le.parent + "/" + before) // it may be gone, and tell nothing any more
+		_, _, changed, err = conn.ExistsW(le.parent + "/" + before) // never fires if the node is already gone
 		le.asked()
 		return changed, err
 	}
@@ -202,12 +201,12 @@ func (le *lease) look() (changed <-chan zk.Event, err error) {
 	return changed, err
 }
 
-// number is the end of a claim's name, by which the servers have put the claims in order.
+// digits is the length of the number with which the servers end a claim's name.
 const digits = 10
 
 func number(name string) string { return name[max(0, len(name)-digits):] }
 
-// previous is the claim before one's own, and whether that is there.
+// previous returns the claim before the own one, and whether the own one is there.
 func previous(names []string, own string) (before string, there bool) {
 	for _, name := range names {
 		there = there || name == own
@@ -218,7 +217,7 @@ func previous(names []string, own string) (before string, there bool) {
 	return before, there
 }
 
-// erase deletes the claim. It says whether the claim was there, once it is gone.
+// erase deletes the claim. It reports whether the claim was there, and whether it is surely gone.
 func (le *lease) erase() (was, gone bool) {
 	for again := false; ; again = true {
 		err := le.session.conn.Delete(le.path, -1)
@@ -227,7 +226,7 @@ func (le *lease) erase() (was, gone bool) {
 		case err == nil:
 			return true, true
 		case errors.Is(err, zk.ErrNoNode):
-			return again, true // an answer that was lost may have deleted it
+			return again, true // an earlier, unanswered request may have deleted it
 		}
 		if !le.again() {
 			return false, false
@@ -235,13 +234,13 @@ func (le *lease) erase() (was, gone bool) {
 	}
 }
 
-// Token is a zxid: see the package's documentation.
+// Token returns a zxid, see the package comment.
 func (le *lease) Token() (locks.Token, bool) { return le.token, true }
 
-// Expires says that there is none.
+// Expires returns false: the library does not say when its session ends.
 func (le *lease) Expires() (time.Time, bool) { return time.Time{}, false }
 
-// Lost is closed when the session must be taken as over, and by Close.
+// Lost is closed when the session must be considered over, and by Close.
 func (le *lease) Lost() <-chan struct{} { return le.session.lost }
 
 // Release deletes the claim. It goes on in the background when ctx ends.
@@ -262,7 +261,7 @@ func (le *lease) Release(ctx context.Context) error {
 	})
 }
 
-// surelyNot says that what was asked for was not done, and will not be.
+// surelyNot reports whether the request was not executed, and will not be.
 func surelyNot(err error) bool {
 	return slices.ContainsFunc([]error{
 		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNotEmpty,

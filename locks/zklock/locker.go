@@ -16,7 +16,7 @@ import (
 	"locklab/locks/clock"
 )
 
-// Config is what a client needs.
+// Config configures a client.
 type Config struct {
 	Addrs   []string // of all servers, as this client dials them
 	Options Options
@@ -27,8 +27,8 @@ type Locker struct {
 	addrs   []string
 	options Options
 	calls   *locks.Calls
-	id      string        // begins the names of its claims: the GUID of the recipe
-	claims  atomic.Uint64 // so far, which ends them
+	id      string        // starts the names of its claims: the GUID of the recipe
+	claims  atomic.Uint64 // numbers its claims, in their names
 	sent    atomic.Uint64 // messages
 	woken   atomic.Uint64
 
@@ -42,12 +42,12 @@ var (
 	_ locks.WakeupCounter  = (*Locker)(nil)
 )
 
-// New returns a client. It dials when a lock is asked for.
+// New returns a client. It dials at the first Acquire.
 func New(cfg Config) *Locker {
 	return &Locker{addrs: cfg.Addrs, options: cfg.Options, calls: locks.NewCalls(), id: rand.Text()}
 }
 
-// Acquire implements [locks.Locker]. It begins again, with another session, where one was over.
+// Acquire implements [locks.Locker]. It retries, with a new session if the old one is over.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
 		const pause = 100 * time.Millisecond
@@ -60,7 +60,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 					return le, nil
 				}
 				if errors.Is(err, locks.ErrUnknown) {
-					outcome = locks.ErrUnknown // of this call, whatever comes next
+					outcome = locks.ErrUnknown // for the rest of this call
 				}
 			}
 			if clock.Sleep(ctx, pause) != nil {
@@ -70,14 +70,14 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 	})
 }
 
-// MessagesSent counts requests, their answers and what watches told.
+// MessagesSent counts requests, answers and watch events.
 func (l *Locker) MessagesSent() uint64 { return l.sent.Load() }
 
-// Wakeups is how often a waiter was woken so far.
+// Wakeups counts how often a watch woke a waiter.
 func (l *Locker) Wakeups() uint64 { return l.woken.Load() }
 
-// Close implements [locks.Locker]. What was held is free at once if a server can be reached,
-// and otherwise when the session is over.
+// Close implements [locks.Locker]. Held resources are free at once if a server can be reached,
+// and otherwise when the session ends.
 func (l *Locker) Close() error {
 	l.calls.Stop()
 	l.calls.Wait()
@@ -88,14 +88,14 @@ func (l *Locker) Close() error {
 type session struct {
 	conn *zk.Conn
 	open chan struct{} // closed when the servers have granted it
-	lost chan struct{} // closed when it must be taken as over
+	lost chan struct{} // closed when it must be considered over
 
 	mu    sync.Mutex
 	doubt clock.Timer // runs while there is no connection; nil otherwise
 	once  sync.Once
 }
 
-// enter waits until there is a session for a claim.
+// enter waits until there is an open session.
 func (l *Locker) enter(ctx context.Context) (*session, error) {
 	s, err := l.join() //nolint:contextcheck // a session outlives the call that begins it
 	if err != nil {
@@ -130,8 +130,8 @@ func (l *Locker) join() (*session, error) {
 			l.mu.Lock()
 			l.current = nil
 			l.mu.Unlock()
-			// First the holder has to notice. Without a connection the session cannot be closed, and
-			// would block the others to its end.
+			// The holder needs time to notice. Then the session can be closed only with a connection;
+			// otherwise it blocks the others to its end.
 			const parts = 20
 			for range parts {
 				if clock.Sleep(l.calls.Open(), l.options.Session/parts) != nil || conn.State() == zk.StateHasSession {
@@ -155,12 +155,12 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// hear is told what became of the connection.
+// hear handles a change of the connection's state.
 func (s *session) hear(state zk.State, patience time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case state == zk.StateExpired: // the library would go on with another session
+	case state == zk.StateExpired: // the library goes on with a new session
 		s.lose()
 	case state == zk.StateHasSession && !signals.Closed(s.open):
 		close(s.open)
@@ -172,5 +172,5 @@ func (s *session) hear(state zk.State, patience time.Duration) {
 	}
 }
 
-// lose tells the holders that the session is over.
+// lose closes lost.
 func (s *session) lose() { s.once.Do(func() { close(s.lost) }) }

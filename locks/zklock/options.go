@@ -7,19 +7,19 @@ import (
 	"locklab/locks"
 )
 
-// Name is the lock's.
+// Name is the lock's name in specs.
 const Name = "zookeeper"
 
-// Options are what a lock spec can say of this lock.
+// Options are the settings that a lock spec can give this lock.
 type Options struct {
-	Session  time.Duration // for how long the servers keep what a silent client holds
+	Session  time.Duration // the servers end a silent client's session after this time
 	WatchAll bool          // waiters watch all claims, not only the one before theirs
-	// WatchLate has them not look whether the claim before theirs is still there when they begin to
-	// watch it: the control of lost wake-ups.
+	// WatchLate makes waiters not check whether the claim before theirs still exists when they
+	// begin to watch it: a control that loses wake-ups.
 	WatchLate bool
 }
 
-// DefaultOptions are a session of 3 s, and no herd.
+// DefaultOptions returns a session of 3 s, without WatchAll and WatchLate.
 func DefaultOptions() Options { return Options{Session: 3 * time.Second} }
 
 // ParseOptions reads the options of a spec.
@@ -44,5 +44,5 @@ func ParseOptions(spec locks.Spec) (Options, error) {
 	return o, nil
 }
 
-// leastSession leaves a sixth, in which a holder notices, that is about as long as a tick of the servers.
+// leastSession is long enough that a sixth of it, in which a holder notices, is about a tick of the servers.
 const leastSession = 2500 * time.Millisecond

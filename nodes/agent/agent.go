@@ -21,23 +21,23 @@ import (
 // Agent supervises the nodes of one host. It is safe for concurrent use.
 type Agent struct {
 	cfg      Config
-	env      []string // what nodes inherit: nothing that is meant for the agent alone, such as its token
+	env      []string // the nodes' environment, without the agent's own variables, such as its token
 	listener net.Listener
-	ctx      context.Context //nolint:containedctx // the agent's life: ends what runs on its behalf
+	ctx      context.Context //nolint:containedctx // ended by Close, for all goroutines of the agent
 	cancel   context.CancelFunc
 	serving  sync.WaitGroup // the control API, with serveErr
 	serveErr error
-	tasks    sync.WaitGroup // what measures, and the idle check
+	tasks    sync.WaitGroup // measurements, and the idle check
 	children sync.WaitGroup
-	heardNS  atomic.Int64 // of the last request of a controller, on clock.Mono
+	heardNS  atomic.Int64 // when the last request of a controller came, on clock.Mono
 
 	mu     sync.Mutex
 	closed bool
 	nodes  map[string]*node
-	log    *eventLog // another one after every reset
+	log    *eventLog // a new one after every reset
 }
 
-// New starts an agent: it listens at once. Close ends it and all its nodes.
+// New starts an agent, which listens at once. Close ends it and all its nodes.
 func New(cfg Config) (*Agent, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -66,10 +66,10 @@ func New(cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// URL is where the control API answers.
+// URL is the URL of the control API.
 func (a *Agent) URL() string { return "http://" + a.listener.Addr().String() }
 
-// Close ends the control API, stops all nodes, SIGTERM first, and waits for all of that.
+// Close ends the control API and stops all nodes, first with SIGTERM. It waits for both.
 func (a *Agent) Close() error {
 	a.mu.Lock()
 	a.closed = true
@@ -101,7 +101,7 @@ func (a *Agent) reset() error {
 	return err
 }
 
-// resetIdle resets the agent when its controller has gone.
+// resetIdle resets the agent when no controller has called for IdleReset.
 func (a *Agent) resetIdle() {
 	a.heardNS.Store(clock.Mono())
 	for clock.Sleep(a.ctx, a.cfg.IdleReset/4) == nil {
@@ -115,7 +115,7 @@ func (a *Agent) resetIdle() {
 	}
 }
 
-// each calls do for all nodes at once.
+// each calls do for all nodes concurrently.
 func (a *Agent) each(do func(*node) error) error {
 	nodes := a.sorted()
 	errs := make([]error, len(nodes))
@@ -127,7 +127,7 @@ func (a *Agent) each(do func(*node) error) error {
 	return errors.Join(errs...)
 }
 
-// sorted are the nodes that there are now, by name.
+// sorted returns the nodes by name.
 func (a *Agent) sorted() []*node {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,7 +140,7 @@ func (a *Agent) eventLog() *eventLog {
 	return a.log
 }
 
-// PIDs are the processes of the nodes that run.
+// PIDs returns the process IDs of the running nodes.
 func (a *Agent) PIDs() (pids []int) {
 	for _, n := range a.sorted() {
 		if _, pid := n.state(); pid != 0 {
@@ -150,7 +150,7 @@ func (a *Agent) PIDs() (pids []int) {
 	return pids
 }
 
-// reserve gives a node its addresses, which it keeps until it is removed.
+// reserve makes a node, and gives it addresses until it is removed.
 func (a *Agent) reserve(name, roleName string) (*node, error) {
 	r, err := a.role(roleName)
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *Agent) node(name string) (*node, error) {
 	return n, nil
 }
 
-// adopt runs what sees a child to its end; Close waits for it.
+// adopt runs a goroutine that supervises a child; Close waits for it.
 func (a *Agent) adopt(run func()) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -207,10 +207,10 @@ func (a *Agent) adopt(run func()) error {
 	return nil
 }
 
-// remove kills a node if it runs, deletes its data and log, and gives its addresses back.
+// remove kills a node if it runs, deletes its data and log, and frees its addresses.
 func (a *Agent) remove(n *node) error {
 	if n.lock() != nil {
-		return nil // it is gone already
+		return nil // already removed
 	}
 	defer n.op.Unlock()
 	n.removed = true
@@ -228,7 +228,7 @@ func (a *Agent) remove(n *node) error {
 	return nil
 }
 
-// version is the version of a role's server on this host.
+// version returns the version of a role's server on this host.
 func (a *Agent) version(ctx context.Context, roleName string) (string, error) {
 	r, err := a.role(roleName)
 	if err != nil {

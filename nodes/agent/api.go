@@ -21,7 +21,7 @@ func (a *Agent) serve() {
 	}
 }
 
-// api is the control API.
+// api returns the control API.
 func (a *Agent) api() *httpapi.API {
 	api := httpapi.New(httpapi.Config{
 		Name: "agent of " + a.cfg.Host, Token: a.cfg.Token, ReadToken: a.cfg.ScrapeToken, ReadPath: kit.Path,
@@ -73,7 +73,7 @@ func (a *Agent) api() *httpapi.API {
 	return api
 }
 
-// get adds what can be asked of a node that there is, and post what can be done to it.
+// get adds a query of an existing node, and post an action.
 func get[Out any](a *Agent, api *httpapi.API, what string, ask func(*node, context.Context) (Out, error)) {
 	api.Get("GET /v1/nodes/{name}/"+what, func(r *http.Request) (any, error) {
 		n, err := a.node(r.PathValue("name"))
@@ -99,8 +99,7 @@ func (a *Agent) health() Health {
 	return Health{a.cfg.Host, log.instance, log.nextNumber()}
 }
 
-// hear notes when a controller asked last. It sees the requests that the API lets through; Prometheus is no
-// controller.
+// hear records when a controller last called. Only authorized requests reach it; scrapes of metrics do not count.
 func (a *Agent) hear(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != kit.Path {
@@ -116,30 +115,28 @@ type NodeSpec struct {
 	Name     string         `json:"-"` // in the path of a request
 	Role     string         `json:"role"`
 	Settings jsontext.Value `json:"settings,omitzero"` // for the role; nil for none
-	// FakeClock runs it with a wall clock that [Client.SetClock] can set, if its role has one.
+	// FakeClock gives the node a wall clock that [Client.SetClock] can set, if its role has one.
 	FakeClock bool `json:"fake_clock,omitzero"`
-	// Disk are the calls that [Client.SetDisk] can hold or refuse, or [Client.CutPower] must know, "" none.
+	// Disk are the calls to watch, for [Client.SetDisk] or [Client.CutPower]; "" for none.
 	Disk diskfault.Calls `json:"disk,omitzero"`
 }
 
-// Health is what an agent says of itself.
+// Health is an agent's description of itself.
 type Health struct {
 	Host string `json:"host"`
-	// Instance changes when the agent is started or reset: event numbers of another
-	// instance mean nothing.
+	// Instance changes when the agent is started or reset: each instance numbers its events anew.
 	Instance  string `json:"instance"`
-	NextEvent uint64 `json:"next_event"` // number that the next event will get
+	NextEvent uint64 `json:"next_event"` // the number of the next event
 }
 
-// What can go wrong beside what can with every API (see [httpapi.ErrInvalid] and those
-// around it). Errors of an Agent wrap one of these, and so do those of a Client, on the
-// other side of the wire.
+// The errors of the agent's API besides those of every API (see [httpapi.ErrInvalid]). Errors of an
+// Agent wrap one of these, and so do those of a Client, on the other side of the wire.
 var (
 	// ErrStart says that a node did not start or did not become ready.
 	ErrStart = errors.New("node did not start")
-	// ErrLate is an ErrStart of a node that may have needed more time than it had.
+	// ErrLate is an ErrStart of a node that may only have needed more time.
 	ErrLate = fmt.Errorf("%w in time", ErrStart)
-	// ErrEventsLost says that the agent no longer has the events that were asked for.
+	// ErrEventsLost says that the agent no longer has the requested events.
 	ErrEventsLost = errors.New("events lost")
 )
 

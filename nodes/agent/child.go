@@ -33,31 +33,31 @@ type child struct {
 	node   *node
 	cmd    *exec.Cmd
 	pid    int
-	clock  bool // it can be set
+	clock  bool // its clock can be set
 	events *eventLog
 	orders *rpc.Client
 
 	mu       sync.Mutex
 	reaped   bool
-	left     chan *rpc.Call // gives that the last point was left; nil if that is known
+	left     chan *rpc.Call // receives the answer of the last LeavePoint; nil if none is pending
 	paused   bool
-	intent   string // the state that its end is recorded as, "" for exited
-	intentNS int64  // when that was asked
+	intent   string // the state to record at its end; "" for exited
+	intentNS int64  // when that end was requested
 
 	ready chan struct{} // closed once it is ready
-	gone  chan struct{} // closed once it ended and everything it wrote was taken
+	gone  chan struct{} // closed once it has ended and its output was read
 	exit  string        // how it ended, in one word; valid once gone
 }
 
-// files are what the agent opens for a process: the process's own, and the other ends of its pipes. A server
-// that the process runs has its pipes too: they end when all processes of the node have.
+// files are the files and pipes that the agent opens for a process. A server that the process runs inherits
+// its pipes, which end when all processes of the node have ended.
 type files struct {
 	log                          *os.File   // standard output and error
-	given                        []*os.File // standard input, EventsFD, AnswersFD, a socket where calls are stopped
-	stdin, events, answers, disk *os.File   // the agent's
+	given                        []*os.File // standard input, EventsFD, AnswersFD, and a socket if calls are watched
+	stdin, events, answers, disk *os.File   // the agent's ends
 }
 
-// openFiles opens them, with a socket if calls are to be stopped.
+// openFiles opens them, with a socket if calls are watched.
 func openFiles(log string, calls diskfault.Calls) (f *files, err error) {
 	f = &files{}
 	defer func() {
@@ -89,33 +89,33 @@ func openFiles(log string, calls diskfault.Calls) (f *files, err error) {
 	return f, err
 }
 
-// Read and Write make of the pipes for orders and answers what net/rpc wants.
+// Read and Write make files a connection of net/rpc.
 func (f *files) Read(p []byte) (int, error)  { return f.answers.Read(p) }
 func (f *files) Write(p []byte) (int, error) { return f.stdin.Write(p) }
 
-// Close closes what the process's end leaves.
+// Close closes that connection.
 func (f *files) Close() error { return errors.Join(f.stdin.Close(), f.answers.Close()) }
 
-// close closes all, of a process that did not start.
+// close closes all files of a process that did not start.
 func (f *files) close() {
 	closeAll(f.given...)
 	closeAll(f.log, f.stdin, f.events, f.answers, f.disk)
 }
 
-// closeAll passes over files that are nil.
+// closeAll skips nil files.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
-		_ = f.Close() // pipes hold nothing that closing could lose, and the log is output, not data
+		_ = f.Close() // no data can be lost
 	}
 }
 
-// pipeGrace is how long pipes may outlast the process: a grandchild outside its group may hold them open.
+// pipeGrace bounds how long pipes outlast the process: a grandchild outside its group may hold them open.
 const pipeGrace = 2 * time.Second
 
-// supervise takes what the process writes and sees it to its end.
+// supervise reads the process's events until its end, and records that end.
 func (c *child) supervise(f *files) {
 	defer close(c.gone)
-	defer func() { _ = errors.Join(c.orders.Close(), f.events.Close()) }() // there is nothing more to lose
+	defer func() { _ = errors.Join(c.orders.Close(), f.events.Close()) }()
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -123,9 +123,9 @@ func (c *child) supervise(f *files) {
 	}()
 	awaitExit(c.cmd, c.noticeStopped)
 	c.mu.Lock()
-	// Its number is still its own until it is reaped: end what it left behind.
+	// The process ID is not reused until Wait reaps it: first kill the rest of its group.
 	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
-	_ = c.cmd.Wait() // ProcessState says how it ended
+	_ = c.cmd.Wait() // sets ProcessState
 	c.reaped = true
 	ended := clock.Mono()
 	state, asked := c.intent, c.intentNS
@@ -142,8 +142,8 @@ func (c *child) supervise(f *files) {
 	c.events.record(event)
 }
 
-// readEvents takes the node's events until the pipe ends. A torn last line was not yet
-// an event when the node was killed. What is no event is for the follower to refuse.
+// readEvents records the node's events until the pipe ends. It drops a torn last line, whose event had
+// not happened yet when the node was killed. The follower refuses malformed events.
 func (c *child) readEvents(from io.Reader) {
 	lines := newLines(from)
 	for lines.Scan() {
@@ -157,10 +157,10 @@ func (c *child) readEvents(from io.Reader) {
 		}
 		c.events.add(line)
 	}
-	_, _ = io.Copy(io.Discard, from) // after a line that is too long, which the numbers of the events tell
+	_, _ = io.Copy(io.Discard, from) // after a line that is too long; event numbers reveal the loss
 }
 
-// record leaves an event of the agent's own, as of now. asked is on clock.Mono.
+// record records an event of the agent's own, as of now. asked is on clock.Mono.
 func (c *child) record(state string, asked int64) {
 	c.events.record(c.event(state, asked, clock.Mono(), ""))
 }
@@ -172,22 +172,21 @@ func (c *child) event(state string, asked, at int64, exit string) history.Event 
 	}
 }
 
-// signalLocked sends a signal to the process group, and to what has left it. False means that the process has
-// ended. The caller holds the mutex.
+// signalLocked sends a signal to the process group, and to descendants outside it. False means that the process
+// has ended. The caller holds the mutex.
 func (c *child) signalLocked(sig syscall.Signal) bool {
 	if c.reaped {
 		return false
 	}
-	found := strays(c.pid)                                // when the signal kills, their parents are gone
-	_ = syscall.Kill(-c.pid, sig)                         // what is not yet reaped can be signaled
-	for _, pid := range append(found, strays(c.pid)...) { // when it stops, their parents make no more
-		_ = syscall.Kill(pid, sig) // it may have ended by now
+	found := strays(c.pid)                                // before: a signal that kills hides their parents
+	_ = syscall.Kill(-c.pid, sig)                         // cannot fail before the process is reaped
+	for _, pid := range append(found, strays(c.pid)...) { // again: new ones may have started before a stop
+		_ = syscall.Kill(pid, sig) // fails if it has ended
 	}
 	return true
 }
 
-// end asks the process to end, or kills its group, and notes as what its end is to be recorded: the first
-// call decides.
+// end asks the process to end, or kills its group. The first call decides the state to record.
 func (c *child) end(state string, sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,11 +200,11 @@ func (c *child) end(state string, sig syscall.Signal) {
 		c.signalLocked(sig)
 		return
 	}
-	_ = syscall.Kill(c.pid, sig)    // the process alone: it ends what belongs to it
+	_ = syscall.Kill(c.pid, sig)    // the process alone: it ends its own children
 	c.signalLocked(syscall.SIGCONT) // a stopped process does not see the signal
 }
 
-// pause stops the process, as was asked at that time, and returns once it stands still.
+// pause stops the process, and returns once it has stopped. asked is the time of the request.
 func (c *child) pause(asked int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +216,7 @@ func (c *child) pause(asked int64) error {
 		err = awaitStopped(c.pid)
 	}
 	if err != nil {
-		c.signalLocked(syscall.SIGCONT) // or it would stop later
+		c.signalLocked(syscall.SIGCONT) // so that it does not stop later
 		return fmt.Errorf("pause %s: %w: %w", c.node.name, err, httpapi.ErrConflict)
 	}
 	c.paused = true
@@ -225,7 +224,7 @@ func (c *child) pause(asked int64) error {
 	return nil
 }
 
-// resume lets a paused process go on. It returns once the kernel says that it does.
+// resume continues a paused process. It returns once the kernel reports that it runs.
 func (c *child) resume() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,8 +242,8 @@ func (c *child) resume() error {
 	return nil
 }
 
-// pauseAt stops a node when it next comes to a point of its work, and returns once it stands
-// still there. One that does not come to it in the time goes on.
+// pauseAt stops a node when it next reaches a point of its work, and returns once it has stopped
+// there. If it does not reach the point in time, it goes on.
 func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 	fail := func(err error) error { return fmt.Errorf("pause %s at %s: %w", c.node.name, at.Point, err) }
 	points := []string{history.PointAcquiring, history.PointGranted, history.PointReleasing}
@@ -255,28 +254,28 @@ func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 		return fail(fmt.Errorf("it stands still: %w", httpapi.ErrConflict))
 	}
 	asked := clock.Mono()
-	// A controller that goes away takes its node with it: the pause does not end with its request.
+	// The pause outlives the request of a controller that has gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), at.Within+answerTime)
 	defer cancel()
 	c.mu.Lock()
 	left := c.left
 	c.left = nil
 	c.mu.Unlock()
-	if left != nil { // orders are carried out beside each other: the last point is left before the next is awaited
+	if left != nil { // orders run concurrently: the node must leave the last point before it awaits the next
 		select {
 		case <-left:
 		case <-ctx.Done():
 		}
 	}
 	_, err := ask[struct{}](ctx, c.orders, "AwaitPoint", at)
-	if errors.Is(err, httpapi.ErrConflict) { // it stands at no point of this order
+	if errors.Is(err, httpapi.ErrConflict) { // it waits at no point
 		return fail(err)
 	}
 	if err == nil {
 		err = c.pause(asked)
 	}
 	left = make(chan *rpc.Call, 1)
-	c.orders.Go("Orders.LeavePoint", struct{}{}, nil, left) // it reads that when it is resumed
+	c.orders.Go("Orders.LeavePoint", struct{}{}, nil, left) // read when the node is resumed
 	c.mu.Lock()
 	c.left = left
 	c.mu.Unlock()
@@ -286,11 +285,11 @@ func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 	return nil
 }
 
-// noticeStopped records that the process stands still though no controller asked for that.
+// noticeStopped records a stop that no controller requested.
 func (c *child) noticeStopped() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.paused && isStopped(c.pid) { // else it goes on by now
+	if !c.paused && isStopped(c.pid) { // it may have resumed
 		c.paused = true
 		c.record(history.NodePaused, 0)
 	}
@@ -302,10 +301,10 @@ func (c *child) isPaused() bool {
 	return c.paused
 }
 
-// scrapeTimeout is less than Prometheus gives the agent: a node that hangs does not cost the others.
+// scrapeTimeout is less than Prometheus's own, so that a node that hangs does not cost the others' metrics.
 const scrapeTimeout = 500 * time.Millisecond
 
-// gather asks the process for its own, none if it does not tell in time.
+// gather asks the process for its metrics; nil if it does not answer in time.
 func (c *child) gather(ctx context.Context) []*dto.MetricFamily {
 	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
 	defer cancel()
@@ -321,7 +320,7 @@ func (c *child) gather(ctx context.Context) []*dto.MetricFamily {
 	return slices.Collect(maps.Values(found))
 }
 
-// exitWord is how a process ended: "" for code 0, exit-1, signal-killed.
+// exitWord says how a process ended: "" for code 0, exit-1, signal-killed.
 func exitWord(state *os.ProcessState) string {
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return "signal-" + strings.ReplaceAll(ws.Signal().String(), " ", "-")
@@ -332,23 +331,23 @@ func exitWord(state *os.ProcessState) string {
 	return ""
 }
 
-// readLog is the end of a node's output; nothing of one that was never started, or cannot be read.
+// readLog returns the end of a node's output; nothing if it cannot be read.
 func readLog(path string, most int64) []byte {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }()               // nothing was written
-	_, _ = f.Seek(-most, io.SeekEnd)               // one that is shorter is read from its begin
-	text, _ := io.ReadAll(io.LimitReader(f, most)) // it may still grow
+	defer func() { _ = f.Close() }()
+	_, _ = f.Seek(-most, io.SeekEnd)               // fails on a shorter file, which is read from its start
+	text, _ := io.ReadAll(io.LimitReader(f, most)) // the file may still grow
 	return text
 }
 
-// lastLines is the end of a log: whole lines, a screen at most. One that cannot be read has none.
+// lastLines returns the end of a log: at most 20 whole lines; none if it cannot be read.
 func lastLines(path string) []string {
 	const maxLines, maxBytes = 20, 3000
 	data := readLog(path, maxBytes)
-	if len(data) == maxBytes { // the first is cut
+	if len(data) == maxBytes { // the first line is cut
 		data = data[bytes.IndexByte(data, '\n')+1:]
 	}
 	if data = bytes.TrimSpace(data); len(data) == 0 {
@@ -358,8 +357,7 @@ func lastLines(path string) []string {
 	return lines[max(0, len(lines)-maxLines):]
 }
 
-// answerTime is how long a node may take to carry out an order: it stands still, or is
-// gone, if it takes longer.
+// answerTime bounds an order to a node: one that takes longer is stopped or gone.
 const answerTime = time.Second
 
 var (
@@ -367,10 +365,10 @@ var (
 	errStillRuns = fmt.Errorf("it did not stand still within %v", answerTime)
 )
 
-// ask has a node carry out an order, a method of [process.Orders], and waits for its answer.
+// ask sends a node an order, a method of [process.Orders], and waits for its answer.
 func ask[Out any](ctx context.Context, orders *rpc.Client, method string, in any) (none Out, err error) {
 	out := new(Out)
-	call := orders.Go("Orders."+method, in, out, make(chan *rpc.Call, 1)) // orders are short: a pipe holds them
+	call := orders.Go("Orders."+method, in, out, make(chan *rpc.Call, 1)) // does not block: orders fit into a pipe
 	if _, bounded := ctx.Deadline(); !bounded {
 		limited, cancel := context.WithTimeout(ctx, answerTime)
 		defer cancel()

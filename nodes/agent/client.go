@@ -13,12 +13,12 @@ import (
 	"locklab/workloads/history"
 )
 
-// Client calls one agent. It is safe for concurrent use. Call is for what is mounted on
-// the agent, too. Its errors are [*httpapi.Error] when the agent said no, and wrap
-// [httpapi.ErrUnreachable] when it said nothing.
+// Client calls one agent. It is safe for concurrent use. Call reaches the agent's Mounts, too. Its
+// errors are [*httpapi.Error] if the agent refused, and wrap [httpapi.ErrUnreachable] if it did not
+// answer.
 type Client struct{ *httpapi.Client }
 
-// callTimeout bounds a call, beside what the call itself is to wait for.
+// callTimeout bounds a call, in addition to the time that the call itself waits.
 const callTimeout = 15 * time.Second
 
 // NewClient calls the agent at a URL such as http://127.0.0.1:7500.
@@ -33,59 +33,59 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return fetch[Health](ctx, c, "/v1/health")
 }
 
-// Version is the version of a role's server on the agent's host.
+// Version returns the version of a role's server on the agent's host.
 func (c *Client) Version(ctx context.Context, role string) (string, error) {
 	return fetch[string](ctx, c, "/v1/roles/"+url.PathEscape(role)+"/version")
 }
 
-// Reserve gives a node its addresses, by port name, as others dial them. It keeps
-// them until it is removed; a second call returns the same.
+// Reserve makes a node and returns its addresses, by port name, as others dial them. The node
+// keeps them until it is removed; a second call returns the same.
 func (c *Client) Reserve(ctx context.Context, node, role string) (map[string]string, error) {
 	var addrs map[string]string
 	err := c.Call(ctx, http.MethodPost, nodePath(node, "reserve"), NodeSpec{Role: role}, &addrs)
 	return addrs, err
 }
 
-// Start starts a node with an empty data directory and returns when it is ready, or late for its agent.
+// Start starts a node with an empty data directory and returns when it is ready, or after the agent's StartTimeout.
 func (c *Client) Start(ctx context.Context, spec NodeSpec) error {
 	return c.Within(0).Call(ctx, http.MethodPost, nodePath(spec.Name, "start"), spec, nil)
 }
 
-// Restart kills a node if it runs, starts it again, with an empty data directory if wipe is set, and returns when it
-// is ready.
+// Restart kills a node if it runs, starts it again and returns when it is ready. With wipe its data directory is
+// emptied.
 func (c *Client) Restart(ctx context.Context, node string, wipe bool) error {
 	return c.Within(2*callTimeout).Call(ctx, http.MethodPost, nodePath(node, "restart"), wipe, nil)
 }
 
-// CutPower kills a node and takes from its disk what was not synced. It must have been started with a disk for that.
+// CutPower kills a node and removes unsynced data from its disk. The node must run with [diskfault.Power].
 func (c *Client) CutPower(ctx context.Context, node string, how damage.Power) (lost history.Lost, err error) {
 	err = c.Call(ctx, http.MethodPost, nodePath(node, "cut-power"), how, &lost)
 	return lost, err
 }
 
-// Kill ends a node with SIGKILL and returns once it is gone.
+// Kill kills a node with SIGKILL and returns once it is gone.
 func (c *Client) Kill(ctx context.Context, node string) error { return c.do(ctx, node, "kill") }
 
-// Stop ends a node with SIGTERM, and with SIGKILL if that does not help in time.
+// Stop ends a node with SIGTERM, and after StopGrace with SIGKILL.
 func (c *Client) Stop(ctx context.Context, node string) error { return c.do(ctx, node, "stop") }
 
-// Pause stops a node with SIGSTOP, at once or, if point is not "", when it next comes to that point of its work (see
-// [history.KindPoint]), and returns once it stands still; one that did not come to it in the time goes on, which is
-// an error.
+// Pause stops a node with SIGSTOP and returns once it has stopped. If point is not "", it stops the node when it next
+// reaches that point of its work (see [history.KindPoint]); if that does not happen in time, the node goes on, and
+// Pause returns an error.
 func (c *Client) Pause(ctx context.Context, node, point string, within time.Duration) error {
 	at := process.PauseAt{Point: point, Within: within}
 	return c.Within(within+callTimeout).Call(ctx, http.MethodPost, nodePath(node, "pause"), at, nil)
 }
 
-// Resume lets a paused node go on.
+// Resume continues a paused node.
 func (c *Client) Resume(ctx context.Context, node string) error { return c.do(ctx, node, "resume") }
 
-// SetClock makes a node's wall clock wrong by so much, and run at a rate from then on: 1 is right.
+// SetClock puts a node's wall clock off by offset, and sets its rate: 1 is right.
 func (c *Client) SetClock(ctx context.Context, node string, offset time.Duration, rate float64) error {
 	return c.Call(ctx, http.MethodPost, nodePath(node, "clock"), process.Skew{Offset: offset, Rate: rate}, nil)
 }
 
-// NodeClock reads a node's wall clock: by how much it is wrong, against its host's.
+// NodeClock returns the difference of a node's wall clock to its host's.
 func (c *Client) NodeClock(ctx context.Context, node string) (time.Duration, error) {
 	ns, err := fetch[int64](ctx, c, nodePath(node, "clock"))
 	return time.Duration(ns), err
@@ -96,23 +96,23 @@ func (c *Client) SetDisk(ctx context.Context, node string, disk damage.Disk) err
 	return c.Call(ctx, http.MethodPost, nodePath(node, "disk"), disk, nil)
 }
 
-// Disk says what is wrong with a node's disk, and what that has done.
+// Disk returns the fault of a node's disk, and its effects.
 func (c *Client) Disk(ctx context.Context, node string) (damage.Seen, error) {
 	return fetch[damage.Seen](ctx, c, nodePath(node, "disk"))
 }
 
-// Reset removes every node and forgets all events: a controller that takes over a
-// running agent begins with it.
+// Reset removes every node and forgets all events. A controller must call it first when it
+// takes over a running agent.
 func (c *Client) Reset(ctx context.Context) error {
 	return c.Call(ctx, http.MethodPost, "/v1/reset", nil, nil)
 }
 
-// State is reserved, starting, ready, paused or ended.
+// State returns a node's state: reserved, starting, ready, paused or ended.
 func (c *Client) State(ctx context.Context, node string) (string, error) {
 	return fetch[string](ctx, c, nodePath(node, "state"))
 }
 
-// Log is the end of a node's output, two megabytes at most.
+// Log returns the end of a node's output, at most 2 MiB.
 func (c *Client) Log(ctx context.Context, node string) (string, error) {
 	return fetch[string](ctx, c, nodePath(node, "log"))
 }
@@ -128,12 +128,12 @@ func (c *Client) do(ctx context.Context, node, verb string) error {
 	return c.Call(ctx, http.MethodPost, nodePath(node, verb), nil, nil)
 }
 
-// Offset is what to add to a time of another host's clock.Mono to get one of this
-// process's, and how far that may be off, either way.
+// Offset converts a time of another host's clock.Mono into one of this process's: Add it. The
+// result is off by at most Error, either way.
 type Offset struct{ Add, Error time.Duration }
 
-// ClockOffset estimates how the agent's clock.Mono lies to this process's, by so many round trips: half of
-// the fastest may be off.
+// ClockOffset estimates the offset of the agent's clock.Mono by several round trips. The error is half of the
+// fastest one.
 func (c *Client) ClockOffset(ctx context.Context, roundTrips int) (best Offset, err error) {
 	for i := range roundTrips {
 		sent := clock.Mono()

@@ -15,7 +15,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// Config is what an agent needs to know; it begins as [DefaultConfig].
+// Config configures an agent. Start from [DefaultConfig].
 type Config struct {
 	Host string // the host's name in the topology
 	Zone string // its zone's short name
@@ -26,51 +26,50 @@ type Config struct {
 	// 127.0.0.1 by default.
 	Advertise string
 	// Bind is the IP address that nodes listen on; by default Advertise, which must
-	// be an IP address then.
+	// then be an IP address.
 	Bind string
-	// Token is what every request must bear: others use the loopback too.
+	// Token must come with every request, since other users of the machine reach the loopback, too.
 	Token string
-	// ScrapeToken reads the metrics and does nothing else: Prometheus need not be trusted with the hosts.
-	// "" is none; Token reads them too.
+	// ScrapeToken allows only to read the metrics, for Prometheus; Token allows that, too. "" is none.
 	ScrapeToken string
 
 	// DataDir, an absolute path, holds a directory for each node. It is created if it is missing.
 	DataDir string
 	// Executable is the locklab binary, an absolute path.
 	Executable string
-	// Version is the version of locklab, of roles that have none of their own.
+	// Version is the version of locklab, for roles that have none of their own.
 	Version string
-	// Roles are what may run here.
+	// Roles are the roles that may run here.
 	Roles []role.Role
 	// Mounts are more handlers for the control API, by pattern such as "/v1/links/".
 	// They see the whole path and are behind the same token and limits.
 	Mounts map[string]http.Handler
-	// Collectors are more to serve to Prometheus, with the labels host and zone.
+	// Collectors are more metrics for Prometheus, with the labels host and zone.
 	Collectors []prometheus.Collector
-	// OnReset is called when the agent was reset and has no nodes; nil for nothing.
+	// OnReset, unless nil, is called when the agent was reset and has no nodes.
 	OnReset func()
 
-	// StartTimeout is how long a node may take to become ready, 15 s by default.
+	// StartTimeout bounds the time until a node is ready, 15 s by default.
 	StartTimeout time.Duration
-	// StopGrace is how long a node may take to end on SIGTERM, 4 s by default.
+	// StopGrace bounds the time until a node ends on SIGTERM, 4 s by default.
 	StopGrace time.Duration
-	// IdleReset resets the agent when no request has come for so long, as a
-	// controller that died can no longer end its nodes; 0 never does.
+	// IdleReset resets the agent after this time without a request, because a controller
+	// that died cannot end its nodes; 0 never does.
 	IdleReset time.Duration
-	// Measure is how often the agent records what its machine does while it runs nodes;
-	// 0 never does.
+	// Measure is the interval at which the agent records the load of its machine while it runs
+	// nodes; 0 never does.
 	Measure time.Duration
-	// Usage is how often the agent records what its nodes use; 0 never does.
+	// Usage is the interval at which the agent records the resources that its nodes use; 0 never does.
 	Usage time.Duration
-	// Traffic is what the host's links have carried so far, by the node that they lead to, in bytes: to it, and
-	// back; nil where there are no links.
+	// Traffic returns the bytes that the host's links have carried so far, by the node that they lead to:
+	// to it, and back. It is nil if there are no links.
 	Traffic func() map[string][2]int64
 
 	Log *slog.Logger
 }
 
-// DefaultConfig has the defaults filled in. Host, Zone, Token, DataDir, Executable and
-// Roles are still to be set.
+// DefaultConfig returns the defaults. Host, Zone, Token, DataDir, Executable and Roles
+// must still be set.
 func DefaultConfig() Config {
 	return Config{
 		Listen:       "127.0.0.1:0",
@@ -81,7 +80,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// complete fills Bind in, and says what is wrong with the rest.
+// complete fills in Bind, and checks the rest.
 func (c *Config) complete() error {
 	c.Bind = cmp.Or(c.Bind, c.Advertise)
 	bind, noIP := netip.ParseAddr(c.Bind)

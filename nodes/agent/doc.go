@@ -5,27 +5,25 @@
 //	  Client ──── HTTP+JSON, bearer token ────▶ Agent ──starts──▶ locklab node ROLE ──starts──▶ redis-server ...
 //	  Follower ◀─ events, JSON lines ────────── Agent ◀─ fd 3 ─── node
 //
-// One code path serves every topology: locally the controller hosts one Agent per
-// host in its own process, in Compose and on AWS each host runs locklab agent.
+// One code path serves every topology: locally the controller's process hosts one Agent per
+// host; in Compose and on AWS each host runs locklab agent.
 //
-// # What is guaranteed
+// # Guarantees
 //
-//   - No orphan survives the agent, also when it is SIGKILLed: on Linux the kernel
-//     kills its children (parent-death signal), elsewhere they end because their standard input does.
-//     Nodes live in process groups of their own, so Ctrl-C reaches the controller only.
+//   - No orphan survives the agent, even after SIGKILL: on Linux the kernel kills its
+//     children (parent-death signal), elsewhere they end with their standard input.
+//     Nodes have their own process groups, so Ctrl-C reaches only the controller.
 //   - Start begins with an empty data directory; Restart keeps the data unless it is
 //     told to wipe it. Both return once the node is ready, and their error shows the
 //     end of its log. A node keeps its addresses until it is removed.
-//   - Kill, Pause, Resume and Stop return once the kernel says that it is so, and the
-//     event they leave bears that time (FromNS is when the signal was sent). So is the
-//     state paused. Elsewhere than on Linux the effect of Pause and Resume is not
-//     proven: nothing tells of it but the signal that was sent.
-//   - Events are numbered from 0 without gaps. Those that a node wrote before it was
-//     killed come before the event of its end. The agent keeps them until the follower asks for
-//     later ones; if the follower stays away for too long the agent says [ErrEventsLost]
-//     rather than leaving a hole.
+//   - Kill, Pause, Resume and Stop return once the kernel has confirmed the effect, and their
+//     event has that time (FromNS is the time of the signal). Outside Linux the effect of
+//     Pause and Resume is not confirmed.
+//   - Events are numbered from 0 without gaps. Events that a node wrote before it was killed
+//     come before the event of its end. The agent keeps events until the follower asks for
+//     later ones; if the follower stays away for too long, it gets [ErrEventsLost].
 //   - Only the given roles run; names are checked; nothing from the wire is a path,
 //     a program or a shell command.
 //
-// api.go has the API. Errors are {error, kind}; see [httpapi.Error]. Everything needs the token.
+// api.go has the API. Errors are {error, kind}; see [httpapi.Error]. Every request needs the token.
 package agent

@@ -20,7 +20,7 @@ import (
 	"locklab/workloads/history"
 )
 
-// maxEventBytes bounds what is kept for a follower that stays away.
+// maxEventBytes bounds the events that are kept for a follower.
 const maxEventBytes = 64 << 20
 
 // eventLog keeps numbered events, as JSON lines, until the follower has them.
@@ -29,10 +29,10 @@ type eventLog struct {
 	instance string // see Health
 
 	mu      sync.Mutex
-	first   uint64 // number of the first event that is kept
-	next    uint64 // of the next one
-	lines   []byte // appended to, and cut off in front, but never changed: safe to read without the lock
-	err     error  // why the log ends at next, nil if it doesn't
+	first   uint64 // number of the first event in lines
+	next    uint64 // number of the next event
+	lines   []byte // only appended to, and cut off at the front: safe to read without the lock
+	err     error  // why the log ends at next; nil while it is open
 	changed chan struct{}
 }
 
@@ -43,7 +43,7 @@ func newEventLog(maxBytes int) *eventLog {
 // record adds an event of the agent's own.
 func (l *eventLog) record(e history.Event) { l.add(history.AppendJSON(nil, &e)) }
 
-// add appends one event, a line without its line feed, which is copied.
+// add appends a copy of one event, a line without its line feed.
 func (l *eventLog) add(line []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *eventLog) add(line []byte) {
 	l.wakeLocked()
 }
 
-// end makes the log end at the present number, with an error for its readers.
+// end closes the log, with an error for its readers.
 func (l *eventLog) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,8 +77,8 @@ func (l *eventLog) wakeLocked() {
 	l.changed = make(chan struct{})
 }
 
-// read returns the lines from a number on. Without any it returns the channel that is closed when there may be.
-// The reader has what is before: that is forgotten.
+// read returns the events from a number on, and forgets those before. If there are none, it returns a channel
+// that is closed when there may be.
 func (l *eventLog) read(from uint64) (lines []byte, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (l *eventLog) nextNumber() uint64 {
 // maxLine bounds one event of a node, or one answer.
 const maxLine = 1 << 20
 
-// newLines reads whole lines: what is cut off at the end is none.
+// newLines reads whole lines. It drops an incomplete last line.
 func newLines(from io.Reader) *bufio.Scanner {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 32<<10), maxLine)
@@ -123,17 +123,16 @@ func newLines(from io.Reader) *bufio.Scanner {
 	return lines
 }
 
-// A request for events is answered as soon as there are any, and after pollTime without: an agent that lives
-// says something every second. The agent forgets events when the follower asks for later ones. So a lost
-// connection costs nothing.
+// The agent answers a request for events as soon as it has any, or empty after pollTime, as a sign of life. It
+// forgets events only when the follower asks for later ones, so a lost connection loses none.
 const (
 	pollTime = time.Second
-	// gather is how long the first event of an answer waits for others to join it.
+	// gather is how long the first event of an answer waits for others.
 	gather = 4 * time.Millisecond
 )
 
-// handleEvents answers with the events from a number on. A follower names the instance that it follows, and
-// has all events before that number. Others are refused: they would take events from the follower.
+// handleEvents answers with the events from a number on. It refuses a request that does not name the present
+// instance, since every request makes the agent forget the events before its number.
 func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	from, err := strconv.ParseUint(query.Get("from"), 10, 64)
@@ -162,21 +161,20 @@ func (a *Agent) handleEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
-	_, _ = w.Write(lines) // a follower that went away will ask again
+	_, _ = w.Write(lines) // after an error the follower asks again
 	return nil
 }
 
 const (
 	// patience is how long a follower tries to reach an agent that does not answer.
 	patience = 15 * time.Second
-	// answerLate is how long an answer may take of an agent whose host has not vanished.
+	// answerLate bounds the wait for one answer.
 	answerLate = 10 * time.Second
-	// askAgain is the pause before an agent that did not answer is asked again.
+	// askAgain is the pause before the next attempt after no answer.
 	askAgain = 50 * time.Millisecond
 )
 
-// Follower delivers an agent's events in order, each once, over as many
-// connections as it takes.
+// Follower delivers an agent's events in order, each once, and reconnects as needed.
 type Follower struct {
 	client  *Client
 	handle  func(history.Event) error
@@ -184,15 +182,14 @@ type Follower struct {
 	done    chan struct{}
 	decoder *history.Decoder
 
-	heardNS  atomic.Int64           // clock.Mono of the last word of the agent
-	next     atomic.Uint64          // number of the event to come
-	instance atomic.Pointer[string] // of the agent; nil before its first word
-	err      error                  // of a follower that has ended
+	heardNS  atomic.Int64           // clock.Mono of the agent's last answer
+	next     atomic.Uint64          // number of the next event
+	instance atomic.Pointer[string] // of the agent; nil before its first answer
+	err      error                  // set before done is closed
 }
 
-// Follow starts to deliver the agent's events to handle, which is called by one
-// goroutine and ends the follower by an error. Only one follower of an agent works: the agent forgets what it got.
-// The context bounds the follower's life as Close does.
+// Follow starts to deliver the agent's events to handle, which one goroutine calls. An error of handle, Close or the
+// end of ctx ends the follower. An agent can have only one follower, since it forgets delivered events.
 func (c *Client) Follow(ctx context.Context, handle func(history.Event) error) *Follower {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &Follower{
@@ -203,16 +200,15 @@ func (c *Client) Follow(ctx context.Context, handle func(history.Event) error) *
 	return f
 }
 
-// Heard is when the agent last said something, on clock.Mono of this process. An
-// agent that lives says something every second, also when nothing happens.
+// Heard returns when the agent last answered, on clock.Mono of this process. A live agent
+// answers every second, even without events.
 func (f *Follower) Heard() int64 { return f.heardNS.Load() }
 
-// Done is closed when the follower has ended; Err says why.
+// Done is closed when the follower has ended; Err returns the reason.
 func (f *Follower) Done() <-chan struct{} { return f.done }
 
-// Err is why the follower ended: nil while it runs and after Close, [ErrEventsLost]
-// when the history has a hole, [httpapi.ErrUnreachable] when the agent is gone, or the
-// error of handle.
+// Err returns why the follower ended: nil while it runs and after Close, [ErrEventsLost]
+// if events are missing, [httpapi.ErrUnreachable] if the agent is gone, or the error of handle.
 func (f *Follower) Err() error {
 	if !signals.Closed(f.done) {
 		return nil
@@ -226,8 +222,8 @@ func (f *Follower) Close() {
 	<-f.done
 }
 
-// Drain returns when every event that the agent had when it was called has been
-// delivered. Call it when the nodes have been stopped, so that nothing is missed.
+// Drain returns when every event that the agent had at the call has been delivered. Call it
+// after the nodes have been stopped.
 func (f *Follower) Drain(ctx context.Context) error {
 	health, err := f.client.Health(ctx)
 	for err == nil {
@@ -260,7 +256,7 @@ func (f *Follower) run(ctx context.Context) {
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case unreachable && time.Duration(clock.Mono()-f.Heard()) <= patience:
-			_ = clock.Sleep(ctx, askAgain) // the loop looks at the context
+			_ = clock.Sleep(ctx, askAgain) // the loop checks the context
 		default:
 			f.err = fmt.Errorf("follow events of %s: %w", f.client.URL(), err)
 			return
@@ -286,7 +282,7 @@ func (f *Follower) poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answer.Body.Close() }() // read to its end, or given up
+	defer func() { _ = answer.Body.Close() }()
 	in := newLines(answer.Body)
 	for in.Scan() {
 		var e history.Event
@@ -299,7 +295,7 @@ func (f *Follower) poll(ctx context.Context) error {
 		f.next.Add(1)
 		f.heardNS.Store(clock.Mono())
 	}
-	if err := in.Err(); err != nil { // a line that was cut off comes again
+	if err := in.Err(); err != nil { // the next poll repeats an incomplete line
 		return f.client.Unreachable(err)
 	}
 	f.heardNS.Store(clock.Mono())

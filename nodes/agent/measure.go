@@ -9,8 +9,8 @@ import (
 	"locklab/workloads/history"
 )
 
-// measure records what the machine does, as long as there are nodes, be they dead: a run
-// in which they were killed wants to know it, too.
+// measure records the load of the machine while there are nodes, even dead ones: a run in which
+// they were killed needs it, too.
 func (a *Agent) measure() {
 	sampler := hostload.New(a.PIDs(), a.cfg.DataDir)
 	defer sampler.Close()
@@ -23,7 +23,7 @@ func (a *Agent) measure() {
 	}
 }
 
-// recordUsage records what the nodes use.
+// recordUsage records the resources that the nodes use.
 func (a *Agent) recordUsage() {
 	last := a.used()
 	for clock.Sleep(a.ctx, a.cfg.Usage) == nil {
@@ -37,11 +37,11 @@ func (a *Agent) recordUsage() {
 	}
 }
 
-// used is what was used up to a moment.
+// used is the resources used up to a moment.
 type used struct {
 	atNS    int64
-	nodes   map[string]processUse // that run
-	only    string                // the node of a host that has no other: it alone dials
+	nodes   map[string]processUse // the running ones
+	only    string                // the node of a host with a single node: all its links' traffic
 	traffic map[string][2]int64   // see Config
 }
 
@@ -68,8 +68,8 @@ func (a *Agent) used() used {
 	return u
 }
 
-// since is what was used after an earlier moment. Processes and links that are new began with nothing. The
-// CPU time of a child that ended is missing until it was waited for: the most that was seen is kept.
+// since returns the usage after an earlier moment. New processes and links start at zero. CPU time never goes
+// down here: that of a child that ended is missing until its parent waits for it.
 func (u used) since(last used) []history.Usage {
 	found := map[string]history.Usage{}
 	for name, now := range u.nodes {
@@ -92,7 +92,7 @@ func (u used) since(last used) []history.Usage {
 	}
 	for node, now := range u.traffic {
 		before := last.traffic[node]
-		if now[0] < before[0] || now[1] < before[1] { // other links of the same name
+		if now[0] < before[0] || now[1] < before[1] { // new links of the same name
 			before = [2]int64{}
 		}
 		up, down := now[0]-before[0], now[1]-before[1]

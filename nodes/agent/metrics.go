@@ -10,8 +10,8 @@ import (
 	"locklab/workloads/history"
 )
 
-// metrics is one page for Prometheus: the agent's, the Collectors, and those of its nodes. Nodes come and go
-// faster than Prometheus looks for targets, so the agent is the one target of its host and asks them itself.
+// metrics serves Prometheus the metrics of the agent, of the Collectors and of the nodes. Nodes come and go
+// faster than Prometheus discovers targets, so the agent is the only target of its host and asks them itself.
 type metrics struct {
 	agent *Agent
 	own   *prometheus.Registry
@@ -31,8 +31,8 @@ func newMetrics(a *Agent) *metrics {
 	return m
 }
 
-// Gather implements prometheus.Gatherer. A node that does not answer is left out, and its
-// locklab_node_ready says why. The process's own metrics have the host's labels and no node.
+// Gather implements prometheus.Gatherer. It leaves out a node that does not answer, whose
+// locklab_node_ready says why. The agent's own metrics have the host's labels and no node.
 func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,7 +58,7 @@ func (m *metrics) Gather() ([]*dto.MetricFamily, error) {
 	return families, err
 }
 
-// label adds labels, pairs of name and value.
+// label adds pairs of label names and values.
 func label(families []*dto.MetricFamily, labels ...string) {
 	for _, f := range families {
 		for _, m := range f.Metric {

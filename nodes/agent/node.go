@@ -37,17 +37,17 @@ type node struct {
 	name  string
 	role  role.Role
 	dir   string
-	ports map[string]int // from when they are reserved until the node is removed
-	held  []io.Closer    // what holds them: see reservePort
+	ports map[string]int // reserved until the node is removed
+	held  []io.Closer    // hold the ports: see reservePort
 
-	op      sync.Mutex // held while an operation changes what follows
+	op      sync.Mutex // held during an operation
 	spec    NodeSpec   // of the last start
 	removed bool
 
 	mu    sync.Mutex
 	child *child // the last incarnation, nil before the first
-	// What is wrong with the machine outlives restarts: skew is what was asked of the node's clock at skewed,
-	// and disk is nil if none of its calls can be stopped.
+	// Faults of the machine outlive restarts: skew was set on the node's clock at skewed, and disk is nil if
+	// the node's calls are not watched.
 	skew   process.Skew
 	skewed time.Time
 	disk   *diskfault.Disk
@@ -76,7 +76,7 @@ func (n *node) addrs(host string) map[string]string {
 
 func (n *node) releasePorts() {
 	for _, held := range n.held {
-		_ = held.Close() // frees it whatever it returns
+		_ = held.Close() // frees the port, even with an error
 	}
 }
 
@@ -85,7 +85,7 @@ func (n *node) logPath() string { return filepath.Join(n.dir, "log") }
 
 func (n *node) configPath() string { return filepath.Join(n.dataDir(), process.ConfigFile) }
 
-// maxLog is how much of a node's output is shown: the newest.
+// maxLog bounds the output of a node that is returned: its end, in bytes.
 const maxLog = 2 << 20
 
 func (n *node) log(context.Context) (string, error) {
@@ -98,7 +98,7 @@ func (n *node) current() *child {
 	return n.child
 }
 
-// running is the live incarnation, nil if there is none.
+// running returns the live incarnation, nil if there is none.
 func (n *node) running() *child {
 	if c := n.current(); c != nil && !signals.Closed(c.gone) {
 		return c
@@ -106,7 +106,7 @@ func (n *node) running() *child {
 	return nil
 }
 
-// state is as [Client.State] has it, with the process that runs; 0 is none.
+// state returns the state as [Client.State] does, and the process ID; 0 if none runs.
 func (n *node) state() (state string, pid int) {
 	c := n.current()
 	switch {
@@ -123,7 +123,7 @@ func (n *node) state() (state string, pid int) {
 	}
 }
 
-// lock takes the node for an operation.
+// lock locks the node for an operation.
 func (n *node) lock() error {
 	n.op.Lock()
 	if n.removed {
@@ -134,8 +134,8 @@ func (n *node) lock() error {
 }
 
 // start starts a node with an empty data directory and returns when it is ready.
-// Only a node's first start since it was reserved founds a service of servers (process.Config.First):
-// after a stop of all raft servers, reset the agents before they start anew, or the service is never founded.
+// Only a node's first start since it was reserved founds a service of servers (process.Config.First).
+// After a stop of all raft servers, reset the agents first: otherwise no server founds the service.
 func (n *node) start(ctx context.Context, spec NodeSpec) error {
 	return n.begin(ctx, true, func() error {
 		if n.running() != nil {
@@ -146,8 +146,8 @@ func (n *node) start(ctx context.Context, spec NodeSpec) error {
 	})
 }
 
-// restart kills a node if it runs, and starts it again on the same addresses with the same settings; it returns
-// when the node is ready.
+// restart kills a node if it runs, starts it again with the same addresses and settings, and returns when it is
+// ready.
 func (n *node) restart(ctx context.Context, wipe bool) error {
 	return n.begin(ctx, wipe, func() error {
 		if n.current() == nil {
@@ -158,7 +158,7 @@ func (n *node) restart(ctx context.Context, wipe bool) error {
 	})
 }
 
-// begin has the next incarnation start once the node is prepared.
+// begin prepares the node and starts the next incarnation.
 func (n *node) begin(ctx context.Context, wipe bool, prepare func() error) error {
 	err := n.lock()
 	if err != nil {
@@ -173,7 +173,7 @@ func (n *node) begin(ctx context.Context, wipe bool, prepare func() error) error
 		return err
 	}
 	if err = n.awaitReady(ctx, c); err == nil && wipe && n.spec.Disk == diskfault.Power {
-		err = n.disk.WatchPower(filepath.Join(n.dir, "kept")) // what it is founded on is old where servers run for long
+		err = n.disk.WatchPower(filepath.Join(n.dir, "kept")) // the data of its start count as durable
 	}
 	return err
 }
@@ -212,7 +212,7 @@ func (n *node) spawn(wipe bool) (_ *child, err error) {
 	n.mu.Lock()
 	n.child = c
 	n.mu.Unlock()
-	if n.agent.ctx.Err() != nil { // Close may have looked for the child before it was there
+	if n.agent.ctx.Err() != nil { // Close may have missed this child
 		c.end(history.NodeKilled, syscall.SIGKILL)
 	}
 	return c, nil
@@ -226,11 +226,11 @@ func (n *node) startChild(env []string) (*child, error) {
 		return nil, err
 	}
 	args := []string{"node", n.role.Name, "--config", n.configPath()}
-	if f.disk != nil { // the executable starts itself, with its calls stopped
-		fd := 1 + len(f.given) // in the process, where standard output and error come before the others
+	if f.disk != nil { // the executable starts itself, with its calls watched
+		fd := 1 + len(f.given) // in the process, after standard output and error
 		args = append([]string{"node", "disk", "--"}, diskfault.Command(fd, n.spec.Disk, a.cfg.Executable, args)...)
 	}
-	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // its life is the node's, not a request's
+	cmd := exec.Command(a.cfg.Executable, args...) //nolint:noctx // outlives the request
 	cmd.Dir, cmd.Env = n.dataDir(), slices.Concat(a.env, env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = f.given[0], f.log, f.log, f.given[1:]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -282,12 +282,12 @@ func (n *node) writeConfig() error {
 	return nil
 }
 
-// awaitReady returns when the incarnation is ready. Otherwise it is killed, and the error shows the end of
-// its log.
+// awaitReady returns when the incarnation is ready. If it is not ready in time, awaitReady kills it, and the
+// error shows the end of its log.
 func (n *node) awaitReady(ctx context.Context, c *child) error {
 	ctx, cancel := context.WithTimeout(ctx, n.agent.cfg.StartTimeout)
 	defer cancel()
-	stop := context.AfterFunc(n.agent.ctx, cancel) //nolint:contextcheck // the agent's end ends the wait too
+	stop := context.AfterFunc(n.agent.ctx, cancel) //nolint:contextcheck // the agent's end ends the wait, too
 	defer stop()
 	var cause error
 	select {
@@ -318,8 +318,7 @@ func (n *node) kill() {
 	}
 }
 
-// stop ends the live incarnation, if there is one: with SIGTERM, and with SIGKILL if that does not help in
-// time.
+// stop ends the live incarnation, if there is one: with SIGTERM, and after StopGrace with SIGKILL.
 func (n *node) stop() {
 	c := n.running()
 	if c == nil {
@@ -332,7 +331,7 @@ func (n *node) stop() {
 	}
 }
 
-// pause stops a node with SIGSTOP, at once or at a point, and returns once it stands still.
+// pause stops a node with SIGSTOP, at once or at a point, and returns once it has stopped.
 func (n *node) pause(ctx context.Context, at process.PauseAt) error {
 	c := n.running()
 	switch {
@@ -352,8 +351,8 @@ func (n *node) resume(context.Context, struct{}) error {
 	return c.resume()
 }
 
-// setClock makes the node's wall clock wrong by so much, and run at a rate from then on: 1 is
-// right. A node that is down starts with it.
+// setClock sets the offset and the rate of the node's wall clock: 1 is right. A node that is
+// down starts with them.
 func (n *node) setClock(ctx context.Context, skew process.Skew) error {
 	if _, err := askClock[struct{}](ctx, n, "SetClock", skew); err != nil && !errors.Is(err, errDown) {
 		return err
@@ -364,7 +363,7 @@ func (n *node) setClock(ctx context.Context, skew process.Skew) error {
 	return nil
 }
 
-// skewNow is what is wrong with the node's clock by now: one that drifts goes on to do so. nil is nothing.
+// skewNow returns the present skew of the node's clock, drift included; nil if it was never set.
 func (n *node) skewNow() *process.Skew {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -375,8 +374,8 @@ func (n *node) skewNow() *process.Skew {
 	return &process.Skew{Offset: n.skew.Offset + gained, Rate: n.skew.Rate}
 }
 
-// clockNow asks the node for the time: by how much that differs from this machine's, in ns, but for half of
-// the time that the answer took.
+// clockNow asks the node for the time, and returns its difference to this machine's, in ns, with an error of at
+// most half of the time that the answer took.
 func (n *node) clockNow(ctx context.Context) (offNS int64, err error) {
 	before := clock.System().Now()
 	now, err := askClock[time.Time](ctx, n, "ReadClock", struct{}{})
@@ -386,7 +385,7 @@ func (n *node) clockNow(ctx context.Context) (offNS int64, err error) {
 
 var errDown = fmt.Errorf("it does not run: %w", httpapi.ErrConflict)
 
-// askClock has the node set its clock, or read it.
+// askClock sends the node an order to set its clock, or to read it.
 func askClock[Out any](ctx context.Context, n *node, method string, in any) (out Out, err error) {
 	c := n.current()
 	switch {
@@ -414,7 +413,7 @@ func (n *node) setDisk(ctx context.Context, disk damage.Disk) error {
 	return nil
 }
 
-// diskSeen says what is wrong with the node's disk, and what that has done since it was set.
+// diskSeen returns the fault of the node's disk, and its effects since it was set.
 func (n *node) diskSeen(context.Context) (seen damage.Seen, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -425,7 +424,7 @@ func (n *node) diskSeen(context.Context) (seen damage.Seen, err error) {
 	return n.disk.Seen(), nil
 }
 
-// prepareDisk makes the disk of a node that is about to start, perhaps with nothing on it.
+// prepareDisk makes the disk of a node that is about to start; wiped says that its data were deleted.
 func (n *node) prepareDisk(wiped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -437,7 +436,7 @@ func (n *node) prepareDisk(wiped bool) {
 	}
 }
 
-// cutPower kills the node if it runs, and takes what it had not synced.
+// cutPower kills the node if it runs, and removes its unsynced data.
 func (n *node) cutPower(how damage.Power) (lost history.Lost, err error) {
 	if err := n.lock(); err != nil {
 		return lost, err
@@ -455,7 +454,7 @@ func (n *node) cutPower(how damage.Power) (lost history.Lost, err error) {
 	return lost, err
 }
 
-// serveDisk answers the calls of an incarnation, if any are stopped, until it is gone.
+// serveDisk answers the watched calls of an incarnation until it is gone.
 func (n *node) serveDisk(socket *os.File, gone <-chan struct{}) {
 	n.agent.children.Go(func() {
 		if err := n.disk.Serve(socket, gone); err != nil {

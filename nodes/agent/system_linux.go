@@ -17,16 +17,16 @@ import (
 	"locklab/nodes/hostload"
 )
 
-// This file is what the agent asks of Linux: system_other.go says what it does without.
+// This file has the agent's system calls on Linux; system_other.go has their substitutes.
 
-// What waitid says of a process (CLD_STOPPED).
+// Codes of waitid (CLD_STOPPED).
 const (
 	codeStopped = 5
-	codeNothing = 0 // nothing yet
+	codeNothing = 0 // no change
 )
 
-// awaitExit returns when the process has ended, leaving it to be reaped, so that its number and its group
-// still are its own. Until then it reports again and again that the process stands still.
+// awaitExit returns when the process has ended. It does not reap it, so its ID and group are not reused yet.
+// Until then it calls stopped every 10 ms while the process is stopped.
 func awaitExit(cmd *exec.Cmd, stopped func()) {
 	for waitid(cmd.Process.Pid, unix.WEXITED|unix.WSTOPPED) == codeStopped {
 		stopped()
@@ -35,8 +35,8 @@ func awaitExit(cmd *exec.Cmd, stopped func()) {
 	}
 }
 
-// awaitStopped returns when every thread of the process has stopped, and all processes that descend from it.
-// It does not wait for ever: one with a call that is held stops only once that is answered.
+// awaitStopped returns when every thread of the process and of its descendants has stopped. It has a time
+// limit: a process with a held call stops only after the answer.
 func awaitStopped(pid int) error {
 	for deadline := clock.Mono() + int64(answerTime); ; {
 		switch code := waitid(pid, unix.WSTOPPED|unix.WEXITED|unix.WNOHANG); {
@@ -52,14 +52,14 @@ func awaitStopped(pid int) error {
 	}
 }
 
-// runs says whether a process neither stands still nor has ended.
+// runs reports whether a process is neither stopped nor ended.
 func runs(pid int) bool {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that is gone has none
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // missing if it has ended
 	_, state, found := bytes.Cut(stat, []byte(") "))
 	return found && !bytes.ContainsAny(state[:1], "TtZX")
 }
 
-// isStopped says whether the process stands still now.
+// isStopped reports whether the process is stopped.
 func isStopped(pid int) bool { return waitid(pid, unix.WSTOPPED|unix.WNOHANG) == codeStopped }
 
 func waitid(pid, what int) (code int32) {
@@ -75,7 +75,7 @@ func waitid(pid, what int) (code int32) {
 	}
 }
 
-// strays are the descendants of a process that are not in its process group.
+// strays returns the descendants of a process outside its process group.
 func strays(of int) []int {
 	return slices.DeleteFunc(hostload.Descendants(of), func(pid int) bool {
 		group, err := unix.Getpgid(pid)
@@ -83,10 +83,10 @@ func strays(of int) []int {
 	})
 }
 
-// reservePort takes a port that no other program of this machine has. A socket that is bound but does not
-// listen holds it until it is closed: while no server listens dialers are refused, as by a dead server, and
-// neither another agent nor an outgoing connection gets the port. The server listens beside that socket,
-// which Linux allows where both have SO_REUSEADDR; it comes after the bind, which no other socket may share.
+// reservePort reserves a port with a socket that is bound but does not listen. Until the socket is closed, no
+// other agent or outgoing connection gets the port, and dialers are refused while no server listens. The server
+// binds the same port, which Linux allows if both sockets have SO_REUSEADDR. The option is set after the bind,
+// so that the port is not shared with an earlier socket.
 func reservePort(ip netip.Addr) (port int, held io.Closer, err error) {
 	ip = ip.Unmap()
 	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: ip.As16()})

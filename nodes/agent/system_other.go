@@ -10,20 +10,20 @@ import (
 	"os/exec"
 )
 
-// awaitExit has nothing to wait with here that leaves the process to be reaped, or tells when it is stopped.
+// awaitExit reaps the process, and never reports that it is stopped.
 func awaitExit(cmd *exec.Cmd, _ func()) { _ = cmd.Wait() }
 
-// isStopped does not know: that a resume had its effect is not proven here.
+// isStopped does not know; so a resume is not confirmed.
 func isStopped(int) bool { return false }
 
-// awaitStopped trusts that a stop signal that was sent takes effect at once.
+// awaitStopped assumes that a stop signal takes effect at once.
 func awaitStopped(int) error { return nil }
 
-// strays are not looked for here: only the process group is signaled.
+// strays finds none: only the process group is signaled.
 func strays(int) []int { return nil }
 
-// reservePort finds a port that is free now. Nothing here holds it: no server listens beside another
-// socket that has its port.
+// reservePort finds a port that is free now, but does not hold it: a server could not listen on
+// a port that another socket has.
 func reservePort(ip netip.Addr) (port int, held io.Closer, err error) {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
 	if err != nil {

@@ -1,27 +1,26 @@
-// Package diskfault makes the disk of a program slow, or full, or cuts its power, without root, without a file
-// system of its own and without a change to the program: ours or any other.
+// Package diskfault makes the disk of any unchanged program slow or full, or cuts its power, without root and
+// without a file system of its own.
 //
 //	agent ── starts ──▶ locklab node disk ── seccomp filter, then exec ──▶ the server
 //	  ▲                        │ the filter's listener, over a socket          │ fsync, write
 //	  └─ Disk.Serve ◀──────────┘                                               ▼
 //	        answers each call: go on, go on after the delay, ENOSPC ◀───── the kernel
 //
-// The kernel stops each of these calls of the server, and of all processes that it starts, and
-// asks the agent what to do with it (SECCOMP_RET_USER_NOTIF, seccomp_unotify(2)). So what proves
-// the fault is what the kernel told: how many calls were held, for how long, or refused. The
-// filter can only be put on a program that starts, so only nodes that a fault of the run hits
-// have one; it costs them some microseconds for each such call.
+// The kernel stops each of these calls of the server, and of all processes that it starts, and asks
+// the agent for the answer (SECCOMP_RET_USER_NOTIF, seccomp_unotify(2)). So the kernel's own notices
+// prove the fault: how many calls were held, and for how long, or refused. The filter must be
+// installed before a program starts, so only nodes that a fault of the run may hit have one. It
+// costs them some microseconds per call.
 //
-// A slow disk holds fsync, fdatasync and sync_file_range. A full one refuses what writes to a
-// file in the node's directory, be it new or not, as where every write needs new blocks. What a
-// program writes to memory that is mapped from a file, or through io_uring, copy_file_range,
-// sendfile or splice, is not refused, nor is that it makes, renames or truncates a file: none of the
-// lab's servers stores what it promises that way.
+// A slow disk holds fsync, fdatasync and sync_file_range. A full one refuses all writes to new and
+// old files in the node's directory, as if every write needed new blocks. It does not refuse writes
+// to mapped memory or through io_uring, copy_file_range, sendfile or splice, nor creating, renaming or
+// truncating files: none of the lab's servers stores durable data that way.
 //
-// A power cut takes what was not synced: bytes of files and names in directories (package shadow). fsync, fdatasync,
-// sync, syncfs and files opened with O_SYNC or O_DSYNC sync; sync_file_range does not, as its manual says. What cannot
-// be followed is an error of the cut: a file of the directory that is mapped to be written to, io_uring and
-// libaio. Not looked for are ioctls that clone files, openat2 that truncates one, and a mapping that is made
+// A power cut removes unsynced data: bytes of files and names in directories (package shadow). fsync, fdatasync,
+// sync, syncfs and files opened with O_SYNC or O_DSYNC sync; sync_file_range does not, as its manual says. The cut
+// fails if the program used a writable mapping of a file in the directory, io_uring or libaio, which cannot be
+// followed. It does not notice ioctls that clone files, openat2 with O_TRUNC, and mappings that become
 // writable later.
 package diskfault
 
@@ -37,36 +36,35 @@ import (
 	"locklab/locks/clock"
 )
 
-// Calls are the calls of a program that are stopped.
+// Calls is the set of watched calls of a program; "" is none.
 type Calls string
 
-// Nothing is "". A disk that gets slow needs Syncs. One that gets full needs Writes, which are
-// these too, and happen on sockets; one whose power is cut needs Power, which are all of these and more.
+// A slow disk needs Syncs. A full disk needs Writes, which include Syncs, and writes to sockets. A power
+// cut needs Power, which includes all of these.
 const (
 	Syncs  Calls = "syncs"
 	Writes Calls = "writes"
 	Power  Calls = "power"
 )
 
-// More are the calls of both.
+// More returns the larger of two sets.
 func (c Calls) More(other Calls) Calls {
 	order := []Calls{"", Syncs, Writes, Power}
 	return order[max(slices.Index(order, c), slices.Index(order, other))]
 }
 
-// ErrNotWatched says that the calls are not known that a power cut must know of.
+// ErrNotWatched says that the calls that a power cut must know were not watched.
 var ErrNotWatched = errors.New("it was not started with a disk whose power can be cut")
 
-// Command is what to run instead of a program, so that its calls are stopped: args are those of
-// `locklab node disk`, which are for [Exec]. The file that has the number fd there is socket,
-// which [Disk.Serve] is the other end of.
+// Command returns the arguments of `locklab node disk`, for [Exec], that run a program with its calls
+// watched. File descriptor fd of that process is one end of [Sockets]; [Disk.Serve] uses the other.
 func Command(fd int, calls Calls, path string, args []string) []string {
 	return append([]string{strconv.Itoa(fd), string(calls), path}, args...)
 }
 
-// Disk is what a node's disk does, through all its incarnations.
+// Disk is a node's disk, through all its incarnations.
 type Disk struct {
-	dir   string // what is written elsewhere goes to another disk
+	dir   string // files elsewhere are on another disk
 	power power
 
 	mu      sync.Mutex
@@ -74,15 +72,15 @@ type Disk struct {
 	changed chan struct{} // closed when another fault is set
 }
 
-// New is the disk of a program that writes below a directory, which exists, without a fault.
+// New returns a disk without a fault for a program that writes below dir, which must exist.
 func New(dir string) *Disk {
-	if real, err := filepath.EvalSymlinks(dir); err == nil { // as the kernel tells of files
+	if real, err := filepath.EvalSymlinks(dir); err == nil { // the kernel reports real paths
 		dir = real
 	}
 	return &Disk{dir: dir, changed: make(chan struct{})}
 }
 
-// Set sets the fault. Calls that the last one holds go on.
+// Set sets the fault. Calls that the previous one holds go on.
 func (d *Disk) Set(wrong damage.Disk) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,15 +89,15 @@ func (d *Disk) Set(wrong damage.Disk) {
 	d.changed = make(chan struct{})
 }
 
-// Seen is what the fault that is set has done.
+// Seen returns the present fault and its effects.
 func (d *Disk) Seen() damage.Seen {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.seen
 }
 
-// meet lets a call go on, or refuses it, as the fault that is set wants. One that waits for the
-// disk syncs, others write, to a file of the node if below says so. send sends the answer.
+// meet lets a call go on, now or later, or refuses it, by the present fault. syncs says that the call
+// waits for the disk; others write, to the node's directory if below returns true. send sends the answer.
 func (d *Disk) meet(syncs bool, below func() bool, send func(refuse bool) (taken bool)) {
 	d.mu.Lock()
 	fault, changed, since := d.seen.Disk, d.changed, clock.Mono()
@@ -122,8 +120,8 @@ func (d *Disk) meet(syncs bool, below func() bool, send func(refuse bool) (taken
 	}
 }
 
-// count counts a call that the fault has dealt with, if the kernel has taken the answer to it and
-// there is no other fault by now. It holds the mutex meanwhile: Seen counts a call whose caller went on.
+// count counts a call that the fault has held or refused, if the kernel has taken the answer and the fault
+// is still set. It holds the mutex while it sends, so that Seen counts each call whose caller went on.
 func (d *Disk) count(changed chan struct{}, since int64, send func() (taken bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

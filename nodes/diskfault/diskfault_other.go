@@ -10,27 +10,27 @@ import (
 	"locklab/workloads/history"
 )
 
-// Missing says why disks cannot be made slow or full on this machine.
+// Missing says why this machine cannot have disk faults.
 func Missing() error {
 	return errors.New("this system does not let a program's calls be watched: want Linux")
 }
 
-// Exec cannot be here.
+// Exec returns [Missing].
 func Exec([]string) error { return Missing() }
 
-// Sockets cannot be here.
+// Sockets returns [Missing].
 func Sockets() (given, kept *os.File, err error) { return nil, nil, Missing() }
 
-// Serve cannot be here.
+// Serve returns [Missing].
 func (d *Disk) Serve(*os.File, <-chan struct{}) error { return Missing() }
 
 type power struct{}
 
-// WatchPower cannot be here.
+// WatchPower returns [Missing].
 func (d *Disk) WatchPower(string) error { return Missing() }
 
-// CutPower cannot be here.
+// CutPower returns [Missing].
 func (d *Disk) CutPower(damage.Power) (history.Lost, error) { return history.Lost{}, Missing() }
 
-// Close has nothing to do here.
+// Close does nothing.
 func (d *Disk) Close() {}

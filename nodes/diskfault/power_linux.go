@@ -18,14 +18,14 @@ import (
 	"locklab/workloads/history"
 )
 
-// power is what a disk needs to know when the power may be cut; it is watched once there is a shadow.
+// power tracks unsynced data for a power cut, once there is a shadow.
 type power struct {
 	shadow atomic.Pointer[shadow.Shadow]
-	beyond sync.Map // what was done that cannot be followed
+	beyond sync.Map // calls that cannot be followed
 }
 
-// WatchPower has the disk know from now on what a power cut would take from the directory: all that is there counts as
-// durable. Beside it, on its file system, kept is made and used.
+// WatchPower tracks unsynced data of the directory from now on; all present data count as durable. It creates and
+// uses the directory kept, on the same file system.
 func (d *Disk) WatchPower(kept string) error {
 	s, err := shadow.Of(d.dir, kept)
 	if err != nil {
@@ -37,7 +37,7 @@ func (d *Disk) WatchPower(kept string) error {
 	return nil
 }
 
-// CutPower takes from the directory what was not synced. All processes that use it have ended.
+// CutPower removes unsynced data from the directory. All processes that use it must have ended.
 func (d *Disk) CutPower(how damage.Power) (lost history.Lost, err error) {
 	s := d.power.shadow.Load()
 	if s == nil {
@@ -45,21 +45,21 @@ func (d *Disk) CutPower(how damage.Power) (lost history.Lost, err error) {
 	}
 	lost, err = s.Lose(how)
 	for what := range d.power.beyond.Range {
-		err = errors.Join(err, fmt.Errorf("what is written with %s cannot be followed", what))
+		err = errors.Join(err, fmt.Errorf("writes through %s cannot be followed", what))
 	}
 	return lost, err
 }
 
-// Close forgets what is known of power cuts.
+// Close ends the tracking of unsynced data.
 func (d *Disk) Close() {
 	if s := d.power.shadow.Swap(nil); s != nil {
 		s.Close()
 	}
 }
 
-// note is told of a call before it happens.
+// note handles a call before it happens.
 func (d *Disk) note(n notice) {
-	switch n.number { // also before it is watched: it goes on
+	switch n.number { // even before WatchPower: mappings and rings last
 	case unix.SYS_MMAP:
 		if file, err := os.Readlink(n.file(n.args[4])); err == nil && strings.HasPrefix(file, d.dir+"/") {
 			d.cannotFollow("a mapping into memory")
@@ -88,7 +88,7 @@ func (d *Disk) note(n notice) {
 		write(n.file(args[0]), n.span(int64(args[3]), args[2])) //nolint:gosec // an offset
 	case unix.SYS_FALLOCATE:
 		if args[1]&^unix.FALLOC_FL_KEEP_SIZE == 0 {
-			args[2] = shadow.End // it only gets longer
+			args[2] = shadow.End // the file only gets longer
 		}
 		write(n.file(args[0]), until(args[2], shadow.End))
 	case unix.SYS_FTRUNCATE:
@@ -109,15 +109,15 @@ func (d *Disk) note(n notice) {
 
 func (d *Disk) cannotFollow(what string) { d.power.beyond.Store(what, true) }
 
-// of is a file of the caller in /proc.
+// of returns the path of a file of the caller in /proc.
 func (n notice) of(name string) string { return filepath.Join("/proc", strconv.Itoa(int(n.pid)), name) }
 
-// file stands for what the caller has open with a number.
+// file returns a path to the caller's open file fd.
 func (n notice) file(fd uint64) string {
 	return n.of("fd/" + strconv.Itoa(int(int32(fd)))) //nolint:gosec // a file descriptor is an int
 }
 
-// span is what a write at an offset writes, -1 for where the caller's file is.
+// span returns the range that a write at an offset changes; -1 is the position of the caller's file.
 func (n notice) span(at int64, count uint64) func(int64) (int64, int64, bool) {
 	return func(size int64) (from, to int64, synced bool) {
 		pos, flags := n.opened(n.args[0])
@@ -132,14 +132,14 @@ func (n notice) span(at int64, count uint64) func(int64) (int64, int64, bool) {
 		case unix.SYS_PWRITEV2:
 			synced = synced || n.args[5]&(unix.RWF_DSYNC|unix.RWF_SYNC) != 0
 			return max(at, 0), shadow.End, synced
-		case unix.SYS_WRITEV, unix.SYS_PWRITEV: // how long it is, is in the caller's memory
+		case unix.SYS_WRITEV, unix.SYS_PWRITEV: // the length is in the caller's memory
 			return pos, shadow.End, synced
 		}
 		return pos, pos + int64(min(count, 1<<31)), synced //nolint:gosec // no call writes more
 	}
 }
 
-// copied is what a copy to a file of the caller's writes: anything, from its begin on.
+// copied returns the range that a copy to a file of the caller may change: all of it.
 func (n notice) copied(to uint64) func(int64) (int64, int64, bool) {
 	return func(int64) (int64, int64, bool) {
 		_, flags := n.opened(to)
@@ -147,7 +147,7 @@ func (n notice) copied(to uint64) func(int64) (int64, int64, bool) {
 	}
 }
 
-// opened is where a file of the caller's is, and how it was opened. Where that is not known it is at the begin.
+// opened returns the position and the flags of a file of the caller; 0 if unknown.
 func (n notice) opened(fd uint64) (pos int64, flags uint64) {
 	text, _ := os.ReadFile(n.of("fdinfo/" + strconv.Itoa(int(int32(fd))))) //nolint:gosec // an int
 	for line := range strings.Lines(string(text)) {
@@ -162,7 +162,7 @@ func (n notice) opened(fd uint64) (pos int64, flags uint64) {
 	return pos, flags
 }
 
-// named calls do with what a path in the caller's memory means, if there is something.
+// named calls do with the file of a path in the caller's memory, if it exists.
 func (d *Disk) named(n notice, from int, at uint64, do func(path string)) {
 	path, err := n.text(at)
 	if err != nil {
@@ -172,19 +172,19 @@ func (d *Disk) named(n notice, from int, at uint64, do func(path string)) {
 	if !filepath.IsAbs(path) {
 		place := n.of("cwd")
 		if from != unix.AT_FDCWD {
-			place = n.file(uint64(from)) //nolint:gosec // as it came
+			place = n.file(uint64(from)) //nolint:gosec // a file descriptor
 		}
 		path = place + "/" + path
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil { // there is none yet
+	if err != nil { // the file does not exist yet
 		return
 	}
 	defer func() { _ = unix.Close(fd) }()
 	do("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// text is a string in the caller's memory.
+// text reads a string from the caller's memory.
 func (n notice) text(at uint64) (string, error) {
 	memory, err := os.Open(n.of("mem"))
 	if err != nil {

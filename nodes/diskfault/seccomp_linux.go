@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Missing says why disks cannot be made slow or full on this machine, nil if they can.
+// Missing says why this machine cannot have disk faults, nil if it can.
 func Missing() error {
 	tried := make(chan error)
-	go func() { // a filter that stops nothing
-		runtime.LockOSThread() // and no unlocking: so the thread ends, and the filter with it
+	go func() { // tries to install a filter that stops no call
+		runtime.LockOSThread() // never unlocked, so that the thread ends, and its filter
 		listener, err := install(filter(nil))
 		if err == nil {
 			err = unix.Close(listener)
@@ -31,7 +31,7 @@ func Missing() error {
 	return nil
 }
 
-// stop is a call that is stopped: where it has conditions, only if all of these bits of its arguments are set.
+// stop is a call that the filter stops, if all of these bits of its arguments are set.
 type stop struct {
 	number uint32
 	bits   []bit
@@ -39,7 +39,7 @@ type stop struct {
 
 type bit struct{ argument, mask uint32 }
 
-// all are stops without conditions.
+// all returns stops without conditions.
 func all(numbers ...uint32) (stops []stop) {
 	for _, n := range numbers {
 		stops = append(stops, stop{number: n})
@@ -47,22 +47,22 @@ func all(numbers ...uint32) (stops []stop) {
 	return stops
 }
 
-// syncs are the calls that wait for a disk.
+// syncs returns the calls that wait for a disk.
 func syncs() []uint32 { return []uint32{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE} }
 
-// positioned are the calls that write to files alone.
+// positioned returns the calls that write only to files.
 func positioned() []uint32 {
 	return []uint32{unix.SYS_PWRITE64, unix.SYS_PWRITEV, unix.SYS_PWRITEV2, unix.SYS_FALLOCATE}
 }
 
-// writes are those that write to anything.
+// writes returns the calls that write to anything.
 func writes() []uint32 { return []uint32{unix.SYS_WRITE, unix.SYS_WRITEV} }
 
-// copies are those that write to a file what is in another, and cuts those that change its size.
+// copies returns the calls that copy between files, and cuts those that change a file's size.
 func copies() []uint32 { return []uint32{unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE, unix.SYS_SPLICE} }
 func cuts() []uint32   { return []uint32{unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE} }
 
-// rings are those with which a program has others write for it.
+// rings returns the calls that set up asynchronous writes.
 func rings() []uint32 { return []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_SETUP} }
 
 // open and creat are calls that only amd64 has.
@@ -87,7 +87,7 @@ func (c Calls) stops() ([]stop, error) {
 	return nil, fmt.Errorf("calls %q: want %s, %s or %s", string(c), Syncs, Writes, Power)
 }
 
-// filter stops the calls, and lets all others pass.
+// filter returns a program that stops these calls and allows all others.
 func filter(stops []stop) []unix.SockFilter {
 	const numberAt, argumentsAt, argumentSize = 0, 16, 8 // in struct seccomp_data
 	load := func(at uint32) unix.SockFilter {
@@ -110,8 +110,8 @@ func filter(stops []stop) []unix.SockFilter {
 	return append(program, pass)
 }
 
-// Exec runs a program in the place of this one, with its calls stopped; args are those that
-// [Command] made. It returns only if it cannot.
+// Exec replaces this process by a program whose calls are watched; args come from [Command].
+// It returns only an error.
 func Exec(args []string) error {
 	if len(args) < 3 {
 		return fmt.Errorf("want a file descriptor, calls and a program, have %q", args)
@@ -128,15 +128,15 @@ func Exec(args []string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // the filter is the thread's, and stays with the program
+	runtime.LockOSThread() // the filter belongs to the thread, and survives exec
 	defer runtime.UnlockOSThread()
 	if err := hand(socket, filter(calls)); err != nil {
 		return err
 	}
-	return syscall.Exec(path, args[2:], os.Environ()) //nolint:gosec // what the agent was to start
+	return syscall.Exec(path, args[2:], os.Environ()) //nolint:gosec // the agent chose the program
 }
 
-// hand puts the filter on this thread and sends its listener through the socket.
+// hand installs the filter on this thread and sends its listener through the socket.
 func hand(socket int, program []unix.SockFilter) error {
 	unix.CloseOnExec(socket)
 	listener, err := install(program)
@@ -150,7 +150,7 @@ func hand(socket int, program []unix.SockFilter) error {
 	return nil
 }
 
-// install puts the filter on this thread.
+// install installs the filter on this thread.
 func install(program []unix.SockFilter) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("give up new privileges: %w", err)
@@ -161,7 +161,7 @@ func install(program []unix.SockFilter) (listener int, err error) {
 		fd, _, errno = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, at)
 		return fd, errno
 	}
-	// Signals do not begin a call anew that waits for its answer, where the kernel has that.
+	// On kernels that can, signals do not restart a call that waits for its answer.
 	fd, errno := set(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if errno == unix.EINVAL {
 		fd, errno = set(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)

@@ -40,7 +40,7 @@ type (
 // gone is closed; then it closes the socket.
 func (d *Disk) Serve(socket *os.File, gone <-chan struct{}) error {
 	err := d.serve(socket, gone)
-	if errors.Is(err, io.EOF) || signals.Closed(gone) { // files are closed while they are read
+	if errors.Is(err, io.EOF) || signals.Closed(gone) { // after gone, reads of closed files fail
 		return nil
 	}
 	return fmt.Errorf("watch the calls of a node: %w", err)
@@ -54,7 +54,7 @@ func (d *Disk) serve(socket *os.File, gone <-chan struct{}) error {
 		case <-gone:
 		case <-served:
 		}
-		_ = f.Close() // nothing that was written can be lost
+		_ = f.Close() // no data can be lost
 	}
 	conn, err := net.FileConn(socket)
 	_ = socket.Close() // conn is a copy
@@ -78,7 +78,7 @@ func (d *Disk) serve(socket *os.File, gone <-chan struct{}) error {
 	return err
 }
 
-// receive takes the listener from the socket. A program that never had one sends nothing.
+// receive reads the listener from the socket. It returns io.EOF if the program ended without one.
 func receive(conn *net.UnixConn) (*os.File, error) {
 	rights := make([]byte, unix.CmsgSpace(4))
 	_, length, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
@@ -96,7 +96,7 @@ func receive(conn *net.UnixConn) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil { // so that it is waited for without a thread
+	if err := unix.SetNonblock(fds[0], true); err != nil { // so that waiting needs no thread
 		return nil, err
 	}
 	return os.NewFile(uintptr(fds[0]), "listener"), nil //nolint:gosec // a small number
@@ -112,8 +112,8 @@ func next(conn syscall.RawConn) (n notice, err error) {
 	return n, errors.Join(err, failed)
 }
 
-// tryNext receives a call if one is there: to receive one that is not would block, whatever the
-// flags of the listener. It tries until none is left, because nobody is woken for each.
+// tryNext receives a call, if one is pending. It polls first, because a receive would block even on a
+// nonblocking listener. It tries until none is pending, because one wake-up may stand for several calls.
 func tryNext(fd uintptr) (n notice, done bool, err error) {
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a small number
@@ -126,11 +126,11 @@ func tryNext(fd uintptr) (n notice, done bool, err error) {
 		case ready[0].Revents == 0:
 			return n, false, nil
 		case ready[0].Revents&unix.POLLIN == 0:
-			return n, true, io.EOF // no process is left that could call
+			return n, true, io.EOF // all processes have ended
 		}
 		n = notice{}
 		err = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) //nolint:gosec // ioctl(2) takes a pointer
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINTR) {   // the caller has ended, or got a signal
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINTR) {   // these: the caller ended or got a signal
 			return n, true, err
 		}
 	}
@@ -145,13 +145,13 @@ func ioctl(fd, request uintptr, to unsafe.Pointer) error {
 
 // answer lets a call go on, at once or after the delay, or refuses it.
 func (d *Disk) answer(conn syscall.RawConn, n notice) {
-	number := uint32(n.number) //nolint:gosec // the filter lets no other through
+	number := uint32(n.number) //nolint:gosec // positive in the filter
 	send := func(refuse bool) bool {
 		r := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 		if refuse {
 			r.flags, r.error = 0, -int32(unix.ENOSPC)
 		}
-		var gone error // the caller has ended, or got a signal
+		var gone error // set if the caller has ended or got a signal
 		err := conn.Control(func(fd uintptr) {
 			gone = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r)) //nolint:gosec // ioctl(2) takes a pointer
 		})
@@ -162,8 +162,8 @@ func (d *Disk) answer(conn syscall.RawConn, n notice) {
 	}, send)
 }
 
-// below says whether a call is about a file below the directory. Where another user's files
-// cannot be looked at, those calls are that are for nothing but files.
+// below reports whether a call writes to a file below the directory. If the files of another user's
+// process are not readable, it is true for calls that write only to files.
 func (d *Disk) below(n notice, number uint32) bool {
 	fd := int(int32(n.args[0])) //nolint:gosec // a file descriptor is an int
 	file, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(int(n.pid)), "fd", strconv.Itoa(fd)))

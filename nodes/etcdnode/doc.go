@@ -3,8 +3,7 @@
 //
 //	etcd ──▶ http://etcd-c:2380 ──HTTP_PROXY──▶ this process ──▶ link ──▶ etcd of etcd-c
 //
-// Members tell each other one URL for each of them, the same for all, but in the lab the
-// way from one host to another is a link of its own. So the URLs are names that exist
-// nowhere, and a proxy beside each etcd, which it uses because its environment says so,
-// knows the links. That costs a peer message a hop within the host.
+// All members use the same URL for a member, but in the lab each pair of hosts has its own
+// link. So the URLs have invalid host names, and a proxy beside each etcd, set by its
+// environment, maps them to links. That adds a hop within the host to each peer message.
 package etcdnode

@@ -22,7 +22,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// Name is the role's, and its ports': clients dial the one, other members the other.
+// The names of the role and its ports. Clients dial PortClient, other members PortPeer.
 const (
 	Name       = "etcd"
 	PortClient = "client"
@@ -37,10 +37,10 @@ type Peer struct {
 
 // Settings is what the controller sends to a member, as JSON.
 type Settings struct {
-	// Peers are the other members. With this one they are the cluster.
+	// Peers are the other members of the cluster.
 	Peers []Peer `json:"peers"`
-	// Election is after how long without a leader a member stands for election, and ten heartbeats
-	// of a leader; etcd's own, a second, by default. etcd wants it at least as long as ten round trips.
+	// Election is etcd's election timeout, and ten times its heartbeat interval; a second by default, as
+	// in etcd. etcd wants at least ten round trips.
 	Election time.Duration `json:"election,omitzero,format:units"`
 }
 
@@ -49,7 +49,7 @@ const MaxElection = 50 * time.Second
 
 func find() role.Find { return role.OnPath(Name, "etcd-server") }
 
-// Role is what an agent must know to run a member.
+// Role describes the role to an agent.
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortPeer}, ClientPort: PortClient, PeerPorts: []string{PortPeer},
@@ -59,7 +59,7 @@ func Role() role.Role {
 	}
 }
 
-// run is a member as an agent's child process.
+// run runs a member.
 func run(ctx context.Context, node *process.Node) error {
 	settings := Settings{Election: time.Second}
 	if err := node.Decode(&settings); err != nil {
@@ -88,9 +88,9 @@ func run(ctx context.Context, node *process.Node) error {
 	args := arguments(node.Name, data, client, node.Addrs[PortPeer], settings)
 	cmd := exec.Command(path, args...) //nolint:noctx // Serve ends it
 	cmd.Env = append(os.Environ(), "HTTP_PROXY=http://"+listener.Addr().String())
-	// A leader that is asked to end looks for a successor first, for two seconds where all end.
+	// SIGKILL, because on SIGTERM a leader first looks for a successor: for 2 s if all members end.
 	return node.Serve(ctx, cmd, syscall.SIGKILL, func(ctx context.Context) error {
-		if returns { // it is back, even if it is alone
+		if returns { // a restarted member is ready even without the others
 			return listens(ctx, client)
 		}
 		_, err := status(ctx, client)
@@ -98,7 +98,7 @@ func run(ctx context.Context, node *process.Node) error {
 	})
 }
 
-// peerHost is the name by which members call one of them. It exists nowhere.
+// peerHost returns the invalid host name in a member's peer URL.
 func peerHost(member string) string { return member + ".members.invalid:2380" }
 
 func arguments(name, data, client, peer string, s Settings) []string {
@@ -114,14 +114,14 @@ func arguments(name, data, client, peer string, s Settings) []string {
 		"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-state", "new",
 		"--heartbeat-interval", fmt.Sprint((s.Election / 10).Milliseconds()),
 		"--election-timeout", fmt.Sprint(s.Election.Milliseconds()),
-		// As etcd 3.5 and later do unasked: without it a member that was alone for some time comes
-		// back with a higher term, and nobody leads for a few more elections.
+		// The default of etcd 3.5 and later: without it a member that was alone comes back with a
+		// higher term, which costs a few elections.
 		"--pre-vote",
 	}
 }
 
-// toLinks is a proxy that knows the members' names. It holds nothing back: members talk
-// over requests that never end.
+// toLinks is a proxy that maps the members' names to links. It flushes at once, since members
+// use requests that never end.
 func toLinks(links map[string]string) http.Handler {
 	transport := &http.Transport{DisableCompression: true, ForceAttemptHTTP2: false}
 	return &httputil.ReverseProxy{
@@ -129,7 +129,7 @@ func toLinks(links map[string]string) http.Handler {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Host = links[r.In.URL.Host]
 		},
-		// etcd says itself that a member does not answer.
+		// Logs nothing: etcd itself logs a member that does not answer.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 }
@@ -142,7 +142,7 @@ func listens(ctx context.Context, addr string) error {
 	return err
 }
 
-// status asks a member how it is, which only answers once it has joined and knows a leader.
+// status asks a member for its status. It fails until the member has joined and knows a leader.
 func status(ctx context.Context, addr string) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -150,7 +150,7 @@ func status(ctx context.Context, addr string) (*clientv3.StatusResponse, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = c.Close() }() // nothing was written
+	defer func() { _ = c.Close() }()
 	s, err := c.Status(ctx, addr)
 	if err == nil && s.Leader == 0 {
 		err = errors.New("it knows no leader")

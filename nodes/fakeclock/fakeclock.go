@@ -1,13 +1,13 @@
-// Package fakeclock gives a foreign server a wall clock that can be set while it runs, by
+// Package fakeclock gives a foreign server a wall clock that can be set while it runs, with
 // libfaketime, which is loaded before the server's own libraries.
 //
-//	node ──writes──▶ DIR/clock ◀──reads at every look at the clock── libfaketime in the server
+//	node ──writes──▶ DIR/clock ◀──reads whenever the server reads its clock── libfaketime in the server
 //
-// The monotonic clock stays as it is. Only servers that are started for a scenario
-// that steps clocks run so: every look at the clock costs them a few microseconds.
+// The monotonic clock is not changed. Only servers in a scenario that sets clocks use it, since
+// each reading of the clock then costs a few microseconds.
 //
-// libfaketime 0.9.10 and jemalloc, which Debian's redis-server has, call each other for ever
-// when a program begins. So another allocator is loaded before both.
+// libfaketime 0.9.10 and jemalloc, which Debian's redis-server uses, call each other in an endless
+// loop at the start of a program. So another allocator is loaded before both.
 package fakeclock
 
 import (
@@ -24,14 +24,14 @@ import (
 	"locklab/nodes/role"
 )
 
-// libraries are where Debian and Ubuntu have them; of several architectures side by side, for this one's programs.
+// libraries finds the libraries of this architecture where Debian and Ubuntu install them.
 func libraries() (allocator, faketime string, err error) {
 	if runtime.GOOS != "linux" {
 		return "", "", fmt.Errorf("the clocks of servers can be set on Linux only, and this is %s", runtime.GOOS)
 	}
 	arch := cmp.Or(map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH], "*")
 	first := func(name string) string {
-		found, _ := filepath.Glob("/usr/lib/" + arch + "-linux-gnu*/" + name) // fails for a bad pattern only
+		found, _ := filepath.Glob("/usr/lib/" + arch + "-linux-gnu*/" + name) // fails only for a bad pattern
 		return append(found, "")[0]
 	}
 	allocator, faketime = first("libtcmalloc_minimal.so.4"), first("faketime/libfaketime.so.1")
@@ -41,14 +41,14 @@ func libraries() (allocator, faketime string, err error) {
 	return allocator, faketime, nil
 }
 
-// Missing says what must be installed to set the clocks of servers, and how; nil if nothing is missing.
+// Missing returns an error that says how to install missing libraries, nil if none is missing.
 func Missing() error {
 	_, _, err := libraries()
 	return err
 }
 
-// Give has the server of a node, which is about to start, take its time from a file, and faults of clocks
-// set that. now asks the server for its time.
+// Give makes a server that cmd will start read its time from a file, which clock faults set. now asks the
+// server for its time.
 func Give(node *process.Node, cmd *exec.Cmd, now func() (time.Time, error)) error {
 	allocator, faketime, err := libraries()
 	if err != nil {
@@ -72,17 +72,17 @@ func Give(node *process.Node, cmd *exec.Cmd, now func() (time.Time, error)) erro
 	return nil
 }
 
-// serverClock is the wall clock of a server that began at a time.
+// serverClock is the wall clock of a server that started at began.
 type serverClock struct {
 	file  string
 	began time.Time
 }
 
-// set writes by how much the clock is to be wrong now, and at what rate it is to run from now
-// on. libfaketime counts the rate from where the process began.
+// set writes the clock's offset now and its rate from now on. libfaketime applies the rate from
+// the start of the process, so set subtracts that gain from the offset.
 func (c *serverClock) set(skew process.Skew) error {
 	gained := time.Duration(float64(clock.System().Now().Sub(c.began)) * (skew.Rate - 1))
-	next := c.file + ".next" // the server never reads half a file
+	next := c.file + ".next" // renamed, so that the server never reads half a file
 	line := fmt.Appendf(nil, "%+.6f x%g\n", (skew.Offset - gained).Seconds(), skew.Rate)
 	err := os.WriteFile(next, line, 0o600)
 	if err == nil {

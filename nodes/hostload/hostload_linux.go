@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// tick is what the kernel counts CPU time of processes in: USER_HZ is 100 everywhere.
+// tick is the kernel's unit of the CPU time of processes: USER_HZ is 100 everywhere.
 const tick = 10_000_000 // ns
 
 func read(pids []int) *reading {
@@ -30,8 +30,7 @@ func read(pids []int) *reading {
 	return r
 }
 
-// controlGroup is the folder of this process's control group, version 2; what a
-// container sees as its own.
+// controlGroup returns the directory of this process's control group (version 2).
 func controlGroup() string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -45,9 +44,9 @@ func controlGroup() string {
 	return ""
 }
 
-// throttledTime is how long the control group was kept from CPUs by its quota; 0 where it has none.
+// throttledTime returns how long the quota of the control group throttled it; 0 if it has none.
 func throttledTime(path string) int64 {
-	data, _ := os.ReadFile(path) // what cannot be read has no such line
+	data, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(data)) {
 		if us, ok := strings.CutPrefix(line, "throttled_usec "); ok {
 			n, _ := strconv.ParseInt(strings.TrimSpace(us), 10, 64) // digits
@@ -57,7 +56,7 @@ func throttledTime(path string) int64 {
 	return 0
 }
 
-// readThreads adds the threads of a process. One that has ended meanwhile has none.
+// readThreads adds the threads of a process; none if it has ended.
 func readThreads(pid int, into map[threadID]schedstat) {
 	threads, _ := procfs.AllThreads(pid)
 	for _, t := range threads {
@@ -67,8 +66,8 @@ func readThreads(pid int, into map[threadID]schedstat) {
 	}
 }
 
-// UsageOf is what the process with that number uses; false if there is none. Those that
-// its descendants ended and waited for are in its time (proc_pid_stat(5)).
+// UsageOf returns the usage of a process and its descendants; false if it does not exist. CPU time
+// includes ended descendants that were waited for (proc_pid_stat(5)).
 func UsageOf(pid int) (Usage, bool) {
 	u, _, ok := usageOf(pid)
 	if !ok {
@@ -83,7 +82,7 @@ func UsageOf(pid int) (Usage, bool) {
 	return u, true
 }
 
-// Descendants are the processes that live and descend from one.
+// Descendants returns the live descendants of a process.
 func Descendants(pid int) (all []int) {
 	for left := childrenOf(pid); len(left) > 0; left = left[1:] {
 		if child := left[0]; child != pid && !slices.Contains(all, child) {
@@ -93,7 +92,7 @@ func Descendants(pid int) (all []int) {
 	return all
 }
 
-// usageOf is without descendants that live. shared is what of its memory it may share with others, in bytes.
+// usageOf returns the usage of a process without its live descendants, and how many bytes of its memory may be shared.
 func usageOf(pid int) (u Usage, shared int64, ok bool) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -106,9 +105,9 @@ func usageOf(pid int) (u Usage, shared int64, ok bool) {
 	return u, int64(memory.Shared) * int64(os.Getpagesize()), errors.Join(err1, err2) == nil //nolint:gosec // pages
 }
 
-// childrenOf are those that live, of all its threads.
+// childrenOf returns the live children of all threads of a process.
 func childrenOf(pid int) (pids []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // none of one that has ended
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // none if it has ended
 	for _, list := range lists {
 		data, _ := os.ReadFile(list)
 		for field := range strings.FieldsSeq(string(data)) {

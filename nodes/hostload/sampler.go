@@ -14,26 +14,25 @@ import (
 // Sampler measures from one call of Sample to the next. It is safe for concurrent use.
 type Sampler struct {
 	cpu  *probe
-	disk *probe   // nil where nothing can be written
-	file *os.File // that it writes
+	disk *probe   // nil if the directory is not writable
+	file *os.File // written by disk
 
 	mu   sync.Mutex
 	last *reading
 }
 
 const (
-	// cpuEvery is how often the sampler needs a CPU for an instant: how late it gets one says how busy the
-	// machine is. It waits for a timer, as the runtime watches a thread that sleeps in the kernel.
+	// cpuEvery is the interval of a timer. The lateness of its wake-ups shows how busy the machine is.
+	// A thread that sleeps in the kernel would not do: the runtime's monitor interferes with it.
 	cpuEvery = 10 * time.Millisecond
-	// diskEvery is how often it writes a page and waits until that is safe, as a server that keeps its promises
-	// on disk does. The kernel's own figures (pressure, await) are averages; what stalls a lock is the one
-	// write that takes long.
+	// diskEvery is the interval at which the sampler writes and syncs a page, as a durable server does. The
+	// kernel's own figures (pressure, await) are averages, but a single slow write stalls a lock.
 	diskEvery = 250 * time.Millisecond
 	page      = 4096 // bytes
 )
 
-// New starts to measure; processes with the given numbers run already, and have their
-// data on the disk of dir. Close ends it.
+// New starts to measure; pids are the lab's running processes, and dir is on their disk.
+// Close ends it.
 func New(pids []int, dir string) *Sampler {
 	s := &Sampler{last: read(pids)}
 	s.last.atNS = clock.Mono()
@@ -43,7 +42,7 @@ func New(pids []int, dir string) *Sampler {
 	if err != nil {
 		return s
 	}
-	_ = os.Remove(path) // the file itself lives until it is closed
+	_ = os.Remove(path) // the open file stays usable
 	s.file = file
 	data := make([]byte, page)
 	s.disk = startProbe(diskEvery, func(int64) int64 {
@@ -54,24 +53,24 @@ func New(pids []int, dir string) *Sampler {
 			err = file.Sync()
 		}
 		if err != nil {
-			return 0 // a full disk is not a slow one
+			return 0 // a full disk is not slow
 		}
 		return clock.Mono() - began
 	})
 	return s
 }
 
-// Close ends what measures, and waits for the write under way.
+// Close ends the measurements, and waits for a write under way.
 func (s *Sampler) Close() {
 	s.cpu.close()
 	if s.disk != nil {
 		s.disk.close()
-		_ = s.file.Close() // it is gone with that
+		_ = s.file.Close()
 	}
 }
 
-// Sample is an event without a Host: what the machine did since the call before.
-// Beside this process, those with the given numbers are the lab's.
+// Sample returns an event, without a Host, with the measurements since the previous call.
+// The lab's processes are pids and this one.
 func (s *Sampler) Sample(pids []int) history.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +85,7 @@ func (s *Sampler) Sample(pids []int) history.Event {
 	return history.Event{Kind: history.KindMachine, FromNS: last.atNS, AtNS: now.atNS, Machine: m}
 }
 
-// reading is what the counters of the machine say at one moment. They count
-// nanoseconds; those that the system does not have are 0.
+// reading is the machine's counters at one moment, in nanoseconds; 0 if the system has none.
 type reading struct {
 	atNS, busy, stolen, throttled int64
 	threads                       map[threadID]schedstat
@@ -95,19 +93,19 @@ type reading struct {
 
 type threadID struct{ pid, tid int }
 
-// schedstat is how long a thread had a CPU, and how long it was ready to run without.
+// schedstat is how long a thread ran, and how long it was ready but not running.
 type schedstat struct{ run, wait int64 }
 
-// since is the difference of two readings. A thread that the earlier one does not have
-// was started in between.
+// since returns the difference of two readings. A thread missing from the earlier one was
+// started in between.
 func (r *reading) since(last *reading) *history.Machine {
-	m := &history.Machine{ // the kernel's counters of idle time are known to step back
+	m := &history.Machine{ // max, because some counters of the kernel step back
 		BusyNS: max(r.busy-last.busy, 0), StolenNS: max(r.stolen-last.stolen, 0),
 		ThrottledNS: max(r.throttled-last.throttled, 0),
 	}
 	for id, now := range r.threads {
 		before := last.threads[id]
-		if now.run < before.run || now.wait < before.wait { // another thread by the same number
+		if now.run < before.run || now.wait < before.wait { // another thread with the same ID
 			before = schedstat{}
 		}
 		m.RunNS += now.run - before.run
@@ -116,16 +114,16 @@ func (r *reading) since(last *reading) *history.Machine {
 	return m
 }
 
-// probe does something every so often, and keeps the longest time that it took.
+// probe repeats a measurement, and keeps the longest time.
 type probe struct {
 	stop, done chan struct{}
 
 	mu      sync.Mutex
-	longest int64 // since it was last asked
-	began   int64 // of what is under way; 0 if nothing is
+	longest int64 // since the last take
+	began   int64 // start of the measurement under way; 0 if there is none
 }
 
-// startProbe has do say how long it took, in ns; it was due at a time on clock.Mono.
+// startProbe starts a probe. do returns how long it took, in ns; due is on clock.Mono.
 func startProbe(every time.Duration, do func(due int64) int64) *probe {
 	p := &probe{stop: make(chan struct{}), done: make(chan struct{})}
 	go p.run(every, do)
@@ -149,7 +147,7 @@ func (p *probe) run(every time.Duration, do func(due int64) int64) {
 	}
 }
 
-// take is the longest since it was last asked, with what still goes on.
+// take returns the longest time since the previous call, including a measurement under way.
 func (p *probe) take() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,10 +164,9 @@ func (p *probe) close() {
 	<-p.done
 }
 
-// Usage is what a process uses, with all that descends from it.
+// Usage is the resource usage of a process and its descendants.
 type Usage struct {
-	CPUNS int64 // time on CPUs since it began; in steps of 10 ms
-	// MemoryBytes is what it has in memory now: pages that descendants share with others
-	// count once, as those of the process itself.
+	CPUNS int64 // CPU time since its start, in steps of 10 ms
+	// MemoryBytes is its resident memory: shared pages count once, for the process itself.
 	MemoryBytes int64
 }

@@ -1,5 +1,5 @@
-// Package mariadbnode runs a MariaDB server as a node of the lab, for locks of its function
-// GET_LOCK, which writes nothing. There are no users and no passwords: it has no tables of rights.
+// Package mariadbnode runs a MariaDB server as a node of the lab, for locks with its function
+// GET_LOCK, which writes nothing. It runs without users, passwords and grant tables.
 package mariadbnode
 
 import (
@@ -14,13 +14,13 @@ import (
 	"locklab/nodes/role"
 )
 
-// Name is the role's, and Port its one port's.
+// The names of the role and its port.
 const (
 	Name = "mariadb"
 	Port = "mariadb"
 )
 
-// program is Debian's, where PATH may lack its directory.
+// program finds mariadbd, also in Debian's directory outside PATH.
 func program() (string, error) {
 	for _, path := range []string{"mariadbd", "/usr/sbin/mariadbd", "/usr/libexec/mariadbd"} {
 		if found, err := exec.LookPath(path); err == nil {
@@ -30,7 +30,7 @@ func program() (string, error) {
 	return "", role.NotInstalled("MariaDB", "mariadb-server")
 }
 
-// Role is what an agent must know to run a server.
+// Role describes the role to an agent.
 func Role() role.Role {
 	find := role.Find(program)
 	return role.Role{
@@ -59,7 +59,7 @@ func run(ctx context.Context, node *process.Node) error {
 		"--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M",
 	}
 	if os.Geteuid() == 0 {
-		args = append(args, "--user=root") // it wants to be told
+		args = append(args, "--user=root") // MariaDB requires it to run as root
 	}
 	cmd := exec.Command(path, args...) //nolint:noctx // Serve ends it
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {

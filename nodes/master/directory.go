@@ -18,8 +18,8 @@ import (
 	"locklab/nodes/worker"
 )
 
-// directory is what this master knows of the rooms, from the feeds and from the
-// workers' answers. It only proposes; whether a room has a seat, its worker says.
+// directory is what this master knows about rooms, from the workers' feeds and answers. It
+// only proposes rooms; their workers decide whether there is a seat.
 type directory struct {
 	silence time.Duration
 
@@ -28,36 +28,36 @@ type directory struct {
 	remotes []*remote
 }
 
-// remote is one worker as this master reaches it, and what is known of it. It is suspect, and its rooms are not
-// proposed, while it has been silent for too long, or since its feed has ended.
+// remote is one worker, as this master knows it. A worker is suspect, and its rooms are not proposed, while its
+// feed is silent for too long or has ended.
 type remote struct {
 	WorkerAddr
 	http *httpapi.Client
 
 	// The rest is guarded by directory.mu.
 	incarnation string
-	rev         uint64    // everything up to here came through the feed
-	heard       time.Time // zero: not since the feed has ended
+	rev         uint64    // the feed has delivered all revisions up to this one
+	heard       time.Time // of the last line or answer; zero after the feed has ended
 	following   bool
 }
 
 type groupRooms struct {
 	rooms []*knownRoom
-	news  chan struct{} // closed when there may be a seat; nil if it is not waited for
+	news  chan struct{} // closed when there may be a seat; nil without waiters
 }
 
-// knownRoom is a room with seats, or one that was found full and whose end the
-// feed has not told yet: remembering it keeps older news from reviving it.
+// knownRoom is a room with seats, or a full one until the feed reports its end, so that older
+// news does not revive it.
 type knownRoom struct {
 	id     string
 	remote *remote
 	// The rest is guarded by directory.mu.
 	worker.Room
-	refused bool // its worker gives no seat in it any more
-	pending int  // seats that requests of this master are asking for right now
+	refused bool // its worker has refused a seat in it
+	pending int  // seats that requests of this master are asking for
 }
 
-// left is how many seats this master can ask for.
+// left returns how many seats this master can ask for.
 func (k *knownRoom) left() int {
 	if k.refused {
 		return 0
@@ -69,9 +69,9 @@ func newDirectory(silence time.Duration, remotes []*remote) *directory {
 	return &directory{silence: silence, groups: map[string]*groupRooms{}, remotes: remotes}
 }
 
-// propose gives the room of the group with the most seats that are neither taken
-// nor being asked for, and counts one of them as asked for until settle. Where there is none it gives a channel
-// that is closed when there may be, made in the same step, so that no news is missed between the two.
+// propose returns the room of the group with the most free seats that no request asks for, and counts one of them as
+// asked for until settle. If there is none, it returns a channel that is closed when there may be one; both happen
+// under one lock, so that no news is missed.
 func (d *directory) propose(group string, tried []string) (*knownRoom, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,8 +94,7 @@ func (d *directory) propose(group string, tried []string) (*knownRoom, <-chan st
 	return nil, g.news
 }
 
-// settle ends what propose began, with the room as its worker shows it after it gave a seat, or that
-// it refused one.
+// settle ends a proposal, with the room after its worker gave a seat, or with the worker's refusal.
 func (d *directory) settle(k *knownRoom, room worker.Room, refused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,7 +106,7 @@ func (d *directory) settle(k *knownRoom, room worker.Room, refused bool) {
 	d.wakeLocked(k.Group)
 }
 
-// merge takes over a line of the feed. What the first one of a feed does not mention is gone.
+// merge applies a line of the feed. The first line of a feed has all live rooms: merge removes all others.
 func (d *directory) merge(r *remote, line worker.FeedLine, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,7 +128,7 @@ func (d *directory) merge(r *remote, line worker.FeedLine, first bool) {
 	}
 }
 
-// adopt takes over a room that this master has just ordered, and proposes it to the player of the order.
+// adopt adds a room that this master has just ordered, and counts one seat as asked for.
 func (d *directory) adopt(r *remote, incarnation string, room worker.Room) *knownRoom {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,7 +137,7 @@ func (d *directory) adopt(r *remote, incarnation string, room worker.Room) *know
 	return k
 }
 
-// learn takes over a listing: the worker has been heard of.
+// learn applies a listing, which also ends a suspicion.
 func (d *directory) learn(r *remote, l worker.Listing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,13 +147,13 @@ func (d *directory) learn(r *remote, l worker.Listing) {
 	}
 }
 
-// isNews says that the feed has not come as far as an answer. Otherwise an unknown room of the answer has been
-// in the feed, and is gone.
+// isNews reports whether an answer is newer than the feed. Otherwise an unknown room of the answer is already
+// closed: the feed has reported it.
 func (d *directory) isNews(r *remote, incarnation string, room worker.Room) bool {
 	return incarnation == r.incarnation && room.Rev > r.rev
 }
 
-// putLocked takes over what is newer about a room that is known, and an unknown one if it is news.
+// putLocked updates a known room if the revision is newer, and adds an unknown one if it is news.
 func (d *directory) putLocked(r *remote, room worker.Room, news bool) *knownRoom {
 	defer d.wakeLocked(room.Group)
 	g := d.group(room.Group)
@@ -173,14 +172,14 @@ func (d *directory) putLocked(r *remote, room worker.Room, news bool) *knownRoom
 	return k
 }
 
-// unfollowed notes that the feed has ended.
+// unfollowed records the end of the feed.
 func (d *directory) unfollowed(r *remote) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.heard, r.following = time.Time{}, false
 }
 
-// follows says whether every feed has been heard of.
+// follows reports whether every feed has delivered a line.
 func (d *directory) follows() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -209,7 +208,7 @@ func (d *directory) heardLocked(r *remote) {
 	}
 }
 
-// wakeLocked has all waiters of the group look again.
+// wakeLocked wakes all waiters of the group.
 func (d *directory) wakeLocked(name string) {
 	if g := d.group(name); g.news != nil {
 		close(g.news)
@@ -251,7 +250,7 @@ func (r *remote) look(ctx context.Context, group string) (listing worker.Listing
 	return listing, err
 }
 
-// effect says what became of a request to a worker, from its error.
+// effect returns the outcome of a request to a worker.
 func effect(err error) locks.Outcome {
 	switch {
 	case err == nil:
@@ -266,7 +265,7 @@ func effect(err error) locks.Outcome {
 const (
 	// lineBytesMax bounds a line of a feed; the first is the longest.
 	lineBytesMax = 64 << 20
-	// redial is the pause before a feed is dialled anew.
+	// redial is the pause before a feed is dialed again.
 	redial = 50 * time.Millisecond
 )
 
@@ -276,11 +275,11 @@ func (m *Master) follow(ctx context.Context, r *remote) {
 		err := m.followOnce(ctx, r)
 		m.directory.unfollowed(r)
 		m.Log.Debug("feed interrupted", slog.String("worker", r.Name), slog.Any("error", err))
-		_ = clock.Sleep(ctx, redial) // the loop looks at ctx
+		_ = clock.Sleep(ctx, redial) // the loop checks ctx
 	}
 }
 
-// followOnce reads one connection until it ends or nothing comes.
+// followOnce reads one connection until it ends or is silent for FeedReset.
 func (m *Master) followOnce(ctx context.Context, r *remote) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

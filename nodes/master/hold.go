@@ -13,7 +13,7 @@ import (
 	"locklab/workloads/history"
 )
 
-// hold is one grant of the lock of a group, with its traces in the history.
+// hold is one grant of the lock of a group, with its events in the history.
 type hold struct {
 	master   *Master
 	id       string
@@ -24,11 +24,11 @@ type hold struct {
 	done     chan struct{} // closed when the holder stops acting
 }
 
-// errSeated is why an acquisition was called off.
+// errSeated is the cause of a canceled acquisition.
 var errSeated = errors.New("the player has a seat")
 
-// acquire asks for the lock of the group in the background: the player may get a seat elsewhere meanwhile.
-// Exactly one hold arrives on the channel, or one that says why it is none.
+// acquire requests the lock of the group in the background, since the player may get a seat elsewhere meanwhile.
+// Exactly one hold arrives on the channel, with a lease or an error.
 func (m *Master) acquire(ctx context.Context, client, group string) <-chan *hold {
 	answered := make(chan *hold, 1)
 	m.background.Go(func() {
@@ -41,7 +41,7 @@ func (m *Master) acquire(ctx context.Context, client, group string) <-chan *hold
 		}
 		event := h.event(history.KindAcquire)
 		event.FromNS, event.Outcome, event.Error = asked, string(locks.OutcomeOf(err)), locks.ErrorKind(err)
-		if err != nil && errors.Is(context.Cause(ctx), errSeated) { // whatever else was wrong with it
+		if err != nil && errors.Is(context.Cause(ctx), errSeated) { // this master canceled it
 			event.Error = locks.ErrorKind(context.Canceled)
 		}
 		m.Recorder.Record(event)
@@ -50,19 +50,19 @@ func (m *Master) acquire(ctx context.Context, client, group string) <-chan *hold
 	return answered
 }
 
-// watch records when the holder learns that it holds no longer.
+// watch records when the holder learns that it lost the lock.
 func (h *hold) watch() {
 	select {
 	case <-h.done:
 	case <-h.lease.Lost():
-		if !signals.Closed(h.done) { // closing a lock client ends its leases too, after their release
+		if !signals.Closed(h.done) { // closing a lock client also closes Lost of released leases
 			h.master.Recorder.Record(h.event(history.KindLost))
 		}
 	}
 }
 
-// release stops acting at once and gives the lock back in the background: the
-// player need not wait for the answer.
+// release ends the hold at once and releases the lock in the background, so that the
+// player does not wait for the answer.
 func (h *hold) release(ctx context.Context) {
 	intent := h.event(history.KindReleasing)
 	close(h.done)
@@ -80,7 +80,7 @@ func (h *hold) release(ctx context.Context) {
 	})
 }
 
-// event is what all events of a hold have.
+// event returns the common fields of a hold's events.
 func (h *hold) event(kind history.Kind) history.Event {
 	event := history.Event{
 		Kind:     kind,
@@ -98,23 +98,22 @@ func (h *hold) event(kind history.Kind) history.Event {
 	return event
 }
 
-// newID is unique among all masters and all their lives.
+// newID returns an ID that is unique among all masters and their incarnations.
 func (m *Master) newID(prefix string) string {
 	return prefix + "-" + m.settings.Name + "-" + m.incarnation + "-" + strconv.FormatUint(m.ids.Add(1), 10)
 }
 
-// canaryPause lies between two requests of the canary: the resolution of outages.
+// canaryPause is the pause between two requests of the canary: the resolution of outages.
 const canaryPause = 100 * time.Millisecond
 
-// canary asks for a resource of the master's own until ctx ends, gives it back at once, and gives
-// up after a second. The time between two grants is an outage, whatever the workload wants
-// meanwhile. It passes the Tracker by: faults aimed at holders, the status and the metrics are of
-// the workload only.
+// canary acquires and releases a resource of the master's own until ctx ends; each attempt gives up
+// after ReleaseTimeout. The time between two grants is an outage, even if the workload requests nothing. It
+// bypasses the Tracker: faults aimed at holders, the status and the metrics see only the workload.
 func (m *Master) canary(ctx context.Context) {
 	for ctx.Err() == nil {
 		asked := clock.Mono()
 		m.askCanary(ctx, asked)
-		_ = clock.Sleep(ctx, canaryPause-time.Duration(clock.Mono()-asked)) // the loop looks at ctx
+		_ = clock.Sleep(ctx, canaryPause-time.Duration(clock.Mono()-asked)) // the loop checks ctx
 	}
 }
 
@@ -124,7 +123,7 @@ func (m *Master) askCanary(ctx context.Context, asked int64) {
 	resource := history.CanaryPrefix + m.settings.Name
 	lease, err := m.Locker.locker.Acquire(limited, resource)
 	if err != nil && ctx.Err() != nil {
-		return // the master stops: that is no answer of the lock
+		return // the master stops: the error says nothing about the lock
 	}
 	m.Recorder.Record(history.Event{
 		Kind: history.KindAcquire, FromNS: asked, AtNS: clock.Mono(),
@@ -135,9 +134,9 @@ func (m *Master) askCanary(ctx context.Context, asked int64) {
 	if err != nil {
 		return
 	}
-	m.background.Go(func() { // the next request does not wait for a release that has no answer
+	m.background.Go(func() { // so that the next request does not wait for the answer
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.settings.ReleaseTimeout)
 		defer cancel()
-		_ = lease.Release(ctx) // where it fails, the next request waits: that is in the outage
+		_ = lease.Release(ctx) // if it fails, the next request waits, which counts as an outage
 	})
 }

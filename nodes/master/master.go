@@ -1,7 +1,7 @@
 // Package master is the matchmaking server: it finds a seat in a room for each
-// player, and has a room made where there is none. Rooms are expensive, so however
-// many masters are asked at the same time by players of one group, one room is to
-// be made: that is what the lock under test is for.
+// player, and orders a new room if there is none. Rooms are expensive, so concurrent
+// requests of one group at several masters must make only one room: the lock under
+// test ensures that.
 //
 //	player ──> known rooms, most free seats first ──200──> seat
 //	              │ none has a seat                   ^
@@ -14,26 +14,25 @@
 //	              v                                   │
 //	           order a room, release the lock ────────┘
 //
-// What the master knows of rooms comes from the workers' feeds and may be old; the worker gives the seats
-// (409 when the room is full). Requests under way count against the seats known, so that concurrent players
-// spread over rooms. A worker that has been silent is suspect until it is heard of again: its rooms are not
-// proposed, but under the lock it is asked all the same, with less patience.
+// The master knows rooms from the workers' feeds, which may be old; the worker decides about seats (409 if the
+// room is full). Pending requests count as taken seats, so that concurrent players spread over rooms. A silent
+// worker is suspect until its next sign of life: its rooms are not proposed. A holder of the lock asks it
+// anyway, with a shorter timeout.
 //
-// Everything that a worker is asked for may be repeated without a second effect,
-// so a request that met a dead connection is repeated at the same worker. An order
-// whose outcome stays unknown is never repeated at another one. A seat request that
-// was not answered in time may leave an empty seat taken.
+// All requests to workers are idempotent, so after a dead connection the master repeats
+// a request at the same worker. It never repeats an order with an unknown outcome at
+// another worker. A seat request without an answer may leave an empty seat taken.
 //
 // # HTTP API
 //
 //	POST /v1/match {"player":"p","group":"g"}
 //	     200 {"room":"w1-k3x9-12","worker":"w1","state":"open",...,"created":false}  the room
 //	     503 {"error":{"kind":"timeout","message":"...","outcome":"failed"}}
-//	GET  /v1/status  the holds of the lock, and how many wait for it
+//	GET  /v1/status  the holds of the lock, and the number of waiters
 //
-// outcome is "unknown" when a seat may be taken or a room ordered in spite of the error; a request that is wrong
-// (400, 413) has none, and no effect. The kinds are those of locks.ErrorKind (timeout, unavailable, ...) and
-// capacity, stopping.
+// outcome is "unknown" if a seat may be taken or a room ordered in spite of the error. An invalid request (400, 413)
+// has no outcome and no effect. The kinds are those of locks.ErrorKind (timeout, unavailable, ...), capacity and
+// stopping.
 package master
 
 import (
@@ -60,29 +59,27 @@ import (
 	"locklab/workloads/history"
 )
 
-// WorkerAddr says where a worker is to be reached from here: the address of the
-// link to it.
+// WorkerAddr is the address of a worker, as the master's host dials it: that of the link.
 type WorkerAddr struct {
 	Name string `json:"name"`
 	Zone string `json:"zone"`
 	Addr string `json:"addr"` // host:port
 }
 
-// Settings says how a master behaves.
+// Settings configures a master.
 type Settings struct {
 	Name    string       `json:"name"`
 	Zone    string       `json:"zone"`
 	Lock    string       `json:"lock"` // its name in traces and metrics; the lock itself is injected
 	Workers []WorkerAddr `json:"workers"`
-	// WorkerToken is what the workers want to see.
+	// WorkerToken authorizes requests to the workers.
 	WorkerToken string `json:"worker_token,omitzero"`
-	// Hold is how long the lock is held at least before a room is ordered; 0 is no
-	// longer than it takes.
+	// Hold is the least time for which the lock is held before a room is ordered.
 	Hold time.Duration `json:"hold,format:units"`
-	// Patience is how long players wait, 0 for [history.Patience]: a match request is given up before they leave.
+	// Patience is how long players wait, 0 for [history.Patience]; match requests time out earlier.
 	Patience time.Duration `json:"patience,omitzero,format:units"`
-	// Second is how long a limit of one second is with the topology's round trips; 0 is one second. The time that a
-	// worker has to answer scales with it.
+	// Second is the topology's substitute for one second, which grows with its round trips; 0 is one second. The
+	// timeouts of workers scale with it.
 	Second time.Duration `json:"second,omitzero,format:units"`
 
 	Limits `json:"-"`
@@ -90,21 +87,21 @@ type Settings struct {
 
 // Limits follow from Patience and Second; only tests set others.
 type Limits struct {
-	// MatchTimeout bounds a match request and AcquireTimeout its wait for the lock, but for the Hold of
-	// another one, and its own. They follow the players' patience, all others a second.
+	// MatchTimeout bounds a match request, and AcquireTimeout its wait for the lock; the time of Hold is
+	// added to both. They scale with Patience, all others with Second.
 	MatchTimeout, AcquireTimeout time.Duration
-	ReleaseTimeout               time.Duration // of a release, and of an acquisition of the canary
-	// LookTimeout bounds the question to a worker, under the lock, what rooms it has, and SuspectLookTimeout
-	// that to one that seems to be out of reach.
+	ReleaseTimeout               time.Duration // of a release, and of the canary's acquisitions
+	// LookTimeout bounds a request for a worker's rooms under the lock, SuspectLookTimeout the same to a
+	// suspect worker.
 	LookTimeout, SuspectLookTimeout time.Duration
-	SeatTimeout, OrderTimeout       time.Duration // of a seat in one room, and of a room
-	// FeedSilence is after how long without a line from its feed a worker is suspect, and FeedReset when the
-	// feed is dialled anew.
+	SeatTimeout, OrderTimeout       time.Duration // of a request for a seat, and of an order
+	// FeedSilence is the silence after which a worker is suspect, FeedReset that after which its feed is
+	// dialed again.
 	FeedSilence, FeedReset time.Duration
-	ReadyTimeout           time.Duration // for which readiness waits for feeds that do not come
+	ReadyTimeout           time.Duration // bounds the wait of Ready for feeds
 }
 
-// DefaultSettings has everything but names and addresses.
+// DefaultSettings returns all settings but names and addresses.
 func DefaultSettings() Settings {
 	return Settings{Limits: Limits{
 		MatchTimeout:       2 * time.Second,
@@ -120,7 +117,7 @@ func DefaultSettings() Settings {
 	}}
 }
 
-// ParseSettings reads JSON on top of the defaults. The limits follow Patience and Second.
+// ParseSettings reads JSON over the defaults, and scales the limits with Patience and Second.
 func ParseSettings(text []byte) (Settings, error) {
 	s := DefaultSettings()
 	if err := strictjson.Decode(text, &s); err != nil {
@@ -139,18 +136,18 @@ func ParseSettings(text []byte) (Settings, error) {
 	return s, nil
 }
 
-// Deps is what a master is run with. All but the Mounts is needed.
+// Deps are the dependencies of a master. All but Mounts are required.
 type Deps struct {
 	Recorder history.Recorder
 	// Locker is the lock under test. The master does not close it.
 	Locker *Tracker
 	Log    *slog.Logger
 	Seed   seed.Seed
-	// Mounts are handlers beside the master's own, by pattern of http.ServeMux.
+	// Mounts are additional handlers, by pattern of http.ServeMux.
 	Mounts map[string]http.Handler
 }
 
-// Master is one matchmaking server. It collects how long matches take.
+// Master is one matchmaking server. As a collector it has the durations of matches.
 type Master struct {
 	*prometheus.HistogramVec
 	Deps
@@ -161,7 +158,7 @@ type Master struct {
 	directory *directory
 	ids       atomic.Uint64
 
-	open   sync.RWMutex // read-locked by each match, and locked for good by Close
+	open   sync.RWMutex // read-locked by each match, and permanently locked by Close
 	closed sync.Once
 
 	stop       context.CancelFunc // ends the feeds
@@ -169,7 +166,7 @@ type Master struct {
 	background sync.WaitGroup     // acquisitions, watches and releases
 }
 
-// New starts to follow the workers, until ctx ends or the master is closed. Call Close in any case.
+// New starts to follow the workers, until ctx ends or the master is closed. Always call Close.
 func New(ctx context.Context, settings Settings, deps Deps) *Master {
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "locklab_match_duration_seconds", Help: "How long it took to find a player a seat, by outcome.",
@@ -188,9 +185,8 @@ func New(ctx context.Context, settings Settings, deps Deps) *Master {
 	return m
 }
 
-// Ready waits until the lock client is ready and every worker's feed has been
-// heard of. Feeds may be missing after ReadyTimeout: a master must be able to start
-// while a zone is away.
+// Ready waits until the lock client is ready and every worker's feed has delivered a line. After
+// ReadyTimeout feeds may be missing, because a master must be able to start while a zone is down.
 func (m *Master) Ready(ctx context.Context) error {
 	if err := m.Locker.Ready(ctx); err != nil {
 		return fmt.Errorf("wait for the lock: %w", err)
@@ -198,7 +194,7 @@ func (m *Master) Ready(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, m.settings.ReadyTimeout)
 	defer cancel()
 	for !m.directory.follows() && waiting.Err() == nil {
-		_ = clock.Sleep(waiting, 5*time.Millisecond) // the loop looks at the time
+		_ = clock.Sleep(waiting, 5*time.Millisecond) // the loop checks waiting
 	}
 	if waiting.Err() != nil {
 		m.Log.Warn("ready without all workers")
@@ -206,11 +202,11 @@ func (m *Master) Ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Close refuses new matches, waits for those under way and for the release of what
-// they held, and ends the feeds. The Locker stays open.
+// Close refuses new matches, waits for pending ones and for their releases, and ends the
+// feeds. The Locker stays open.
 func (m *Master) Close() {
 	m.closed.Do(func() {
-		m.open.Lock() // for good
+		m.open.Lock() // never unlocked
 		m.stop()
 		m.feeds.Wait()
 		m.background.Wait()
@@ -220,9 +216,8 @@ func (m *Master) Close() {
 	})
 }
 
-// Serve listens on addr (host:port), calls ready with the bound address once the master
-// answers there and is ready, and serves until ctx ends; then it closes the master. Its canary
-// asks for the lock meanwhile. The error is nil when ctx ended it.
+// Serve listens on addr (host:port), and calls ready with the bound address once the master is
+// ready. It serves, and runs the canary, until ctx ends; then it closes the master and returns nil.
 func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) error {
 	defer m.Close()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -236,7 +231,7 @@ func (m *Master) Serve(ctx context.Context, addr string, ready func(net.Addr)) e
 	if err := m.Ready(ctx); err == nil {
 		m.feeds.Go(func() { m.canary(ctx) })
 		ready(listener.Addr())
-	} else if ctx.Err() == nil { // the lock is at fault, not the caller's leaving
+	} else if ctx.Err() == nil { // the lock client failed; ctx did not end
 		cancel()
 		return errors.Join(err, <-served)
 	}
@@ -249,7 +244,7 @@ type Status struct {
 	Waiting int    `json:"waiting"` // for a lock
 }
 
-// Handler serves the API and what is mounted beside it.
+// Handler serves the API and the Mounts.
 func (m *Master) Handler() http.Handler {
 	a := httpapi.New(httpapi.Config{Name: "master " + m.settings.Name})
 	httpapi.Post(a, "POST /v1/match", m.handleMatch)
@@ -267,20 +262,19 @@ func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
 	refuse := func(kind, why string, outcome locks.Outcome) error {
 		return &httpapi.Error{Status: http.StatusServiceUnavailable, Kind: kind, Message: why, Outcome: string(outcome)}
 	}
-	if httpapi.Left(r) { // a seat taken for a player that is gone would be missed by one that waits
+	if httpapi.Left(r) { // a seat for a player that has left would be wasted
 		return nil, refuse("canceled", "the player has left", locks.OutcomeFailed)
 	}
 	match, outcome, err := m.Match(r.Context(), req)
 	if err != nil {
-		// Not the worker's own refusal: its status says nothing of this request.
+		// A new refusal: the status of a worker's refusal does not fit this request.
 		return nil, refuse(kindOf(err), err.Error(), outcome)
 	}
 	return match, nil
 }
 
-// Match finds a seat for the player. The outcome is ok with a nil error, unknown
-// when a seat may have been taken or a room ordered in spite of the error, and
-// failed when surely nothing was.
+// Match finds a seat for the player. The outcome is ok with a nil error, unknown if a seat
+// may be taken or a room ordered in spite of the error, and otherwise failed.
 func (m *Master) Match(ctx context.Context, req MatchRequest) (match Match, outcome locks.Outcome, err error) {
 	began := clock.Mono()
 	defer func() { m.WithLabelValues(string(outcome)).Observe(seconds(clock.Mono() - began)) }()
@@ -300,8 +294,8 @@ func (m *Master) Match(ctx context.Context, req MatchRequest) (match Match, outc
 	return Match{}, locks.OutcomeFailed, err
 }
 
-// kindOf names an error in one word: the worker's own for its refusals, and
-// otherwise those of locks.ErrorKind and a few that a matchmaker adds.
+// kindOf names an error in one word: the kind of a worker's refusal, "unavailable" if the
+// request was not sent, and otherwise that of locks.ErrorKind.
 func kindOf(err error) string {
 	if kind := httpapi.KindOf(err); kind != "" {
 		return kind

@@ -29,7 +29,7 @@ type Match struct {
 	Created bool `json:"created"`
 }
 
-// Reasons for a match to fail besides those of the lock (see locks.ErrorKind).
+// The errors of a match, besides those of the lock (see locks.ErrorKind).
 var (
 	errLost           = errors.New("the lock was lost before a room was ordered")
 	errSeatGone       = errors.New("all seats of the new room are taken")
@@ -38,7 +38,7 @@ var (
 	errStopping error = &httpapi.Error{Kind: "stopping", Message: "the master is going down"}
 )
 
-// attempt is one match request under way.
+// attempt is one pending match request.
 type attempt struct {
 	*Master
 	player  string
@@ -47,7 +47,7 @@ type attempt struct {
 	unknown bool     // a request whose outcome is unknown may have had its effect
 }
 
-// match finds a seat: in a room that is known, or under the lock.
+// match finds a seat: in a known room, or under the lock.
 func (a *attempt) match(ctx context.Context) (Match, error) {
 	for {
 		if found, ok := a.known(ctx); ok {
@@ -58,7 +58,7 @@ func (a *attempt) match(ctx context.Context) (Match, error) {
 		}
 		h, found, err := a.await(ctx)
 		if err != nil {
-			if found, ok := a.known(ctx); ok { // it may have turned up during the wait
+			if found, ok := a.known(ctx); ok { // a room may have appeared during the wait
 				return found, nil
 			}
 			return Match{}, err
@@ -68,13 +68,13 @@ func (a *attempt) match(ctx context.Context) (Match, error) {
 		}
 		found, err = a.guarded(ctx, h)
 		if errors.Is(err, errLost) || errors.Is(err, errSeatGone) {
-			continue // another one was faster: begin again, as long as there is time
+			continue // another player was faster: try again
 		}
 		return found, err
 	}
 }
 
-// known asks for a seat in the rooms that this master knows of, most seats first.
+// known asks for a seat in the rooms that this master knows, most seats first.
 func (a *attempt) known(ctx context.Context) (Match, bool) {
 	for ctx.Err() == nil {
 		k, _ := a.directory.propose(a.group, a.tried)
@@ -95,7 +95,7 @@ func (a *attempt) take(ctx context.Context, k *knownRoom) (Match, bool) {
 	return Match{Room: room}, err == nil
 }
 
-// ask asks one worker for a seat and keeps the books on failures.
+// ask asks one worker for a seat and records failures in the attempt.
 func (a *attempt) ask(ctx context.Context, r *remote, id string) (worker.Room, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.settings.SeatTimeout)
 	defer cancel()
@@ -109,14 +109,14 @@ func (a *attempt) ask(ctx context.Context, r *remote, id string) (worker.Room, e
 	return room, err
 }
 
-// await waits for the lock of the group. If a room with a seat turns up meanwhile
-// it takes the seat, gives the wait up and returns no hold.
+// await waits for the lock of the group. If a room with a seat appears meanwhile, it takes
+// the seat, cancels the wait and returns no hold.
 func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 	acquireCtx, callOff := context.WithCancelCause(ctx)
 	acquireCtx, cancel := context.WithTimeout(acquireCtx, a.settings.AcquireTimeout+a.settings.Hold)
 	answered := a.acquire(acquireCtx, a.player, a.group)
 	defer cancel()
-	defer callOff(nil) // the acquisition is over, or its answer is not wanted any more
+	defer callOff(nil) // the acquisition is over, or no longer needed
 	for {
 		k, news := a.directory.propose(a.group, a.tried)
 		if k != nil {
@@ -131,7 +131,7 @@ func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 			}
 			if ctx.Err() == nil {
 				continue
-			} // without news the acquisition is waited for, which ends with ctx
+			} // otherwise wait for the acquisition, which ends with ctx
 		}
 		select {
 		case h := <-answered:
@@ -144,18 +144,17 @@ func (a *attempt) await(ctx context.Context) (*hold, Match, error) {
 	}
 }
 
-// listed is what a look at one worker showed.
+// listed is one worker's answer to look.
 type listed struct {
 	remote  *remote
 	listing worker.Listing
 	err     error
 }
 
-// guarded finds a seat while holding the lock: it looks at the workers themselves
-// again, since what this master knows may be old, and only if none of their rooms
-// has a seat does it order a new one. A worker that does not answer although its feed
-// still speaks is busy: it is asked again, because to order without its word would
-// overlook its rooms. Only what seems to be out of reach is passed over.
+// guarded finds a seat while holding the lock: it asks the workers themselves, since this
+// master's knowledge may be old, and orders a new room only if none of theirs has a seat. It
+// asks a worker again that does not answer although its feed still does: the worker is busy,
+// and may have rooms. It skips a worker only if the feed is silent, too.
 func (a *attempt) guarded(ctx context.Context, h *hold) (match Match, err error) {
 	var began int64
 	var seen []listed
@@ -202,7 +201,7 @@ func (a *attempt) guarded(ctx context.Context, h *hold) (match Match, err error)
 	}
 }
 
-// look asks all workers at the same time what rooms of the group they have.
+// look asks all workers concurrently for their rooms of the group.
 func (a *attempt) look(ctx context.Context) []listed {
 	seen := make([]listed, len(a.remotes))
 	var wg sync.WaitGroup
@@ -225,10 +224,9 @@ func (a *attempt) look(ctx context.Context) []listed {
 	return seen
 }
 
-// seatInListed asks for a seat in every room that was seen with one, most seats
-// first. What this master believes to be taken is asked for all the same: under
-// the lock only the worker's word counts. It names the workers whose rooms may have
-// been missed, because they did not answer.
+// seatInListed asks for a seat in the listed rooms that have one, most seats first. It also
+// asks for seats that this master believes to be taken: under the lock only the worker's
+// answer counts. unreachable are the workers that did not answer, whose rooms may be missing.
 func (a *attempt) seatInListed(ctx context.Context, seen []listed) (match Match, ok bool, unreachable []*remote) {
 	type candidate struct {
 		remote *remote
@@ -261,9 +259,8 @@ func (a *attempt) seatInListed(ctx context.Context, seen []listed) (match Match,
 	return Match{}, false, unreachable
 }
 
-// order has a room made by the worker with the fewest rooms. A worker that surely
-// did not make it is passed over; after an order whose outcome is unknown no other
-// worker is asked, or there might be two rooms.
+// order orders a room from the worker with the fewest rooms. If that surely failed, it tries
+// the next worker. After an unknown outcome it asks no other worker: there might be two rooms.
 func (a *attempt) order(
 	ctx context.Context, h *hold, seen []listed, unreachable []*remote, began int64,
 ) (listed, worker.Room, error) {
@@ -282,7 +279,7 @@ func (a *attempt) order(
 			event.Unreachable = append(event.Unreachable, r.Name)
 		}
 		a.Locker.points.Pass(history.PointGranted, a.group)
-		// The client's leaving must not turn an order into an unknown one.
+		// The end of the client's request must not make the outcome of the order unknown.
 		orderCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.settings.OrderTimeout)
 		event.SentNS = clock.Mono()
 		room, err := s.remote.order(orderCtx, worker.OrderRequest{Group: a.group, Order: event.Order, By: a.settings.Name})
@@ -304,8 +301,8 @@ func (a *attempt) order(
 	return listed{}, worker.Room{}, last
 }
 
-// rank puts the workers that can be reached in the order in which to ask them: the
-// fewest rooms first, then those of the own zone, then by lot.
+// rank returns the reachable workers in the order in which to ask them: by the number of
+// rooms, then the own zone first, then at random.
 func (a *attempt) rank(seen []listed, unreachable []*remote) []listed {
 	ranked := slices.DeleteFunc(seen, func(s listed) bool { return slices.Contains(unreachable, s.remote) })
 	lot := a.Seed.Child(a.settings.Name + a.player).Rand()

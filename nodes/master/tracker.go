@@ -18,8 +18,8 @@ import (
 	"locklab/workloads/history"
 )
 
-// Tracker is a Locker that knows what is held through it right now. The status
-// shows it, so that a fault can be aimed at the holder. It collects the metrics of the lock.
+// Tracker is a Locker that tracks its holds. The status shows them, so that a fault can be
+// aimed at the holder. It collects the metrics of the lock.
 type Tracker struct {
 	prometheus.Collector
 	locker locks.Locker
@@ -34,10 +34,10 @@ type Tracker struct {
 	waiting int
 }
 
-// Held is one lease that has not been given back.
+// Held is one unreleased lease.
 type Held struct {
 	Resource string `json:"resource"`
-	AgeNS    int64  `json:"age_ns"` // when it was shown
+	AgeNS    int64  `json:"age_ns"` // at the time of the status
 }
 
 var (
@@ -47,9 +47,8 @@ var (
 	_ locks.Storer         = (*trackedLease)(nil)
 )
 
-// Track wraps a Locker, and says to points, which may be nil, when its clients begin to acquire
-// and to release. Give the same Tracker to a master and to whatever is
-// mounted beside it, and the status of the master shows the holds of both.
+// Track wraps a Locker. Its clients pass points, which may be nil, before they acquire and release. The status
+// of a master shows the holds of all Mounts that share its Tracker.
 func Track(locker locks.Locker, points *process.Points) *Tracker {
 	all := prometheus.NewRegistry()
 	with := promauto.With(all)
@@ -78,10 +77,10 @@ func Track(locker locks.Locker, points *process.Points) *Tracker {
 	return t
 }
 
-// seconds is a time on clock.Mono in the unit of Prometheus.
+// seconds converts a duration of clock.Mono into the unit of Prometheus.
 func seconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// Acquire acquires and keeps track.
+// Acquire acquires and tracks the lease.
 func (t *Tracker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	asked := clock.Mono()
 	t.wait(1)
@@ -109,7 +108,7 @@ func (t *Tracker) wait(change int) {
 // Close closes the Locker.
 func (t *Tracker) Close() error { return t.locker.Close() }
 
-// MessagesSent is the Locker's count, 0 if it does not count.
+// MessagesSent returns the Locker's count, 0 if it does not count.
 func (t *Tracker) MessagesSent() uint64 {
 	if counter, ok := t.locker.(locks.MessageCounter); ok {
 		return counter.MessagesSent()
@@ -117,7 +116,7 @@ func (t *Tracker) MessagesSent() uint64 {
 	return 0
 }
 
-// Wakeups is the Locker's count, 0 if it does not count.
+// Wakeups returns the Locker's count, 0 if it does not count.
 func (t *Tracker) Wakeups() uint64 {
 	if counter, ok := t.locker.(locks.WakeupCounter); ok {
 		return counter.Wakeups()
@@ -125,7 +124,7 @@ func (t *Tracker) Wakeups() uint64 {
 	return 0
 }
 
-// Ready waits until the Locker is ready, if it is one that says so.
+// Ready waits until the Locker is ready, if it has a method Ready.
 func (t *Tracker) Ready(ctx context.Context) error {
 	if r, ok := t.locker.(interface{ Ready(context.Context) error }); ok {
 		return r.Ready(ctx)
@@ -133,7 +132,7 @@ func (t *Tracker) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Status shows what is held, the oldest first, and how many calls of Acquire wait.
+// Status returns the holds, the oldest first, and the number of waiting calls of Acquire.
 func (t *Tracker) Status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,8 +145,7 @@ func (t *Tracker) Status() Status {
 	return Status{held, t.waiting}
 }
 
-// trackedLease counts as held until its release is sent: from then on its holder acts
-// no more.
+// trackedLease counts as held until its release begins, after which its holder acts no more.
 type trackedLease struct {
 	locks.Lease
 	tracker  *Tracker
@@ -155,7 +153,7 @@ type trackedLease struct {
 	sinceNS  int64 // on clock.Mono
 }
 
-// Store is the lease's, if it has one.
+// Store returns the lease's store, if it has one.
 func (l *trackedLease) Store() (locks.Store, bool) {
 	if s, ok := l.Lease.(locks.Storer); ok {
 		return s.Store()

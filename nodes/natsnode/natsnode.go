@@ -11,14 +11,14 @@ import (
 	"locklab/nodes/role"
 )
 
-// Name is the role's, and Port its one port's.
+// The names of the role, its port and its program.
 const (
 	Name    = "nats"
 	Port    = "nats"
 	program = "nats-server"
 )
 
-// Role is what an agent must know to run a server.
+// Role describes the role to an agent.
 func Role() role.Role {
 	find := role.OnPath(program, program)
 	return role.Role{

@@ -22,7 +22,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// Name is the role's, and Port its one port's.
+// The names of the role and its port.
 const (
 	Name = "postgres"
 	Port = "postgres"
@@ -30,13 +30,13 @@ const (
 
 // Settings is what the controller sends to a server, as JSON.
 type Settings struct {
-	SynchronousCommit string `json:"synchronous_commit"` // on or off, as PostgreSQL has it
+	SynchronousCommit string `json:"synchronous_commit"` // on or off
 }
 
-// Superuser is the only user there is; it needs no password.
+// Superuser is the only user; it needs no password.
 const Superuser = "locklab"
 
-// Role is what an agent must know to run a server.
+// Role describes the role to an agent.
 func Role() role.Role {
 	find := func(name string) role.Find { return func() (string, error) { return program(name) } }
 	return role.Role{
@@ -45,7 +45,7 @@ func Role() role.Role {
 	}
 }
 
-// URL is what a client of the server dials.
+// URL returns the URL for clients of the server.
 func URL(addr string) string {
 	return "postgres://" + Superuser + "@" + addr + "/postgres?sslmode=disable"
 }
@@ -60,19 +60,19 @@ func program(name string) (string, error) {
 		return "", role.NotInstalled("PostgreSQL", "postgresql")
 	}
 	version := func(path string) int {
-		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // what is no number is old
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // not a number: old
 		return n
 	}
 	return slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }), nil
 }
 
-// account is the user and the group that run the server.
+// account is a user and a group.
 type account struct{ uid, gid uint32 }
 
-// owner is who must run the server: nil for whoever runs the agent.
+// owner returns the account that must run the server; nil is the agent's own.
 func owner() (*account, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // no other user is no error
+		return nil, nil //nolint:nilnil // nil is the agent's own account
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -86,7 +86,7 @@ func owner() (*account, error) {
 	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody to run it as")
 }
 
-// run is a server as an agent's child process.
+// run runs a server.
 func run(ctx context.Context, node *process.Node) error {
 	settings := Settings{SynchronousCommit: "on"}
 	if err := node.Decode(&settings); err != nil {
@@ -118,11 +118,11 @@ func run(ctx context.Context, node *process.Node) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Close() }() // nothing is written to it
+	defer func() { _ = dir.Close() }()
 	prepare := func(path string, args ...string) *exec.Cmd {
 		cmd := exec.Command(path, args...) //nolint:noctx // Serve ends it
 		cmd.Dir, cmd.Env = "/", append(os.Environ(), "LC_ALL=C")
-		cmd.ExtraFiles = []*os.File{dir} // 3
+		cmd.ExtraFiles = []*os.File{dir} // file descriptor 3
 		if as != nil {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: as.uid, Gid: as.gid}}
 		}
@@ -159,15 +159,15 @@ func arguments(settings Settings, dir, host, port string) (args []string) {
 	} {
 		args = append(args, "-c", s)
 	}
-	if runtime.GOOS == "linux" { // what a crash left is synced by one call, not file by file
+	if runtime.GOOS == "linux" { // after a crash one call syncs all files
 		args = append(args, "-c", "recovery_init_sync_method=syncfs")
 	}
 	return args
 }
 
-// endLeftovers ends what is left of a server that was killed, and waits for that: its
-// processes end by themselves, but not at once, and a new server does not start beside them.
-// Nor does it while its lock file names a process that nobody has reaped.
+// endLeftovers kills the remaining processes of a killed server, and waits for their end. They would end by
+// themselves, but later, and no new server starts before. It also removes the lock file, which prevents a start
+// while its process is not reaped.
 func endLeftovers(ctx context.Context, data string) {
 	if real, err := filepath.EvalSymlinks(data); err == nil {
 		data = real
@@ -176,22 +176,22 @@ func endLeftovers(ctx context.Context, data string) {
 		left = false
 		cwds, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is right
 		for _, cwd := range cwds {
-			exe, _ := os.Readlink(filepath.Join(filepath.Dir(cwd), "exe")) // what has ended has none
+			exe, _ := os.Readlink(filepath.Join(filepath.Dir(cwd), "exe")) // "" if it has ended
 			if in, err := os.Readlink(cwd); err != nil || in != data || filepath.Base(exe) != "postgres" {
 				continue
 			}
 			pid, _ := strconv.Atoi(strings.Split(cwd, "/")[2]) // digits
-			_ = syscall.Kill(pid, syscall.SIGKILL)             // it may have ended by now
+			_ = syscall.Kill(pid, syscall.SIGKILL)             // fails if it has ended
 			left = true
 		}
 		if left && clock.Sleep(ctx, 5*time.Millisecond) != nil {
 			return
 		}
 	}
-	_ = os.Remove(filepath.Join(data, "postmaster.pid")) // none of its processes lives
+	_ = os.Remove(filepath.Join(data, "postmaster.pid")) // all processes have ended
 }
 
-// ping fails while the server recovers, too.
+// ping connects to the server. It also fails during recovery.
 func ping(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

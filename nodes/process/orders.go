@@ -14,17 +14,17 @@ import (
 	"locklab/workloads/history"
 )
 
-// Orders are what an agent wants of a node that runs: the methods of a net/rpc server, whose client calls over
-// the node's standard input and is answered on [AnswersFD].
+// Orders are the agent's orders to a running node: the methods of a net/rpc server that reads from standard
+// input and answers on [AnswersFD].
 type Orders struct{ node *Node }
 
-// Skew is what is wrong with a clock: see [clock.Skewed].
+// Skew is the error of a clock, see [clock.Skewed].
 type Skew struct {
 	Offset time.Duration `json:"offset_ns,format:nano"`
 	Rate   float64       `json:"rate"` // 1 is right
 }
 
-// PauseAt is a point, see [Points], and the time in which the process must come to it.
+// PauseAt is a point, see [Points], and the time within which the process must reach it.
 type PauseAt struct {
 	Point  string        `json:"point"`
 	Within time.Duration `json:"within_ns,format:nano"`
@@ -36,16 +36,16 @@ type serverClock struct {
 	now func() (time.Time, error)
 }
 
-// GoBy makes faults of clocks hit the server that the node runs, and not Clock. Call it before Ready.
+// GoBy makes clock faults apply to the server that the node runs, instead of Clock. Call it before Ready.
 func (n *Node) GoBy(set func(Skew) error, now func() (time.Time, error)) {
 	n.server.Store(&serverClock{set, now})
 }
 
-// obey carries orders out until the agent has ended.
+// obey carries out orders until the agent has ended.
 func (n *Node) obey(orders io.Reader, answers io.Writer) {
 	server := rpc.NewServer()
 	if err := server.Register(&Orders{n}); err != nil {
-		panic(err) // its methods are not as net/rpc wants them
+		panic(err) // net/rpc does not accept its methods
 	}
 	server.ServeConn(struct {
 		io.Reader
@@ -54,7 +54,7 @@ func (n *Node) obey(orders io.Reader, answers io.Writer) {
 	}{orders, answers, io.NopCloser(nil)})
 }
 
-// SetClock makes the node's clock wrong.
+// SetClock sets the error of the node's clock.
 func (o *Orders) SetClock(skew Skew, _ *struct{}) error {
 	if skew.Rate <= 0 {
 		return fmt.Errorf("clock.rate %v: want more than 0", skew.Rate)
@@ -66,7 +66,7 @@ func (o *Orders) SetClock(skew Skew, _ *struct{}) error {
 	return nil
 }
 
-// ReadClock reads it.
+// ReadClock reads the node's clock.
 func (o *Orders) ReadClock(_ struct{}, now *time.Time) (err error) {
 	if server := o.node.server.Load(); server != nil {
 		*now, err = server.now()
@@ -76,10 +76,10 @@ func (o *Orders) ReadClock(_ struct{}, now *time.Time) (err error) {
 	return nil
 }
 
-// AwaitPoint returns when the node's work has come to a point, and stands still there until LeavePoint.
+// AwaitPoint returns when the node's work has reached a point, where it waits until LeavePoint.
 func (o *Orders) AwaitPoint(at PauseAt, _ *struct{}) error { return o.node.Points.await(at) }
 
-// LeavePoint has the work go on.
+// LeavePoint lets the work go on.
 func (o *Orders) LeavePoint(struct{}, *struct{}) error {
 	if stop := o.node.Points.armed.Swap(nil); stop != nil {
 		close(stop.leave)
@@ -87,7 +87,7 @@ func (o *Orders) LeavePoint(struct{}, *struct{}) error {
 	return nil
 }
 
-// Metrics are what [Node.Metrics] gathers, as Prometheus's text.
+// Metrics returns [Node.Metrics] in the text format of Prometheus.
 func (o *Orders) Metrics(_ struct{}, all *string) error {
 	var text strings.Builder
 	err := metrics.Write(&text, o.node.Metrics)
@@ -95,21 +95,21 @@ func (o *Orders) Metrics(_ struct{}, all *string) error {
 	return err
 }
 
-// Points are the places in a node's work at which it can be made to stop: see
-// [history.KindPoint]. A nil one never stops.
+// Points are the places in a node's work at which it can be made to stop, see
+// [history.KindPoint]. A nil *Points never stops.
 type Points struct {
 	armed    atomic.Pointer[stop]
 	recorder history.Recorder
 }
 
-// stop is one that is to happen at a point.
+// stop is a requested stop at a point.
 type stop struct {
 	point          string
 	reached, leave chan struct{}
-	taken          atomic.Bool // by the first that comes to the point, or by the end of the time for it
+	taken          atomic.Bool // set by the first client that reaches the point, or by the timeout
 }
 
-// NewPoints records to the recorder that a point was passed, and then stops.
+// NewPoints returns points that record each stop to the recorder before it happens.
 func NewPoints(recorder history.Recorder) *Points { return &Points{recorder: recorder} }
 
 func (p *Points) await(at PauseAt) error {
@@ -125,8 +125,8 @@ func (p *Points) await(at PauseAt) error {
 	return nil
 }
 
-// Pass says that a client of the lock of that resource has come to a point of its work. If the process is to stop
-// there, it is on record before, and Pass returns after the pause.
+// Pass is called when a client of that resource's lock reaches a point of its work. If the process must stop there,
+// Pass records that first, and returns after the pause.
 func (p *Points) Pass(point, resource string) {
 	if p == nil {
 		return

@@ -13,12 +13,12 @@ import (
 	"locklab/locks/clock"
 )
 
-// endGrace is how long a program may take to end before it is killed; Run waits longer.
+// endGrace is the time after which Serve kills a server that does not end; Run waits longer.
 const endGrace = 2 * time.Second
 
-// Serve runs a foreign server in the node's process group, so that it is killed and paused with the node,
-// and never outlives it. The node is ready when look, which is short, returns nil. The end of ctx asks the
-// server to end, with the signal end.
+// Serve runs a foreign server in the node's process group, so that it is killed and paused with the node, and
+// never outlives it. The node is ready once look returns nil; Serve calls it repeatedly, so it must be short. When
+// ctx ends, Serve sends the signal end to the server.
 func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, look func(context.Context) error) error {
 	defer pdeathsig.Set(cmd)()
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr // the agent's log
@@ -48,7 +48,7 @@ func (n *Node) Serve(ctx context.Context, cmd *exec.Cmd, end syscall.Signal, loo
 
 var errEnded = errors.New("unasked")
 
-// Await looks until what it waits for is there; a look is short, and its error says what is missing.
+// Await calls look until it returns nil. look must be short; its error says what is missing.
 func Await(ctx context.Context, look func() error) error {
 	for {
 		err := look()

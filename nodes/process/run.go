@@ -26,25 +26,25 @@ const (
 	AnswersFD = 4
 )
 
-// grace is how long a main may take to return once it was told to stop.
+// grace bounds the time until a main returns after its context has ended.
 const grace = 3 * time.Second
 
 // Main is the body of a node. It returns when ctx ends.
 type Main func(ctx context.Context, node *Node) error
 
-// Node is what a main has to work with.
+// Node is the environment of a main.
 type Node struct {
 	Config
 	Recorder *history.Writer // to the agent
 	Log      *slog.Logger
-	// Metrics are given to the agent. What main registers is added to those of the process.
+	// Metrics go to the agent. They have the metrics of the process, and main may register more.
 	Metrics *prometheus.Registry
-	// Clock is what the node's work goes by. Faults make it wrong.
+	// Clock is the clock of the node's work. Faults make it wrong.
 	Clock *clock.Skewed
-	// Points are where faults stop the node, if it says that it passes them.
+	// Points are the places at which faults can stop the node, if its role passes them.
 	Points *Points
 
-	server atomic.Pointer[serverClock] // nil if faults make Clock wrong
+	server atomic.Pointer[serverClock] // set by GoBy; nil if clock faults apply to Clock
 	ready  sync.Once
 }
 
@@ -53,10 +53,9 @@ func (n *Node) Ready() {
 	n.ready.Do(func() { n.Recorder.Record(history.Event{Kind: history.KindNode, State: history.NodeReady}) })
 }
 
-// Run runs a node to its end, with the file descriptors that an agent gives
-// it. The context that main gets ends with ctx, on SIGTERM and when standard input
-// ends; a main that then does not return in 3 s is given up with an error. Events
-// recorded until then are written before Run returns.
+// Run runs a node to its end, with the file descriptors from the agent. The context of
+// main ends with ctx, on SIGTERM and when standard input ends. If main does not return within
+// 3 s after that, Run returns an error. It first writes all recorded events.
 func Run(ctx context.Context, configPath string, main Main) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -68,7 +67,7 @@ func Run(ctx context.Context, configPath string, main Main) error {
 
 // streams are a node's connections to its agent.
 type streams struct {
-	stdin   io.Reader // orders; its end is that of the agent
+	stdin   io.Reader // orders; ends with the agent
 	events  io.Writer
 	answers io.Writer // to orders
 	log     io.Writer
@@ -102,8 +101,8 @@ func run(ctx context.Context, configPath string, s streams, main Main) error {
 	return nil
 }
 
-// wait returns what main returned, or an error if it does not return in time after
-// it was told to stop. It drops the error of a main that only reports that it was stopped.
+// wait returns the error of main, or one of its own if main does not return within grace after
+// ctx has ended. It drops an error that only reports the end of ctx.
 func wait(ctx context.Context, ended <-chan error) (err error) {
 	select {
 	case err = <-ended:

@@ -20,14 +20,14 @@ import (
 	"locklab/locks/raftlock/wire"
 )
 
-// hub stands between the clients' streams and the replicated log. Its one mutex
-// guards the state machine too: what clients hear is in the order of the log.
+// hub connects the clients' streams to the replicated log. Its one mutex also guards the
+// state machine, so that clients get answers in the order of the log.
 type hub struct {
 	name    string
 	clock   clock.Clock
 	log     *slog.Logger
-	propose func(entry []byte) // hands an entry to raft
-	leader  func() string      // as this server knows; a hint for clients
+	propose func(entry []byte) // passes an entry to raft
+	leader  func() string      // the leader as far as this server knows: a hint for clients
 	status  func() *wire.Status
 
 	mu       sync.Mutex
@@ -35,14 +35,14 @@ type hub struct {
 	serving  bool
 	last     uint64           // the newest stream's number
 	conns    map[uint64]*conn // by number
-	routes   map[uint64]*conn // by session: attached, as of the last applied entry
+	routes   map[uint64]*conn // the attached ones, by session, as of the last applied entry
 	lifetime map[uint64]lifetime
 }
 
-// entry is what the log carries: the requests of a stream, all that came in one frame.
+// entry is an entry of the log: the requests of one frame of a stream.
 type entry struct {
-	// Server proposed it for its stream with this number. While it serves, all that it applies
-	// and that bears its name is of its own time as leader, so no number of an earlier one comes.
+	// Server proposed the entry for its stream Conn. While a server serves, all entries with its name
+	// come from its present term as leader, so stream numbers are unambiguous.
 	Server   string         `json:"server"`
 	Conn     uint64         `json:"conn,omitzero"` // 0 is the server itself
 	Requests []wire.Request `json:"requests"`
@@ -52,11 +52,11 @@ type entry struct {
 type conn struct {
 	number  uint64
 	session uint64           // 0 until it is attached
-	next    wire.ServerFrame // what has come together since the last one was sent
-	wake    chan struct{}    // has a token while there is something to send
+	next    wire.ServerFrame // the next frame to send
+	wake    chan struct{}    // has a token while next is not empty
 }
 
-// lifetime is how the leader measures one session.
+// lifetime is the leader's measurement of one session's lease.
 type lifetime struct {
 	touched  uint64
 	deadline time.Time
@@ -69,16 +69,16 @@ func newHub(cfg Config) *hub {
 	}
 }
 
-// serve begins to serve clients: this server leads and has applied every entry of
-// the terms before its own. Every session has a full lease from now on.
+// serve begins to serve clients: this server leads and has applied all entries of earlier
+// terms. Every session has a full lease from now on.
 func (h *hub) serve() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.serving = true
 }
 
-// stopServing ends all streams. What they asked for and is committed later all the same is
-// applied as on any follower.
+// stopServing ends all streams. Requests of theirs that are still committed later are applied
+// as on any follower.
 func (h *hub) stopServing() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,12 +92,12 @@ func (h *hub) stopServing() {
 func (h *hub) notLeader(c *conn) {
 	leader := h.leader()
 	if leader == h.name {
-		leader = "" // it does not serve yet, or no longer
+		leader = "" // this server does not serve
 	}
 	h.end(c, wire.End{Reason: wire.ReasonNotLeader, Leader: leader})
 }
 
-// end lets the stream end once everything before was sent. Its session lives on.
+// end ends the stream once its pending answers are sent. Its session lives on.
 func (h *hub) end(c *conn, why wire.End) {
 	delete(h.conns, c.number)
 	if h.routes[c.session] == c {
@@ -127,7 +127,7 @@ func (h *hub) accept(ctx context.Context, listener net.Listener, running *sync.W
 			switch err := conn.Receive(&first); {
 			case err != nil:
 			case first.Status:
-				_ = conn.Send(wire.ServerFrame{Status: h.status()}) // or it is gone
+				_ = conn.Send(wire.ServerFrame{Status: h.status()}) // fails if the client is gone
 			case first.Hello != nil:
 				h.carry(conn, first.Hello, running)
 			}
@@ -135,7 +135,7 @@ func (h *hub) accept(ctx context.Context, listener net.Listener, running *sync.W
 	}
 }
 
-// carry carries one session: another goroutine receives, this one sends.
+// carry serves one stream: another goroutine receives, this one sends.
 func (h *hub) carry(client *wire.Conn, hello *wire.Hello, running *sync.WaitGroup) {
 	c := &conn{wake: make(chan struct{}, 1)}
 	h.attach(c, hello)
@@ -164,15 +164,15 @@ func (h *hub) carry(client *wire.Conn, hello *wire.Hello, running *sync.WaitGrou
 		c.next = wire.ServerFrame{}
 		h.mu.Unlock()
 		if err := client.Send(frame); err != nil {
-			_ = client.Close() // so that it is gone
+			_ = client.Close() // also ends the receiver
 		}
-		// The client hangs up after an end. A server that did would lose what it has not read, and
-		// the end with it.
+		// After an End the client closes. If the server closed with unread data, the connection would
+		// be reset, and the End could be lost.
 	}
 }
 
-// attach asks to carry a session, a new one or the one that hello names, over the
-// stream. A server that does not serve ends the stream with a hint.
+// attach proposes to attach a new session, or the one in hello, to the stream. A server that
+// does not serve ends the stream with a hint.
 func (h *hub) attach(c *conn, hello *wire.Hello) {
 	h.mu.Lock()
 	serving := h.serving
@@ -192,8 +192,8 @@ func (h *hub) attach(c *conn, hello *wire.Hello) {
 	}
 }
 
-// receive takes the requests of one frame. What a stream still delivers after another one was
-// attached to its session is dropped: it was sent again there.
+// receive proposes the requests of one frame. It drops those of a stream whose session is attached
+// to a newer stream: the client has repeated them there.
 func (h *hub) receive(c *conn, frame *wire.ClientFrame) {
 	h.mu.Lock()
 	attached := h.routes[c.session] == c
@@ -209,7 +209,7 @@ func (h *hub) receive(c *conn, frame *wire.ClientFrame) {
 
 func (h *hub) ask(conn uint64, requests ...wire.Request) {
 	data, err := json.Marshal(entry{Server: h.name, Conn: conn, Requests: requests})
-	if err != nil { // cannot happen: what is in it was decoded
+	if err != nil { // cannot happen: its parts were decoded before
 		h.log.Error("cannot encode an entry", "error", err)
 		return
 	}
@@ -218,8 +218,8 @@ func (h *hub) ask(conn uint64, requests ...wire.Request) {
 
 var _ raft.FSM = (*hub)(nil)
 
-// Apply implements [raft.FSM]: it applies a committed entry, and lets clients hear what comes of
-// it. An entry that cannot be read may not be left out: another server could know how to.
+// Apply implements [raft.FSM]: it applies a committed entry and delivers its outputs. It panics if it
+// cannot decode an entry: skipping it could make this server differ from others that can.
 func (h *hub) Apply(committed *raft.Log) any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -241,8 +241,8 @@ func (h *hub) Apply(committed *raft.Log) any {
 	return nil
 }
 
-// deliver gives one output to the stream that should hear it, if there is one: an answer to the
-// one that asked, anything else to the one that carries the session.
+// deliver sends one output to a stream, if there is one: an answer to the stream of its request,
+// any other output to the stream of its session.
 func (h *hub) deliver(out *fsm.Output, c *conn) {
 	if out.Pushed || out.Outcome == wire.Expired {
 		c = h.routes[out.Session]
@@ -264,17 +264,17 @@ func (h *hub) deliver(out *fsm.Output, c *conn) {
 	}
 }
 
-// watch looks at every session: one whose lease has run out since it was last heard of is
-// proposed to expire, and again a lease later should the proposal get lost. The state machine
-// refuses if the session was renewed in the meantime.
+// watch proposes to expire every session whose lease has ended since its last command, and again a
+// lease later in case the proposal was lost. The state machine ignores it if the session was
+// renewed meanwhile.
 func (h *hub) watch() {
 	h.mu.Lock()
 	if !h.serving {
 		h.mu.Unlock()
 		return
 	}
-	// Read under the mutex: a time from before a wait for it may be older than a renewal that
-	// was applied during the wait, and that session's lease would end too early.
+	// The clock must be read under the mutex: otherwise a renewal applied during the wait for the
+	// mutex would be newer than now, and its lease would end too early.
 	now := h.clock.Now()
 	var over []wire.Request
 	for id, s := range h.state.Sessions {
@@ -295,8 +295,7 @@ func (h *hub) watch() {
 	}
 }
 
-// Snapshot implements [raft.FSM]. It encodes the state at once: it is small, and raft waits
-// meanwhile.
+// Snapshot implements [raft.FSM]. It encodes the small state at once, while raft waits.
 func (h *hub) Snapshot() (raft.FSMSnapshot, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -306,7 +305,7 @@ func (h *hub) Snapshot() (raft.FSMSnapshot, error) {
 
 // Restore implements [raft.FSM].
 func (h *hub) Restore(from io.ReadCloser) error {
-	defer func() { _ = from.Close() }() // nothing was written
+	defer func() { _ = from.Close() }()
 	state := fsm.New()
 	if err := json.UnmarshalRead(from, state); err != nil {
 		return fmt.Errorf("restore a snapshot: %w", err)
@@ -321,7 +320,7 @@ type snapshot []byte
 
 func (s snapshot) Persist(sink raft.SnapshotSink) error {
 	if _, err := sink.Write(s); err != nil {
-		_ = sink.Cancel() // the first error says more
+		_ = sink.Cancel() // err matters more
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	return sink.Close()

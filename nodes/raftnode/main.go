@@ -19,26 +19,25 @@ const (
 	PortRaft   = "raft"   // the other servers
 )
 
-// Name is the role's.
+// Name is the role's name.
 const Name = "raft"
 
 // Settings is what the controller sends to a server, as JSON.
 type Settings struct {
-	// Peers are the other servers of the service. All servers together, this one
-	// included, are its fixed membership.
+	// Peers are the other servers of the service, whose membership is fixed.
 	Peers []Peer `json:"peers"`
-	// NoSync has the server not wait for its disk: a power cut takes what it has logged.
+	// NoSync makes the server not wait for its disk: a power cut may lose log entries.
 	NoSync bool `json:"no_sync,omitempty"`
 }
 
 // Peer is another server as this server's host reaches it.
 type Peer struct {
 	Name string `json:"name"`
-	// Addr is what to dial for the peer's raft port: on a lab host, the link's proxy.
+	// Addr is the address to dial for the peer's raft port: on a lab host, the link's proxy.
 	Addr string `json:"addr"`
 }
 
-// Role is what an agent must know to run a server.
+// Role describes the role to an agent.
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortRaft}, ClientPort: PortClient, PeerPorts: []string{PortRaft},
@@ -47,7 +46,7 @@ func Role() role.Role {
 	}
 }
 
-// run is a server as an agent's child process until ctx ends.
+// run runs a server until ctx ends.
 func run(ctx context.Context, node *process.Node) error {
 	var settings Settings
 	if err := node.Decode(&settings); err != nil {
@@ -71,7 +70,7 @@ func run(ctx context.Context, node *process.Node) error {
 	}
 }
 
-// metrics says whether this server leads.
+// metrics returns a gauge that is 1 while this server leads.
 func (s *Server) metrics() prometheus.Collector {
 	opts := prometheus.GaugeOpts{Name: "locklab_raft_leader", Help: "Whether this server leads the service."}
 	return prometheus.NewGaugeFunc(opts, func() float64 {
@@ -88,8 +87,8 @@ func leads(ctx context.Context, addr string) (bool, error) {
 	return err == nil && status.State == "leader", err
 }
 
-// newRaftLogger lets the raft library log through slog. What it warns of, and what it calls errors,
-// are mostly peers that cannot be reached and elections, which are everyday life in the lab.
+// newRaftLogger passes the raft library's warnings and errors to slog, as information: most are
+// unreachable peers and elections, which are normal in the lab.
 func newRaftLogger(log *slog.Logger) hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
 		Level: hclog.Warn, DisableTime: true, Output: slog.NewLogLogger(log.Handler(), slog.LevelInfo).Writer(),

@@ -18,23 +18,23 @@ import (
 	"locklab/locks/raftlock/wire"
 )
 
-// Config is what one server needs.
+// Config configures a server.
 type Config struct {
-	// Name is the server's name in the service, and the leader hint that clients get.
+	// Name is the server's name in the service, and in hints to clients.
 	Name string
 	// Dir is the data directory; it must exist.
 	Dir string
 	// ClientAddr and RaftAddr are the addresses (host:port) to listen on.
 	ClientAddr, RaftAddr string
 	Settings             Settings
-	// Founds says that the service is new, and this is the first process of this server: with an empty Dir it founds
-	// the service, together with the others. Never set it again: a server with an empty Dir that does not found has
-	// lost its data, and does not start.
+	// Founds must be set for the first process of this server, and never again. With an empty Dir it then founds
+	// the service, together with the other servers. Without Founds an empty Dir means lost data, and the server
+	// does not start.
 	Founds bool
-	// SnapshotEntries is after how many log entries a snapshot is taken; zero is 16384.
+	// SnapshotEntries is the number of log entries between snapshots; zero is 16384.
 	SnapshotEntries uint64
 
-	Clock clock.Clock // which sessions end by
+	Clock clock.Clock // measures leases
 	Log   *slog.Logger
 }
 
@@ -50,27 +50,27 @@ type Server struct {
 	stores    *stores
 	log       *slog.Logger
 
-	failed  chan error // of one place
+	failed  chan error // of capacity 1
 	running sync.WaitGroup
-	closers []func() error // last one first
+	closers []func() error // called in reverse order
 }
 
 const (
-	// heartbeat is how long a follower waits for its leader before it calls an election. A
-	// wait is drawn anew each time between this and twice this. A leader steps down when it
-	// has not heard from a quorum for five sixths of it.
+	// heartbeat is the time after which a follower without a leader calls an election; each wait
+	// is drawn from one to two times this. A leader steps down after five sixths of it without a
+	// quorum.
 	heartbeat = 300 * time.Millisecond
 	// rpcTimeout bounds one message between servers.
 	rpcTimeout = 600 * time.Millisecond
-	// snapshotCheck is how often a server looks whether a snapshot is due, and twice that
-	// at most.
+	// snapshotCheck is the interval at which a server checks for a due snapshot; raft draws it
+	// from one to two times this.
 	snapshotCheck = time.Second
-	// watchEvery is how often a leader looks for sessions whose lease has run out.
+	// watchEvery is the interval at which a leader checks for sessions whose lease has ended.
 	watchEvery = 25 * time.Millisecond
 )
 
-// Start starts a server. It listens when Start returns; it serves once the service
-// has elected a leader. The context bounds the start only.
+// Start starts a server. It listens when Start returns, and serves when it is elected leader.
+// The context bounds only the start.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	cfg.SnapshotEntries = cmp.Or(cfg.SnapshotEntries, 16384)
 	s := &Server{hub: newHub(cfg), log: cfg.Log, failed: make(chan error, 1)}
@@ -113,11 +113,11 @@ func (s *Server) start(ctx context.Context, cfg Config) error {
 	if err := s.found(cfg, conf, trans); err != nil {
 		return err
 	}
-	s.stores.disk.noSync.Store(cfg.Settings.NoSync) // from here on: who its peers are is kept
+	s.stores.disk.noSync.Store(cfg.Settings.NoSync) // only now, so that the membership is synced
 	if s.raft, err = raft.NewRaft(conf, s.hub, s.stores.log, s.stores.stable, s.stores.snapshots, trans); err != nil {
 		return fmt.Errorf("start raft: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the start
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // outlives Start
 	s.closers = append(s.closers, func() error {
 		cancel()
 		err := s.raft.Shutdown().Error()
@@ -146,7 +146,7 @@ func raftConfig(cfg Config) *raft.Config {
 	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeat, heartbeat
 	conf.LeaderLeaseTimeout = heartbeat * 5 / 6
 	conf.CommitTimeout = 50 * time.Millisecond
-	// What comes while the disk is busy waits in a buffer of this size, and is then stored at once.
+	// Entries that arrive while the disk is busy wait in a buffer of this size, and are then stored together.
 	conf.MaxAppendEntries, conf.BatchApplyCh = cachedEntries, true
 	conf.SnapshotThreshold = cfg.SnapshotEntries
 	conf.SnapshotInterval = snapshotCheck
@@ -155,8 +155,8 @@ func raftConfig(cfg Config) *raft.Config {
 	return conf
 }
 
-// found writes the membership into the empty log of a server that founds the service. All do
-// so with the same membership, which makes the first entry the same everywhere.
+// found writes the membership into the empty log of a founding server. All founding servers write
+// the same first entry.
 func (s *Server) found(cfg Config, conf *raft.Config, trans raft.Transport) error {
 	exists, err := raft.HasExistingState(s.stores.log, s.stores.stable, s.stores.snapshots)
 	switch {
@@ -188,12 +188,12 @@ func (s *Server) followLeadership(ctx context.Context, leadership <-chan bool) {
 			return
 		case leads = <-leadership:
 		}
-		s.hub.stopServing() // also between two terms of one server
+		s.hub.stopServing() // also between two consecutive terms of this server
 		if !leads {
 			s.log.Info("stopped leading")
 			continue
 		}
-		// Everything of the terms before is applied once the barrier is.
+		// The barrier is applied after all entries of earlier terms.
 		if err := s.raft.Barrier(0).Error(); err != nil {
 			s.log.Info("lost the leadership before serving", "error", err)
 			continue
@@ -203,30 +203,30 @@ func (s *Server) followLeadership(ctx context.Context, leadership <-chan bool) {
 	}
 }
 
-// leader names the leader, "" if this server knows of none.
+// leader returns the name of the leader, "" if this server knows none.
 func (s *Server) leader() string {
 	_, leader := s.raft.LeaderWithID()
 	return string(leader)
 }
 
-// Failed gives the reason when the server cannot go on and must be closed: its disk has
-// failed, or it cannot accept clients.
+// Failed receives an error when the server must be closed: its disk has failed, or it cannot
+// accept clients.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 func (s *Server) fail(err error) {
 	select {
 	case s.failed <- err:
-	default: // the first one says it
+	default: // the first error is enough
 	}
 }
 
-// ClientAddr is the address that clients reach the server at.
+// ClientAddr returns the address for clients.
 func (s *Server) ClientAddr() string { return s.clientLis.Addr().String() }
 
-// RaftAddr is the address that the other servers reach the server at.
+// RaftAddr returns the address for the other servers.
 func (s *Server) RaftAddr() string { return s.raftLis.Addr().String() }
 
-// status is what the server believes.
+// status returns the server's own view.
 func (s *Server) status() *wire.Status {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Server) status() *wire.Status {
 	}
 }
 
-// Close stops the server and frees everything. Its sessions live on in the service.
+// Close stops the server and frees its resources. Sessions live on in the service.
 func (s *Server) Close() error {
 	var errs []error
 	for _, closeOne := range slices.Backward(s.closers) {
@@ -248,9 +248,8 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// peers carries raft's connections. A server's raft address is its name, which is the same
-// everywhere; each host dials names at addresses of its own, so that every connection goes through
-// the proxy of its link.
+// peers makes raft's connections. A server's raft address is its name, which is the same everywhere.
+// Each host maps names to its own addresses, so that every connection goes through the proxy of a link.
 type peers struct {
 	net.Listener
 	name  string
@@ -262,7 +261,7 @@ func (p *peers) Dial(name raft.ServerAddress, timeout time.Duration) (net.Conn, 
 	return (&net.Dialer{Timeout: timeout}).DialContext(context.Background(), "tcp", p.addrs[name])
 }
 
-// Addr implements [net.Listener]: the name, which raft tells the others.
+// Addr implements [net.Listener]: it returns the name, which raft sends to the others.
 func (p *peers) Addr() net.Addr { return nameAddr(p.name) }
 
 type nameAddr string

@@ -19,11 +19,10 @@ import (
 const (
 	segmentBytes  = 16 << 20 // of one file of the log, allocated ahead
 	keepSnapshots = 2
-	cachedEntries = 1024 // stay in memory, so that followers are fed without reading the disk
+	cachedEntries = 1024 // kept in memory, so that sending to followers does not read the disk
 )
 
-// stores is where a server keeps what must survive it: log and votes on disk with fsync, snapshots
-// beside them.
+// stores is a server's durable state: the log and votes, with fsync, and snapshots.
 type stores struct {
 	log       raft.LogStore
 	stable    raft.StableStore
@@ -32,7 +31,7 @@ type stores struct {
 	close     func() error
 }
 
-// disk is the file system of the log, which can be told not to sync it any more.
+// disk is the file system of the log. With noSync it does not sync.
 type disk struct {
 	*fs.FS
 	noSync atomic.Bool
@@ -87,13 +86,13 @@ func openStores(dir string, log hclog.Logger, fail func(error)) (*stores, error)
 	return &stores{log: cached, stable: w, snapshots: snapshots, disk: on, close: closeAll}, nil
 }
 
-// diskLog has the server end when its disk fails. A follower that went on without its log would
-// keep the leader, which asks it only after ever longer waits, up to ten seconds, to store anything
-// again; and how much of a failed write is on the disk is not known. One goroutine of raft writes.
+// diskLog ends the server when its disk fails. Otherwise the leader would retry a follower that cannot
+// write only after growing pauses of up to 10 s, and nothing is known about the extent of a failed
+// write. One goroutine of raft writes.
 type diskLog struct {
 	raft.LogStore
 	fail   func(error)
-	failed error // nothing is written after it
+	failed error // after it, nothing is written
 }
 
 var _ raft.MonotonicLogStore = (*diskLog)(nil)

@@ -20,7 +20,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// Name is the role's, and Port its one port's.
+// The names of the role and its port.
 const (
 	Name = "redis"
 	Port = "redis"
@@ -28,33 +28,32 @@ const (
 
 // The values of Settings.Persistence, as Redis names them.
 const (
-	PersistNone     = "none"     // memory only: a restart forgets everything
+	PersistNone     = "none"     // memory only: a restart loses everything
 	PersistEverySec = "everysec" // append-only file, fsync once a second
 	PersistAlways   = "always"   // append-only file, fsync before every answer
 )
 
-// Settings is what the controller says about a Redis node.
+// Settings is what the controller sends to a server, as JSON.
 type Settings struct {
 	Persistence string `json:"persistence"`
-	// Replication is for a primary and its replicas; zero for a server of its own.
+	// Replication is for a primary and its replicas; zero for a server without replication.
 	Replication Replication `json:"replication,omitzero"`
 }
 
-// Replication is what a server is told that is one of a primary and its replicas. They pass
-// addresses on to each other and to Sentinels, so that each must have one that is right for
-// all of them; the links of every host listen there (see chaos/link.Gates).
+// Replication configures a primary or a replica. These servers pass addresses on to each other and
+// to Sentinels, so each needs an address that is valid on all hosts; the links of every host listen
+// there (see chaos/link.Gates).
 type Replication struct {
-	// Announce is the address, IP:port, by which all others know the server. It dials them
-	// from that IP address too, by which links tell which server dials.
+	// Announce is the server's address, IP:port, for all others. The server also dials from this
+	// IP address, so that links can identify it.
 	Announce string `json:"announce,omitzero"`
-	// Primary is the server that it follows at first, "" if it begins as the primary itself.
+	// Primary is the first primary of a replica, "" for the primary itself.
 	Primary string `json:"primary,omitzero"`
 }
 
 const serverName = "redis-server"
 
-// Role is what an agent must know to run Redis on this machine: redis-server, or the
-// stand-in if that is not on PATH.
+// Role describes the role to an agent: redis-server, or the stand-in if that is not on PATH.
 func Role() role.Role {
 	r := role.Role{Name: Name, Ports: []string{Port}, ClientPort: Port}
 	if _, err := exec.LookPath(serverName); err != nil {
@@ -66,7 +65,7 @@ func Role() role.Role {
 	return r
 }
 
-// runServer is redis-server as an agent's child process.
+// runServer runs redis-server.
 func runServer(ctx context.Context, node *process.Node) error {
 	settings := Settings{Persistence: PersistNone}
 	if err := node.Decode(&settings); err != nil {
@@ -84,14 +83,14 @@ func runServer(ctx context.Context, node *process.Node) error {
 	return p.run(ctx, node)
 }
 
-// program is a redis-server to run.
+// program is a redis-server, or a Sentinel, to run.
 type program struct {
 	addr   string
 	config string
-	// keeps says that the server goes on to change its configuration: one that is there stays.
+	// keeps says that the server changes its configuration file, so an existing file is kept.
 	keeps bool
-	// joined says that a new server has found the others; nil if it needs none. One that returns
-	// with its data is back, even if it is alone.
+	// joined returns nil once a new server has found the others; nil if it needs none. A restarted
+	// server with its data is ready without them.
 	joined func(context.Context) error
 	args   []string
 }
@@ -120,17 +119,17 @@ func (p program) run(ctx context.Context, node *process.Node) error {
 	})
 }
 
-// serverConfig is the text of redis.conf.
+// serverConfig returns the text of redis.conf.
 func serverConfig(s Settings, dir, addr string) (string, error) {
 	lines, err := commonLines(dir, addr, s.Replication.Announce)
 	if err != nil {
 		return "", err
 	}
 	lines = append(lines,
-		"save \"\"", // snapshots would bring back a past that the append-only file does not know
+		"save \"\"", // no snapshots: they could restore a state older than the append-only file
 		"databases 1",
 		"maxmemory 256mb",
-		"maxmemory-policy noeviction", // an evicted key would be a lock given away
+		"maxmemory-policy noeviction", // evicting a key would free a held lock
 	)
 	if s.Persistence == PersistNone {
 		lines = append(lines, "appendonly no")
@@ -140,7 +139,7 @@ func serverConfig(s Settings, dir, addr string) (string, error) {
 	if s.Replication.Announce != "" {
 		host, port, _ := net.SplitHostPort(s.Replication.Announce) // the controller's own
 		lines = append(lines, "replica-announce-ip "+host, "replica-announce-port "+port,
-			"repl-diskless-sync yes", "repl-diskless-sync-delay 0") // there are no others to wait for
+			"repl-diskless-sync yes", "repl-diskless-sync-delay 0") // do not wait for more replicas
 	}
 	if s.Replication.Primary != "" {
 		lines = append(lines, "replicaof "+strings.Replace(s.Replication.Primary, ":", " ", 1))
@@ -148,8 +147,8 @@ func serverConfig(s Settings, dir, addr string) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// commonLines are those of every configuration, Sentinel's too. A server that announces an address
-// dials from it.
+// commonLines returns the common lines of all configurations, including Sentinel's. A server with an
+// announced address dials from it.
 func commonLines(dir, addr, announce string) ([]string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -158,7 +157,7 @@ func commonLines(dir, addr, announce string) ([]string, error) {
 	lines := []string{
 		"bind " + host,
 		"port " + port,
-		"protected-mode no", // other hosts connect without a password; the network around them is private
+		"protected-mode no", // other hosts connect without a password, over a private network
 		"daemonize no",
 		"supervised no",
 		"logfile \"\"", // to the agent's log file
@@ -168,12 +167,12 @@ func commonLines(dir, addr, announce string) ([]string, error) {
 		"tcp-backlog 128",
 	}
 	if ip, _, err := net.SplitHostPort(announce); err == nil {
-		lines = append(lines, "bind-source-addr "+ip) // of Redis 7.0 and later
+		lines = append(lines, "bind-source-addr "+ip) // needs Redis 7.0
 	}
 	return lines, nil
 }
 
-// clientOptions are for one question.
+// clientOptions are the options of a client for one request.
 func clientOptions(addr string) *redis.Options {
 	return &redis.Options{
 		Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, PoolSize: 1,
@@ -182,11 +181,11 @@ func clientOptions(addr string) *redis.Options {
 	}
 }
 
-// answers asks a server, and for a replica whether it has all that its primary has. The error also says that
-// the server still loads its append-only file.
+// answers returns nil once a server answers PING and, if it follows a primary, is in sync with it. It fails
+// while the server loads its append-only file.
 func answers(ctx context.Context, addr string, follows bool) error {
 	client := redis.NewClient(clientOptions(addr))
-	defer func() { _ = client.Close() }() // nothing was written
+	defer func() { _ = client.Close() }()
 	err := client.Ping(ctx).Err()
 	if err != nil || !follows {
 		return err
@@ -201,11 +200,11 @@ func answers(ctx context.Context, addr string, follows bool) error {
 // serverTime asks a server for its wall clock, by which keys expire.
 func serverTime(ctx context.Context, addr string) (time.Time, error) {
 	client := redis.NewClient(clientOptions(addr))
-	defer func() { _ = client.Close() }() // nothing was written
+	defer func() { _ = client.Close() }()
 	return client.Time(ctx).Result()
 }
 
-// serverVersion asks the server itself: what is called redis-server may be Valkey. It says "Redis server v=7.0.15 ...".
+// serverVersion asks the server itself, which may be Valkey. It prints "Redis server v=7.0.15 ...".
 func serverVersion(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, serverName, "--version").Output()
 	var name, version string

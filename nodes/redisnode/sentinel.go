@@ -18,28 +18,28 @@ import (
 	"locklab/nodes/role"
 )
 
-// SentinelName is the role's of Redis Sentinel, and of its one port.
+// SentinelName is the name of the role of Redis Sentinel, and of its port.
 const SentinelName = "sentinel"
 
-// Service is the name by which Sentinels know the primary that they watch.
+// Service is the Sentinels' name for the primary.
 const Service = "lock"
 
-// SentinelSettings is what the controller says about a Sentinel. Addresses, IP:port, are those that
-// all nodes of the run know their owners by: see Replication.
+// SentinelSettings is what the controller sends to a Sentinel, as JSON. Addresses, IP:port, are valid
+// on all hosts: see Replication.
 type SentinelSettings struct {
-	// Announce is its own address, and what it dials from.
+	// Announce is its own address, from which it also dials.
 	Announce string `json:"announce"`
 	// Primary is the first primary, and Replicas are its replicas.
 	Primary  string   `json:"primary"`
 	Replicas []string `json:"replicas"`
 	// Others are the other Sentinels.
 	Others []string `json:"others"`
-	// DownAfterMS is for how long a primary must be silent before a Sentinel takes it for
-	// dead. A majority of the Sentinels must do so before one of them promotes a replica.
+	// DownAfterMS is the silence after which a Sentinel considers the primary down. One of them
+	// promotes a replica once a majority does.
 	DownAfterMS int64 `json:"down_after_ms"`
 }
 
-// SentinelRole is what an agent must know to run redis-server as a Sentinel.
+// SentinelRole describes to an agent how to run redis-server as a Sentinel.
 func SentinelRole() role.Role {
 	return role.Role{
 		Name: SentinelName, Ports: []string{SentinelName}, ClientPort: SentinelName,
@@ -48,7 +48,7 @@ func SentinelRole() role.Role {
 	}
 }
 
-// replicationMissing is why Redis servers cannot replicate in the lab on this machine.
+// replicationMissing returns why Redis servers cannot replicate on this machine, nil if they can.
 func replicationMissing() error {
 	if _, err := exec.LookPath(serverName); err != nil {
 		return role.NotInstalled(serverName, serverName)
@@ -59,8 +59,8 @@ func replicationMissing() error {
 	return nil
 }
 
-// runSentinel is a Sentinel as an agent's child process. It writes what it learns and what it voted for into
-// its configuration: one that comes back with its data comes back to that.
+// runSentinel runs a Sentinel. It writes its knowledge and its votes into its configuration file, and reads them
+// again after a restart with data.
 func runSentinel(ctx context.Context, node *process.Node) error {
 	var settings SentinelSettings
 	if err := node.Decode(&settings); err != nil {
@@ -77,7 +77,7 @@ func runSentinel(ctx context.Context, node *process.Node) error {
 	}.run(ctx, node)
 }
 
-// sentinelConfig names all nodes: Sentinels that only find each other, and the replicas, do so in seconds.
+// sentinelConfig names all nodes, because Sentinels take seconds to discover each other and the replicas.
 func sentinelConfig(s SentinelSettings, dir, addr string) (string, error) {
 	lines, err := commonLines(dir, addr, s.Announce)
 	if err != nil {
@@ -91,7 +91,7 @@ func sentinelConfig(s SentinelSettings, dir, addr string) (string, error) {
 	add("announce-port %s", port)
 	add("monitor %s %s %d", Service, place(s.Primary), (len(s.Others)+1)/2+1)
 	add("down-after-milliseconds %s %d", Service, s.DownAfterMS)
-	// As in Redis's own sample: a second try comes after twice that.
+	// The ratio of Redis's own sample. A second attempt follows after twice this time.
 	add("failover-timeout %s %d", Service, 6*s.DownAfterMS)
 	for _, addr := range s.Replicas {
 		add("known-replica %s %s", Service, place(addr))
@@ -102,16 +102,16 @@ func sentinelConfig(s SentinelSettings, dir, addr string) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// sentinelID is the name by which Sentinels know the one at an address: 40 hex digits.
+// sentinelID returns the ID of the Sentinel at an address: 40 hex digits.
 func sentinelID(addr string) string {
 	sum := sha1.Sum([]byte(addr)) //nolint:gosec // see above
 	return hex.EncodeToString(sum[:])
 }
 
-// watches says whether the Sentinel at the address sees that all are there and follow.
+// watches returns nil once the Sentinel at the address sees all nodes, and all replicas in sync.
 func (s SentinelSettings) watches(ctx context.Context, addr string) error {
 	client := redis.NewSentinelClient(clientOptions(addr))
-	defer func() { _ = client.Close() }() // nothing was written
+	defer func() { _ = client.Close() }()
 	primary, err1 := client.Master(ctx, Service).Result()
 	replicas, err2 := client.Replicas(ctx, Service).Result()
 	sentinels, err3 := client.Sentinels(ctx, Service).Result()
@@ -135,10 +135,10 @@ func (s SentinelSettings) watches(ctx context.Context, addr string) error {
 	return nil
 }
 
-// primary is the server that a Sentinel takes for the primary.
+// primary returns the server that a Sentinel considers the primary.
 func primary(ctx context.Context, addr string) (alias string, epoch uint64, err error) {
 	client := redis.NewSentinelClient(clientOptions(addr))
-	defer func() { _ = client.Close() }() // nothing was written
+	defer func() { _ = client.Close() }()
 	said, err := client.Master(ctx, Service).Result()
 	if err != nil {
 		return "", 0, err

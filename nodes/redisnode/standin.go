@@ -14,7 +14,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// standIn is the stand-in as an agent's child process.
+// standIn runs the stand-in.
 func standIn(ctx context.Context, node *process.Node) error {
 	settings := Settings{Persistence: PersistNone}
 	if err := node.Decode(&settings); err != nil {
@@ -49,26 +49,25 @@ func startStandIn(addr string, c clock.Clock) (*miniredis.Miniredis, error) {
 	return m, nil
 }
 
-// aging makes keys grow old. miniredis has no clock of its own: keys live until it
-// is told how much time has passed. It is told before every command, not by a
-// ticker, for after a pause of the process the first command would come before the
-// tick, and the tick would take the whole pause from the life of the new key.
+// aging advances the time of miniredis, which has no clock of its own, before every command.
+// With a ticker, the first command after a pause of the process could come before the tick,
+// and the tick would then shorten the life of a new key by the whole pause.
 type aging struct {
 	m     *miniredis.Miniredis
 	clock clock.Clock
 
 	timeMu sync.Mutex
-	until  time.Time // what miniredis was told
+	until  time.Time // the present time of miniredis
 
-	// A mutex of its own: a script asks for it while it holds miniredis's lock, which
-	// catchUp waits for under timeMu.
+	// A second mutex, because a script locks it while it holds miniredis's lock, for which
+	// catchUp waits under timeMu.
 	peersMu sync.Mutex
-	peers   map[*server.Peer]struct{} // connections, as opposed to the inside of scripts
+	peers   map[*server.Peer]struct{} // connections, not scripts
 }
 
-// isConnection tells a connection from a call out of a script, which runs under
-// miniredis's lock: catching up there would lock it twice. A script's peer has a
-// context from the start, a connection gets one with its first command.
+// isConnection distinguishes a connection from a script. Scripts run under miniredis's
+// lock, so catchUp would lock it twice. The peer of a script has a context from the start;
+// a connection gets one with its first command.
 func (a *aging) isConnection(p *server.Peer) bool {
 	a.peersMu.Lock()
 	defer a.peersMu.Unlock()
@@ -87,7 +86,7 @@ func (a *aging) isConnection(p *server.Peer) bool {
 	return true
 }
 
-// resolution is how exact the life of a key is.
+// resolution is the precision of a key's expiry.
 const resolution = time.Millisecond
 
 func (a *aging) catchUp() {
@@ -100,7 +99,7 @@ func (a *aging) catchUp() {
 	}
 }
 
-// standInVersion says in every report that this is not Redis.
+// standInVersion shows in every report that this is not Redis.
 func standInVersion(context.Context) (string, error) {
 	return role.StandIn + " (miniredis), no redis-server on PATH", nil
 }

@@ -1,6 +1,5 @@
-// Package role defines what an agent must know of a kind of node to run it (its ports,
-// its program, how to see that it is ready), and the lab to connect it. The agent runs
-// the roles that it was given and no others.
+// Package role describes a kind of node: how an agent runs it (its ports, its program) and
+// how the lab connects it. An agent runs only the roles that it was given.
 package role
 
 import (
@@ -16,68 +15,68 @@ import (
 	"locklab/nodes/process"
 )
 
-// The roles that every run has. Those of the locks' servers are named by their packages.
+// The roles of every run. The packages of the locks' servers name theirs.
 const (
 	Master = "master"
 	Worker = "worker"
 )
 
-// StandIn begins the Version of what only takes the place of a server that is not
-// installed: its figures are not the server's.
+// StandIn begins the Version of a substitute for a server that is not installed, whose figures
+// do not count.
 const StandIn = "embedded stand-in"
 
 // Role is one kind of node.
 type Role struct {
-	// Name is the word for it: master, worker, raft, redis ...
+	// Name is master, worker, raft, redis ...
 	Name string
-	// Ports names what it listens on, such as "http" and "peer". Clients dial ClientPort,
-	// and nodes of the role each other's PeerPorts, none if they don't.
+	// Ports are the names of its ports, such as "http" and "peer". Clients dial ClientPort;
+	// nodes of the role dial each other's PeerPorts.
 	Ports      []string
 	ClientPort string
 	PeerPorts  []string
-	// Main is what the node's process does.
+	// Main runs the node.
 	Main process.Main
-	// Env is what is added to the environment of a node with these settings, which it may refuse; nil adds
-	// nothing.
+	// Env returns additional environment variables for a node with these settings, or an error if the
+	// settings are wrong; nil adds none.
 	Env func(settings []byte) ([]string, error)
-	// Leads says whether the node with this ClientPort leads the others; nil for roles
+	// Leads reports whether the node with this ClientPort leads the others; nil for roles
 	// without a leader.
 	Leads func(ctx context.Context, addr string) (bool, error)
-	// Primary asks the node with this ClientPort which server clients write to, for roles
-	// that decide that: its alias, and a number that grows whenever it is another one.
+	// Primary, for roles that choose the server for writes, asks the node with this ClientPort
+	// for that server: its alias, and a number that grows with each change.
 	Primary func(ctx context.Context, addr string) (alias string, epoch uint64, err error)
-	// OwnClock and Points say that its work goes by [process.Node.Clock], and passes
+	// OwnClock and Points say that its work uses [process.Node.Clock], and passes
 	// [process.Node.Points].
 	OwnClock, Points bool
 	// FakeClock says that it runs a server whose clock [locklab/nodes/fakeclock] can set.
 	FakeClock bool
-	// Starts is about how long it takes until it is ready, where that is long.
+	// Starts is its approximate start time, if that is long.
 	Starts time.Duration
-	// KeepsData is why no scenario may take its data away, "" if one may.
+	// KeepsData is the reason why no scenario may delete its data, "" if one may.
 	KeepsData string
-	// Missing says what must be installed to run the role on this machine, and how; nil
-	// if nothing can be missing.
+	// Missing returns an error that says how to install a missing program; nil if the role
+	// needs none.
 	Missing func() error
-	// Version is the server's version as the report shows it; nil is this program's.
+	// Version returns the server's version for reports; nil means that of locklab.
 	Version func(context.Context) (string, error)
 }
 
-// Greets fails until a server answers that speaks first to everyone who connects.
+// Greets returns nil once a server that sends first answers a connection.
 func Greets(ctx context.Context, addr string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetReadDeadline(clock.System().Now().Add(time.Second)) // fails where the read does
+	_ = conn.SetReadDeadline(clock.System().Now().Add(time.Second)) // if this fails, so does Read
 	_, err = conn.Read(make([]byte, 1))
 	return err
 }
 
-// Find finds the program of a server, or says which package has it.
+// Find finds the program of a server; its error names the package to install.
 type Find func() (path string, err error)
 
-// OnPath finds a program on PATH; a package of Debian and Ubuntu has it.
+// OnPath returns a Find for a program on PATH, which is in the package pkg of Debian and Ubuntu.
 func OnPath(program, pkg string) Find {
 	return func() (string, error) {
 		path, err := exec.LookPath(program)
@@ -88,14 +87,14 @@ func OnPath(program, pkg string) Find {
 	}
 }
 
-// Missing is a [Role.Missing].
+// Missing implements [Role.Missing].
 func (f Find) Missing() error {
 	_, err := f()
 	return err
 }
 
-// Version is a [Role.Version]: what the program prints with these arguments after the words before, until a
-// space, a comma or a dash, as the version of the server with that name.
+// Version returns a [Role.Version]: the server's name, and the program's output with these arguments, from the
+// text before on up to a space, a comma or a dash.
 func (f Find) Version(name, before string, args ...string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		path, err := f()
@@ -112,7 +111,7 @@ func (f Find) Version(name, before string, args ...string) func(context.Context)
 	}
 }
 
-// NotInstalled says that something of a package of Debian and Ubuntu is not there.
+// NotInstalled returns an error that names the package of Debian and Ubuntu to install.
 func NotInstalled(what, pkg string) error {
 	return fmt.Errorf("%s is not installed here: apt-get install %s", what, pkg)
 }

@@ -13,7 +13,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// ErrInvalid is wrapped by every error about a topology that cannot be used.
+// ErrInvalid is wrapped by every error about an invalid topology.
 var ErrInvalid = errors.New("topology: invalid")
 
 //go:embed builtin/*.yaml
@@ -26,9 +26,9 @@ func files() strictyaml.Files {
 // Names lists the names of the built-in topologies, sorted.
 func Names() []string { return files().Names() }
 
-// Load reads and checks a topology: a built-in one by its name, or a file by its
-// path. Its nodes have the roles that are given, or any if none are. Errors wrap
-// [ErrInvalid] and name the file, the line and the field.
+// Load reads and checks a topology: a built-in one by its name, or a file by its path. Its
+// nodes must have one of the roles; if none is given, any role. Errors wrap [ErrInvalid] and
+// name the file, the line and the field.
 func Load(nameOrPath string, roles ...string) (*Topology, error) {
 	file, text, err := files().Read(nameOrPath)
 	if err != nil {
@@ -37,7 +37,7 @@ func Load(nameOrPath string, roles ...string) (*Topology, error) {
 	return Parse(file, text, roles...)
 }
 
-// Parse checks the YAML text of a topology as [Load] does; file is what errors call it.
+// Parse checks the YAML text of a topology as [Load] does; errors name it file.
 func Parse(file string, data []byte, roles ...string) (*Topology, error) {
 	doc, err := strictyaml.Parse(file, data, ErrInvalid)
 	if err != nil {
@@ -56,13 +56,13 @@ func Parse(file string, data []byte, roles ...string) (*Topology, error) {
 }
 
 const (
-	// maxName is the longest name that DNS takes.
+	// maxName is the longest name in DNS.
 	maxName = 63
-	// longest is the greatest latency that makes sense: it is the base of every run.
+	// longest is the greatest base latency.
 	longest = 10 * time.Second
 )
 
-// names are those that things of one kind have; each needs one of its own.
+// names are the names of one kind so far; each must be unique.
 type names map[string]bool
 
 func (all names) read(n strictyaml.Node, what string) string {
@@ -79,7 +79,7 @@ func (t *Topology) readZones(n strictyaml.Node) {
 	for _, z := range n.Some("at least one, such as {name: ap-northeast-2a, short: a}") {
 		f := z.Fields("name", "short")
 		name := taken.read(f.Get("name"), "zone")
-		if f.Get("short").Text() == name { // short enough as it is
+		if f.Get("short").Text() == name { // both may be the same
 			delete(taken, name)
 		}
 		t.Zones = append(t.Zones, Zone{name, taken.read(f.Get("short"), "zone")})
@@ -125,8 +125,8 @@ func (t *Topology) readHosts(n strictyaml.Node, roles []string) {
 	}
 }
 
-// readAgent refuses what cannot be called, and one agent for two hosts: links
-// and faults belong to a host, so two hosts behind one agent would share them.
+// readAgent refuses invalid URLs, and one agent for two hosts, which would share
+// its links and faults.
 func readAgent(n strictyaml.Node, seen map[string]bool) string {
 	agent := n.Text()
 	if agent == "" {
@@ -143,7 +143,7 @@ func readAgent(n strictyaml.Node, seen map[string]bool) string {
 	return agent
 }
 
-// agentHost is the HOST:PORT of an agent's URL, if it is one.
+// agentHost returns the HOST:PORT of an agent's URL, if it is valid.
 func agentHost(agent string) (host string, ok bool) {
 	u, err := url.Parse(agent)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || strings.Trim(u.Path, "/") != "" {
@@ -204,8 +204,8 @@ func (t *Topology) shorts() []string {
 // hostMark stands for a host's name in the URL that [Topology.WithAgents] takes.
 const hostMark = "{host}"
 
-// WithAgents is the topology with a running agent for every host that names none:
-// at a URL such as http://{host}:7500, in which {host} stands for its name.
+// WithAgents returns the topology with a running agent for every host that names none: at a
+// URL such as http://{host}:7500, in which {host} stands for the host's name.
 func (t *Topology) WithAgents(url string) (*Topology, error) {
 	if host, ok := agentHost(strings.ReplaceAll(url, hostMark, "host")); !ok || !strings.Contains(host, "host") {
 		return nil, fmt.Errorf("%q is not the address of every host's agent: want one such as http://%s:7500: %w",

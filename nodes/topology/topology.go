@@ -1,11 +1,10 @@
 // Package topology describes where everything runs: zones, the hosts in each, the
 // nodes on each host, and the base latency inside and between zones.
 //
-// A topology is YAML, either built in ([Names], such as seoul-2az) or a file that
-// [Load] is given the path of; chaos/README.md has a complete one. Names are lower-case letters, digits
-// and dashes. Round trips are what a request and its answer take together; one way is half of it, and so is
-// its jitter. Everything wrong with a file is reported with its file, line and field, and
-// what would be right there.
+// A topology is YAML, either built in ([Names], such as seoul-2az) or a file ([Load]);
+// chaos/README.md has a complete one. Names are lower-case letters, digits and dashes. Latencies are
+// round trips, of a request and its answer; one way has half of the latency and half of the jitter.
+// Errors name the file, line and field, and what would be right there.
 package topology
 
 import (
@@ -22,7 +21,7 @@ type Topology struct {
 	Zones   []Zone
 	Hosts   []Host
 	Latency Latency
-	Without map[string]string // why it has no node of a role, by the role; nil for no reasons
+	Without map[string]string // the reasons why it has no node of a role, by role; may be nil
 }
 
 // Zone is an availability zone.
@@ -35,7 +34,7 @@ type Zone struct {
 type Host struct {
 	Name  string
 	Zone  string // the zone's short name
-	Agent string // URL of its running agent; "" means that one is started locally
+	Agent string // URL of its running agent; "" to start one locally
 	Nodes []Node
 }
 
@@ -53,7 +52,7 @@ type Latency struct {
 	Pairs []Pair
 }
 
-// RTT is a round trip: the median, and how far single ones lie around it. One way is half of each.
+// RTT is a round trip: its median, and its jitter around that. One way is half of each.
 type RTT struct {
 	RTT    time.Duration
 	Jitter time.Duration
@@ -106,15 +105,15 @@ func (t *Topology) Host(name string) (found Host, ok bool) {
 	return t.Hosts[i], true
 }
 
-// Rank is the place of a master among the masters, in order of appearance: 0 is
-// the first. False if there is no master of that name.
+// Rank returns the position of a master among the masters, in order of appearance, from 0;
+// false if there is no master of that name.
 func (t *Topology) Rank(master string) (int, bool) {
 	i := slices.IndexFunc(t.NodesOf(role.Master), func(p Placed) bool { return p.Name == master })
 	return i, i >= 0
 }
 
-// Between is the base round trip between two hosts: zero for a host and itself.
-// Hosts that do not exist count as being in one zone.
+// Between returns the base round trip between two hosts: zero for a host and itself.
+// Unknown hosts count as being in one zone.
 func (t *Topology) Between(host, other string) RTT {
 	if host == other {
 		return RTT{}
@@ -124,7 +123,7 @@ func (t *Topology) Between(host, other string) RTT {
 	return t.BetweenZones(a.Zone, b.Zone)
 }
 
-// BetweenZones is the base round trip between hosts of two zones, by their short names, or of one.
+// BetweenZones returns the base round trip between two hosts in these zones, by short names.
 func (t *Topology) BetweenZones(a, b string) RTT {
 	if a == b {
 		return t.Latency.Inside
@@ -137,7 +136,7 @@ func (t *Topology) BetweenZones(a, b string) RTT {
 	return t.Latency.Between
 }
 
-// RoundTrip is the longest base round trip between two hosts.
+// RoundTrip returns the longest base round trip between two hosts.
 func (t *Topology) RoundTrip() (longest time.Duration) {
 	for i, h := range t.Hosts {
 		for _, other := range t.Hosts[i+1:] {
@@ -147,23 +146,23 @@ func (t *Topology) RoundTrip() (longest time.Duration) {
 	return longest
 }
 
-// Second is a second, or ten round trips of the topology if that is more. All limits of a run
-// that are a second, or a part or a multiple of it, are counted in it.
+// Second returns a second, or ten round trips of the topology if that is more. All time limits
+// of a run scale with it.
 func (t *Topology) Second() time.Duration { return max(time.Second, 10*t.RoundTrip()) }
 
-// Limit is how long a limit is on the topology that takes d where round trips are short.
+// Limit scales a time limit d with [Topology.Second].
 func (t *Topology) Limit(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * t.Second().Seconds()).Round(time.Millisecond)
 }
 
-// Subset is the topology with only the nodes of the given roles and only the
-// hosts that carry one. Zones and latency stay as they are.
+// Subset returns the topology with only the nodes of the given roles, without empty hosts.
+// Zones and latency stay as they are.
 func (t *Topology) Subset(roles ...string) *Topology {
 	return t.keeping(func(n Node) bool { return slices.Contains(roles, n.Role) })
 }
 
-// Reduced is the topology with only so many nodes of a role, from one zone after the other,
-// and without the hosts that then have none.
+// Reduced returns the topology with at most so many nodes of a role, taken from the zones in
+// turn, without empty hosts.
 func (t *Topology) Reduced(role string, nodes int) *Topology {
 	all, place, ofZone := t.NodesOf(role), map[string]int{}, map[string]int{}
 	for _, p := range all {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxOpen is how long a room waits for players before it closes half empty.
+	// maxOpen is the time after which a room closes even if it is not full.
 	maxOpen     = 30 * time.Second
 	memoryBytes = 64 << 10 // of a room
-	memoryTouch = 4096     // one write per page makes an allocation real
+	memoryTouch = 4096     // one write per page makes the memory resident
 )
 
-// rooms is all rooms of a worker. One mutex makes every change true, gives it its
-// revision and records it, so the history has the changes in their true order.
+// rooms is all rooms of a worker. Every change gets its revision and is recorded under one
+// mutex, so the history has the changes in their true order.
 type rooms struct {
 	settings    Settings
 	incarnation string
@@ -30,20 +30,20 @@ type rooms struct {
 	mu     sync.Mutex
 	rev    uint64
 	live   int
-	byID   map[string]*room   // with the closed ones, for late players
-	orders map[string]*room   // by order id, the same rooms, for repeated orders
-	groups map[string][]*room // the live ones of each, oldest first
+	byID   map[string]*room   // including closed ones, for late players
+	orders map[string]*room   // the same rooms by order, for repeated orders
+	groups map[string][]*room // the live rooms of each group, oldest first
 	feeds  map[*feed]struct{}
 }
 
 // room is guarded by rooms.mu.
 type room struct {
-	Room      // but for Free
+	Room      // without Free
 	order, by string
 	booted    bool
 	players   map[string]struct{}
 	memory    []byte
-	timer     clock.Timer // what happens next to it: boot, max_open or life
+	timer     clock.Timer // its next step: boot, max_open or life
 }
 
 func newRooms(settings Settings, recorder history.Recorder) *rooms {
@@ -60,7 +60,7 @@ func newRooms(settings Settings, recorder history.Recorder) *rooms {
 
 // order makes a room, or finds the one that the same order made before.
 func (h *rooms) order(req OrderRequest) (Room, error) {
-	memory := allocate() // outside the mutex: it is the expensive part
+	memory := allocate() // expensive, so outside the mutex
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r, ok := h.orders[req.Order]; ok {
@@ -111,13 +111,13 @@ func (h *rooms) seat(id, player string) (Room, error) {
 		return h.view(r), nil
 	}
 	h.enter(r, history.RoomFull)
-	if r.booted { // otherwise boot starts the life
+	if r.booted { // otherwise boot starts the timer
 		h.after(r, h.settings.Life, h.end)
 	}
 	return h.view(r), nil
 }
 
-// boot ends the start of a room.
+// boot ends the boot of a room.
 func (h *rooms) boot(r *room) {
 	r.booted = true
 	if r.State == history.RoomFull {
@@ -128,7 +128,7 @@ func (h *rooms) boot(r *room) {
 	h.after(r, maxOpen, h.end)
 }
 
-// end closes a room. It is remembered without what made it expensive.
+// end closes a room, and frees its memory and players.
 func (h *rooms) end(r *room) {
 	h.enter(r, history.RoomClosed)
 	r.players, r.memory, r.timer = nil, nil, nil
@@ -139,8 +139,8 @@ func (h *rooms) end(r *room) {
 	}
 }
 
-// after lets step happen to the room in d, unless something else was planned for
-// it since. The caller holds mu.
+// after calls step for the room in d, unless another step was planned since. The caller
+// holds mu.
 func (h *rooms) after(r *room, d time.Duration, step func(*room)) {
 	if r.timer != nil {
 		r.timer.Stop()
@@ -156,7 +156,7 @@ func (h *rooms) after(r *room, d time.Duration, step func(*room)) {
 	r.timer = timer
 }
 
-// enter makes a state true and records it. The caller holds mu.
+// enter sets a room's state and records it. The caller holds mu.
 func (h *rooms) enter(r *room, state string) {
 	r.State = state
 	h.touch(r)
@@ -172,7 +172,7 @@ func (h *rooms) enter(r *room, state string) {
 	})
 }
 
-// touch gives a change its revision and tells the feeds. The caller holds mu.
+// touch gives a change its revision and notifies the feeds. The caller holds mu.
 func (h *rooms) touch(r *room) {
 	h.rev++
 	r.Rev = h.rev
@@ -182,7 +182,7 @@ func (h *rooms) touch(r *room) {
 	}
 }
 
-// view is the room as the API shows it. The caller holds mu.
+// view returns the room as the API shows it. The caller holds mu.
 func (h *rooms) view(r *room) Room {
 	v := r.Room
 	if v.State == history.RoomStarting || v.State == history.RoomOpen {
@@ -191,7 +191,7 @@ func (h *rooms) view(r *room) Room {
 	return v
 }
 
-// list shows the live rooms of a group, oldest first.
+// list returns the live rooms of a group, oldest first.
 func (h *rooms) list(group string) Listing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -204,7 +204,7 @@ func (h *rooms) list(group string) Listing {
 	return l
 }
 
-// shut closes all rooms, as the end of their process does.
+// shut closes all rooms.
 func (h *rooms) shut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,7 +217,7 @@ func (h *rooms) shut() {
 	clear(h.groups)
 }
 
-// count says how many rooms are in a state that is not closed.
+// count returns the number of rooms in a state other than closed.
 func (h *rooms) count(state string) (n float64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -239,12 +239,12 @@ func allocate() []byte {
 	return memory
 }
 
-// feed is one follower of the rooms. Changes wait in it, each room once, until the
-// follower takes them: however slow it is, it costs no more than the rooms there are.
+// feed is one follower of the rooms. It keeps each changed room once until the follower takes
+// it, so a slow follower costs at most the number of rooms.
 type feed struct {
 	table *rooms
 	dirty map[*room]struct{} // guarded by rooms.mu
-	wake  chan struct{}      // has a token while something may be dirty
+	wake  chan struct{}      // has a token while rooms may be dirty
 }
 
 // subscribe starts a feed. The caller must unsubscribe.
@@ -267,7 +267,7 @@ func (f *feed) unsubscribe() {
 	delete(f.table.feeds, f)
 }
 
-// take is the next line: what changed since the last, by revision.
+// take returns the next line: the rooms that changed since the last one, by revision.
 func (f *feed) take() FeedLine {
 	h := f.table
 	h.mu.Lock()

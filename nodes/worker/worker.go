@@ -1,21 +1,19 @@
-// Package worker hosts rooms: the expensive game processes that masters compete
-// for. A room takes a while to boot, occupies memory, gives away its seats one by
-// one and closes some time after the last is taken. The worker decides who gets a
-// seat, and it is the oracle of the lab: each change of a room is recorded under
-// the same mutex that makes it true.
+// Package worker hosts rooms: the expensive game processes that masters compete for. A room
+// takes a while to boot, occupies memory, gives its seats one by one and closes some time after
+// the last is taken. The worker decides which player gets a seat, and is the oracle of the lab:
+// it records each change of a room under the mutex that guards the change.
 //
 //	order ──> starting ──boot──> open ──last seat──> full ──life──> closed
 //	              │                └──────────max_open──────────────^
-//	              └──last seat──> full (boots on; life counts from the later of both)
+//	              └──last seat──> full (boot continues; life counts from the later of both)
 //
 // A room that has been full never has a free seat again.
 //
 // # HTTP API
 //
-// Bodies are JSON. Unknown fields are refused. Names
-// (group, order, by, player) have 1 to 128 bytes. Every
-// request bears the token that the worker was given, which only the run's masters have:
-// no other program can order a room that the oracle counts (401).
+// Bodies are JSON. Unknown fields are refused. Names (group, order, by, player) have 1 to 128 bytes. Every
+// request must have the worker's token (401), which only the run's masters know: no other program can order
+// a room that the oracle counts.
 //
 //	POST /v1/rooms {"group":"g","order":"o-1","by":"master-a"}
 //	     200 the room, new or made by this order before
@@ -26,8 +24,8 @@
 //	GET  /v1/rooms?group=g   the live rooms of a group
 //	GET  /v1/feed            one JSON object a line, for as long as the client stays
 //
-// Of two answers about a room, the one with the higher rev is newer. A line of the feed ([FeedLine]) has closed rooms,
-// too; there is at most one in 5 ms. An error reads {"error":{"kind":"full","message":"..."}}.
+// Of two answers about a room, the one with the higher rev is newer. A line of the feed ([FeedLine]) also has closed
+// rooms; lines come at least 5 ms apart. An error is {"error":{"kind":"full","message":"..."}}.
 package worker
 
 import (
@@ -51,7 +49,7 @@ import (
 	"locklab/workloads/history"
 )
 
-// Port is the name of the one port of the role.
+// Port is the name of the role's port.
 const Port = "http"
 
 // Room is a room as the API shows it.
@@ -66,9 +64,9 @@ type Room struct {
 	Rev uint64 `json:"rev"`
 }
 
-// Listing answers GET /v1/rooms. It holds every change up to Rev.
+// Listing answers GET /v1/rooms. It includes every change up to Rev.
 type Listing struct {
-	// Incarnation differs after every restart of the worker, which loses all rooms.
+	// Incarnation changes with every restart of the worker, which loses all rooms.
 	Incarnation string `json:"incarnation"`
 	Rev         uint64 `json:"rev"`
 	Live        int    `json:"live"` // rooms of all groups that are not closed
@@ -76,8 +74,8 @@ type Listing struct {
 	Rooms       []Room `json:"rooms"`
 }
 
-// FeedLine is one line of the feed: all live rooms if it is the first, and those that changed since the line
-// before in all others. None may have changed: the worker lives. With it a follower has every change up to Rev.
+// FeedLine is one line of the feed: all live rooms in the first line, and in others the rooms that changed since
+// the line before, perhaps none. A follower then has every change up to Rev.
 type FeedLine struct {
 	Incarnation string `json:"incarnation"`
 	Rev         uint64 `json:"rev"`
@@ -96,8 +94,7 @@ type SeatRequest struct {
 	Player string `json:"player"`
 }
 
-// The kinds of refusals, which say what a client should do next. A refused request surely
-// had no effect.
+// The kinds of refusals. A refused request surely had no effect.
 const (
 	KindNotFound = "not-found" // 404
 	KindFull     = "full"      // 409: look for another room
@@ -105,19 +102,19 @@ const (
 	KindCapacity = "capacity"  // 507: no space for another room
 )
 
-// Service is what a worker serves beside its rooms, below its path.
+// Service is an additional service of a worker, below its own path.
 type Service interface {
 	http.Handler
 	Close()
 }
 
-// Mount makes a service for a worker whose requests bear the token.
+// Mount makes a service for a worker. Its requests must have the token.
 type Mount struct {
 	Path string
 	New  func(node *process.Node, token string) (Service, error)
 }
 
-// Role is what an agent must know to run workers with the mounts.
+// Role describes the role, with the mounts, to an agent.
 func Role(mounts ...Mount) role.Role {
 	return role.Role{
 		Name: role.Worker, Ports: []string{Port}, ClientPort: Port,
@@ -144,27 +141,27 @@ func runNode(ctx context.Context, node *process.Node, mounts []Mount) error {
 	return w.Serve(ctx, node.Addrs[Port], node.Log, func(net.Addr) { node.Ready() })
 }
 
-// Settings says how a worker behaves. What has no JSON name is set by tests only.
+// Settings configures a worker. Only tests set the fields without a JSON name.
 type Settings struct {
 	// Name is the node's name; rooms carry it.
 	Name string `json:"name"`
 	// Capacity is the number of seats of a room.
 	Capacity int `json:"capacity"`
-	// Token is what every request must bear, so that only the run's masters order rooms;
-	// "" lets every request in.
+	// Token must come with every request, so that only the run's masters order rooms;
+	// "" allows every request.
 	Token string `json:"token,omitzero"`
-	// Boot is how long a room takes to start.
+	// Boot is the boot time of a room.
 	Boot time.Duration `json:"-"`
-	// Life is how long a full room is played in before it closes.
+	// Life is the time after which a full room closes.
 	Life time.Duration `json:"-"`
 	// MaxRooms bounds the rooms that are not closed.
 	MaxRooms int `json:"-"`
-	// Heartbeat is the longest silence on a feed: a quarter of what makes a master suspicious,
-	// so that a busy machine does not make it ask workers that are well.
+	// Heartbeat is the longest silence on a feed: a quarter of the silence after which a master
+	// suspects the worker, so that a busy machine causes no suspicion.
 	Heartbeat time.Duration `json:"-"`
 }
 
-// DefaultSettings has everything but the name.
+// DefaultSettings returns all settings but the name.
 func DefaultSettings() Settings {
 	return Settings{
 		Capacity:  8,
@@ -175,7 +172,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// parseSettings reads JSON on top of the defaults and checks the result.
+// parseSettings reads JSON over the defaults and checks the result.
 func parseSettings(text []byte) (Settings, error) {
 	s := DefaultSettings()
 	if err := strictjson.Decode(text, &s); err != nil {
@@ -193,7 +190,7 @@ func parseSettings(text []byte) (Settings, error) {
 
 const nameBytesMax = 128
 
-// CheckName refuses names that are empty or long.
+// CheckName refuses names that are empty or too long.
 func CheckName(field, value string) error {
 	if value == "" || len(value) > nameBytesMax {
 		return fmt.Errorf("field %q has %d bytes: want 1 to %d: %w", field, len(value), nameBytesMax, httpapi.ErrInvalid)
@@ -201,8 +198,8 @@ func CheckName(field, value string) error {
 	return nil
 }
 
-// Worker is one worker. It starts empty: no room survives a restart. It collects its metrics, in which
-// the result of a request is ok or the kind of refusal.
+// Worker is one worker. It starts without rooms. In its metrics the result of a request is ok or the kind of
+// refusal.
 type Worker struct {
 	*httpapi.API
 	prometheus.Collector
@@ -211,7 +208,7 @@ type Worker struct {
 	orders   *prometheus.CounterVec
 }
 
-// New makes a worker, whose rooms go to the recorder. Serve it, or use it as a handler and Close it.
+// New makes a worker that records its rooms to the recorder. Serve it, or use it as a handler and Close it.
 func New(settings Settings, recorder history.Recorder) *Worker {
 	metrics := prometheus.NewRegistry()
 	w := &Worker{
@@ -236,12 +233,11 @@ func New(settings Settings, recorder history.Recorder) *Worker {
 	return w
 }
 
-// Close closes all rooms, and records it.
+// Close closes all rooms, and records that.
 func (w *Worker) Close() { w.rooms.shut() }
 
-// Serve listens on addr (host:port), calls ready with the bound address once the worker
-// answers there, and serves until ctx ends; then it closes the worker. The error is nil
-// when ctx ended it.
+// Serve listens on addr (host:port), calls ready with the bound address, and serves until ctx
+// ends; then it closes the worker and returns nil.
 func (w *Worker) Serve(ctx context.Context, addr string, log *slog.Logger, ready func(net.Addr)) error {
 	defer w.Close()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -273,8 +269,7 @@ func (w *Worker) handleSeat(r *http.Request, req SeatRequest) (any, error) {
 	return w.rooms.seat(r.PathValue("id"), req.Player)
 }
 
-// feedGap is the shortest time between two lines of a feed: changes within it travel
-// together.
+// feedGap is the shortest time between two lines of a feed: changes within it share a line.
 const feedGap = 5 * time.Millisecond
 
 // handleFeed writes lines until the client leaves or the worker stops.
@@ -289,9 +284,9 @@ func (w *Worker) handleFeed(rw http.ResponseWriter, r *http.Request) error {
 			_, err = rw.Write(append(text, '\n'))
 		}
 		if err != nil || out.Flush() != nil {
-			break // the client has gone, and something was written
+			break // the client has gone; an error can no longer be sent
 		}
-		_ = clock.Sleep(r.Context(), feedGap) // the loop looks at the context
+		_ = clock.Sleep(r.Context(), feedGap) // the loop checks the context
 		clock.Await(clock.System(), w.settings.Heartbeat-feedGap, f.wake)
 	}
 	return nil

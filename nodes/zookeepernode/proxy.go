@@ -14,8 +14,8 @@ import (
 	"locklab/locks/clock"
 )
 
-// proxy carries the calls of a server over the links that lead to their addresses, until the process ends.
-// It speaks SOCKS 4, as Java can: CONNECT to an IPv4 address.
+// proxy forwards the connections of a server to the links of their addresses, until the process ends. It
+// speaks SOCKS 4, which Java supports: CONNECT to an IPv4 address.
 func proxy(listener net.Listener, links map[string]string) {
 	for {
 		conn, err := listener.Accept()
@@ -38,13 +38,13 @@ func serve(in net.Conn, links map[string]string) {
 		_, err := in.Write([]byte{0, code, 0, 0, 0, 0, 0, 0})
 		return err
 	}
-	to, err := readRequest(bufio.NewReader(in)) // the caller says nothing more before the answer
+	to, err := readRequest(bufio.NewReader(in)) // the client sends nothing more before the answer
 	if err != nil {
 		return
 	}
 	out, err := net.Dial("tcp", links[to]) //nolint:noctx // ends with the process
 	if err != nil {
-		_ = answer(rejected) // the server hangs up then
+		_ = answer(rejected) // the server closes the connection then
 		return
 	}
 	defer func() { _ = out.Close() }()
@@ -65,7 +65,7 @@ func serve(in net.Conn, links map[string]string) {
 	back.Wait()
 }
 
-// readRequest returns where to connect, as IP:port.
+// readRequest returns the requested address, IP:port.
 func readRequest(from *bufio.Reader) (string, error) {
 	var request struct {
 		Version, Command byte
@@ -79,15 +79,15 @@ func readRequest(from *bufio.Reader) (string, error) {
 	return netip.AddrPortFrom(netip.AddrFrom4(request.IP), request.Port).String(), err
 }
 
-// settle is how long a link has to find out that no server listens at its other end: it takes
-// every call first. A server that is refused tries again; one that is hung up on gives up, and
-// has the others vote again.
+// settle is the time for a link, which accepts every connection, to find out that no server listens
+// at its other end. A refused server tries again; one whose connection is closed gives up, and
+// starts another election.
 const settle = 50 * time.Millisecond
 
-// settled says whether a call lasts, and what was said already.
+// settled reports whether a connection lasts, and returns the data that it has sent so far.
 func settled(out net.Conn) (said []byte, open bool) {
 	one := make([]byte, 1)
-	_ = out.SetReadDeadline(clock.System().Now().Add(settle)) // what fails here fails below
+	_ = out.SetReadDeadline(clock.System().Now().Add(settle)) // if this fails, so does Read
 	n, err := out.Read(one)
 	if n == 0 && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, false
@@ -95,9 +95,9 @@ func settled(out net.Conn) (said []byte, open bool) {
 	return one[:n], out.SetReadDeadline(time.Time{}) == nil
 }
 
-// pass carries one direction. Its end is the end of both: a server that hung up is not spoken to.
+// pass forwards one direction. When it ends, it closes both connections.
 func pass(from, to net.Conn) {
-	_, _ = io.Copy(to, from) // any end is an end
+	_, _ = io.Copy(to, from)
 	_ = from.Close()
 	_ = to.Close()
 }

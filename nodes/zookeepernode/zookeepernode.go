@@ -18,7 +18,7 @@ import (
 	"locklab/nodes/role"
 )
 
-// Name is the role's. Clients dial the first of its ports, other servers the others.
+// The names of the role and its ports. Clients dial PortClient, other servers the others.
 const (
 	Name         = "zookeeper"
 	PortClient   = "client"
@@ -26,8 +26,8 @@ const (
 	PortElection = "election"
 )
 
-// Port is a port of another server: its own address, which all servers know it by, and the
-// link that leads there from this server's host. Both are IP:port.
+// Port is a port of another server: its address in zoo.cfg, and the link that leads there from
+// this server's host. Both are IP:port.
 type Port struct {
 	Addr string `json:"addr"`
 	Link string `json:"link"`
@@ -42,11 +42,11 @@ type Peer struct {
 
 // Settings is what the controller sends to a server, as JSON.
 type Settings struct {
-	// Peers are the other servers. With this one they are the ensemble.
+	// Peers are the other servers of the ensemble.
 	Peers []Peer `json:"peers"`
 }
 
-// Role is what an agent must know to run a server.
+// Role describes the role to an agent.
 func Role() role.Role {
 	return role.Role{
 		Name: Name, Ports: []string{PortClient, PortQuorum, PortElection}, ClientPort: PortClient,
@@ -82,14 +82,14 @@ func program() (java, classes string, err error) {
 	return java, classes, nil
 }
 
-// The files in a server's directory, in which it runs.
+// The files in a server's directory, which is its working directory.
 const (
 	config = "zoo.cfg"
 	data   = "data"
 	myID   = data + "/myid"
 )
 
-// run is a server as an agent's child process.
+// run runs a server.
 func run(ctx context.Context, node *process.Node) error {
 	var settings Settings
 	if err := node.Decode(&settings); err != nil {
@@ -113,22 +113,22 @@ func run(ctx context.Context, node *process.Node) error {
 	}
 	args = append([]string{
 		"-DsocksProxyHost=127.0.0.1", fmt.Sprint("-DsocksProxyPort=", listener.Addr().(*net.TCPAddr).Port),
-		"-DsocksProxyVersion=4", "-DsocksNonProxyHosts=", // calls within the host go through the proxy too
+		"-DsocksProxyVersion=4", "-DsocksNonProxyHosts=", // connections within the host use the proxy, too
 	}, args...)
 	cmd := exec.Command(java, args...) //nolint:noctx // Serve ends it
 	cmd.Dir = node.Dir
 	client := node.Addrs[PortClient]
 	return node.Serve(ctx, cmd, syscall.SIGTERM, func(ctx context.Context) error {
 		mode, err := ask(ctx, client)
-		if err == nil && mode == "" && !returns { // one that returns is back, even if it is alone
+		if err == nil && mode == "" && !returns { // a restarted server is ready even without the others
 			err = errors.New("it serves no clients: it has not found the others, or a leader")
 		}
 		return err
 	})
 }
 
-// prepare writes what a server reads into its directory, and says what to run in there: a small heap and the compiler
-// that starts fast, because three servers share a machine.
+// prepare writes a server's files into its directory, and returns the command to run: with a small heap and the
+// compiler that starts fast, because three servers share a machine.
 func prepare(dir, name string, addrs map[string]string, peers []Peer) (java string, args []string, err error) {
 	java, classes, err := program()
 	if err != nil {
@@ -154,12 +154,12 @@ func prepare(dir, name string, addrs map[string]string, peers []Peer) (java stri
 	}, nil
 }
 
-// Tick is the ensemble's unit of time: sessions end at a multiple of it, and last two at
-// least. A server that hears nothing for three looks for another leader.
+// Tick is the ensemble's unit of time: sessions end at a multiple of it, and last at least two.
+// After three ticks of silence a server looks for another leader.
 const Tick = 500 * time.Millisecond
 
-// configure makes zoo.cfg, and the number of this server in it. It is the same on all servers
-// but for where clients call.
+// configure returns zoo.cfg, and the number of this server in it. It is the same on all servers
+// except for the address for clients.
 func configure(name string, addrs map[string]string, peers []Peer) (text, id string, err error) {
 	host, port, err := net.SplitHostPort(addrs[PortClient])
 	if err != nil {
@@ -192,8 +192,8 @@ func leads(ctx context.Context, addr string) (bool, error) {
 	return mode == "leader", err
 }
 
-// ask returns what the server does in the ensemble, leader or follower, and "" while it
-// serves nobody.
+// ask returns the server's mode in the ensemble, leader or follower, and "" while it serves
+// no clients.
 func ask(ctx context.Context, addr string) (mode string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -201,7 +201,7 @@ func ask(ctx context.Context, addr string) (mode string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = conn.Close() }() // nothing depends on it any more
+	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	if _, err := io.WriteString(conn, "srvr"); err != nil {
@@ -216,7 +216,7 @@ func ask(ctx context.Context, addr string) (mode string, err error) {
 	return "", err
 }
 
-// version asks a program of its own.
+// version runs ZooKeeper's own program for the version.
 func version(ctx context.Context) (string, error) {
 	java, classes, err := program()
 	find := role.Find(func() (string, error) { return java, err })

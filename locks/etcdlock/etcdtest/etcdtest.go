@@ -17,7 +17,7 @@ import (
 	"locklab/locks/locktest"
 )
 
-// Cluster is a real one of a test's own.
+// Cluster is a real cluster that belongs to one test.
 type Cluster struct {
 	Addrs  []string // of the members' client ports
 	Client *clientv3.Client
@@ -65,7 +65,7 @@ func Dial(tb testing.TB, addrs []string) *clientv3.Client {
 	return client
 }
 
-// Signal goes to all members.
+// Signal sends s to all members.
 func (c *Cluster) Signal(tb testing.TB, s syscall.Signal) {
 	tb.Helper()
 	for _, m := range c.members {

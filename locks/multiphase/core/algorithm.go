@@ -5,8 +5,8 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// Algorithm is how peers with these options are made, for a shell, explorations and
-// simulations. Spec is left to the caller.
+// Algorithm describes peers with these options to a shell, explorations and simulations.
+// The caller sets Spec.
 func (o Options) Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		New: func(self int, peers peercore.Set) State {

@@ -16,14 +16,14 @@ type State struct {
 
 	connected   peercore.Set // peers that can be reached
 	outstanding peercore.Set // peers whose MyLock has had no LockReset yet
-	remembered  peercore.Set // those of outstanding that have not been answered
-	asked       peercore.Set // by this round
-	consented   peercore.Set // those of asked that consented
-	lurkers     peercore.Set // those of consented that wait themselves
-	owed        peercore.Set // lurkers that let the last round pass and have not had their turn
-	expecting   peercore.Set // peers that a consent told that this one waits
+	remembered  peercore.Set // outstanding peers that were not answered yet
+	asked       peercore.Set // peers that were sent MyLock in this round
+	consented   peercore.Set // asked peers that consented
+	lurkers     peercore.Set // consenting peers that wait themselves
+	owed        peercore.Set // lurkers that the last hold passed and that have not had their turn
+	expecting   peercore.Set // peers that this one told, with its consent, that it waits
 
-	asks []ask // one for each of outstanding, by rank
+	asks []ask // one for each outstanding peer, by rank
 }
 
 // ask is another peer's MyLock.
@@ -33,36 +33,33 @@ type ask struct {
 	view  peercore.Set
 }
 
-// Reset makes s the state of an unwanted resource, with the connections
-// of the idle state like; rounds start above round. It reuses the memory of s.
+// Reset makes s the state of an unwanted resource, with the connections of like and
+// rounds above round. It reuses the memory of s.
 func (s *State) Reset(like *State, round uint64) {
 	asks := s.asks[:0]
 	*s = State{cfg: like.cfg, boot: like.boot, round: round, connected: like.connected, asks: asks}
 }
 
-// String is how far this peer is with the resource.
+// String returns the phase.
 func (s *State) String() string { return s.phase.String() }
 
-// Round is the round that this peer used last. A State that replaces this one for
-// the same resource must start with it: see [State.Reset].
+// Round returns the round that this peer used last, for [State.Reset] of the state that replaces this one.
 func (s *State) Round() uint64 { return s.round }
 
-// Waits says that the lock is wanted and not held.
+// Waits reports whether the lock is wanted and not held.
 func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Soliciting }
 
-// Holds says that the lock is held.
+// Holds reports whether the lock is held.
 func (s *State) Holds() bool { return s.phase == Acquired }
 
-// Bootstrapped says whether the peer has once been connected to every other one. Only then
-// may it take the lock.
+// Bootstrapped reports whether the peer has once been connected to all others at once.
+// Only then may it take the lock.
 func (s *State) Bootstrapped() bool { return s.boot }
 
-// Idle says that nothing would be lost by forgetting the state: the resource is not wanted
-// and nothing is owed.
+// Idle reports whether the state can be forgotten: the resource is not wanted and no turn is owed.
 func (s *State) Idle() bool { return s.phase == None && s.outstanding.Empty() && s.owed.Empty() }
 
-// Code goes through the state: two states of one peer behave alike if and only if what is written of
-// them is equal.
+// Code encodes or decodes the state. Two states of one peer behave alike if and only if their codes are equal.
 func (s *State) Code(c *peercore.Coder) {
 	c.Byte((*byte)(&s.phase))
 	c.Bools(&s.boot)
@@ -79,8 +76,7 @@ func (s *State) Code(c *peercore.Coder) {
 	})
 }
 
-// Renumber replaces every round by what f makes of it, given whose round it is. Only
-// the order of one peer's rounds matters.
+// Renumber replaces every round by f(owner, round). Only the order of one peer's rounds matters.
 func (s *State) Renumber(f func(owner int, round uint64) uint64) {
 	s.round = f(s.cfg.Self, s.round)
 	for i := range s.asks {
@@ -88,7 +84,7 @@ func (s *State) Renumber(f func(owner int, round uint64) uint64) {
 	}
 }
 
-// ask of a peer of outstanding.
+// askOf returns the ask of an outstanding peer, nil for others.
 func (s *State) askOf(peer int) *ask {
 	for i := range s.asks {
 		if s.asks[i].from == peer {
@@ -98,7 +94,7 @@ func (s *State) askOf(peer int) *ask {
 	return nil
 }
 
-// record notes that peer asked, in place of what it asked before.
+// record adds the ask of peer, in place of its earlier one.
 func (s *State) record(peer int, round uint64, view peercore.Set) {
 	s.outstanding = s.outstanding.With(peer)
 	if a := s.askOf(peer); a != nil {
@@ -112,7 +108,7 @@ func (s *State) record(peer int, round uint64, view peercore.Set) {
 	s.asks = slices.Insert(s.asks, at, ask{from: peer, round: round, view: view})
 }
 
-// forget drops what peer asked.
+// forget drops the ask of peer.
 func (s *State) forget(peer int) {
 	s.outstanding = s.outstanding.Without(peer)
 	s.remembered = s.remembered.Without(peer)

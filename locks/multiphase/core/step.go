@@ -2,8 +2,8 @@ package core
 
 import "locklab/locks/peerlock/peercore"
 
-// Step takes one event and appends what is to be done about it to out. An event
-// that does not fit the phase, such as a second Request, does nothing.
+// Step handles one event and appends its effects to out. An event that does not fit
+// the phase, such as a second Request, has none.
 func (s *State) Step(ev Event, out []Effect) []Effect {
 	switch ev.Kind {
 	case peercore.Request:
@@ -29,13 +29,12 @@ func (s *State) request(out []Effect) []Effect {
 	return s.advance(out)
 }
 
-// advance lets a lurker go on as soon as nothing holds it back. It can be called
-// after every event.
+// advance lets a lurker solicit once no rule makes it wait. It may be called after every event.
 func (s *State) advance(out []Effect) []Effect {
 	switch {
 	case s.phase != Lurking:
 		return out
-	case !s.boot: // a holder may be unknown to all that are connected
+	case !s.boot: // a peer that was never connected may hold
 		return out
 	case s.connected.Empty(): // no peer to ask
 		s.round++
@@ -63,7 +62,7 @@ func (s *State) leave(out []Effect) []Effect {
 		return out
 	case Lurking:
 		s.phase = None
-		out = s.lockReset(s.expecting, out) // they may wait for this peer's turn, which will not come
+		out = s.lockReset(s.expecting, out) // they may wait for this peer to have its turn
 		s.expecting = peercore.Set{}
 		return out
 	case Acquired:
@@ -142,7 +141,7 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 	case None:
 	case Lurking:
 		return s.advance(out)
-	case Soliciting: // the others learn of the wider view
+	case Soliciting: // tells the others of the wider view
 		s.asked = s.asked.With(peer)
 		return s.myLock(s.connected, out)
 	case Acquired:

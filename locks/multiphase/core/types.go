@@ -6,7 +6,7 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// Phase is how far a peer is with a resource.
+// Phase is a peer's progress towards holding a resource.
 type Phase uint8
 
 // The four phases.
@@ -38,13 +38,13 @@ func (k MessageKind) String() string {
 // Message is what one peer tells another about one resource.
 type Message struct {
 	Kind MessageKind
-	// Round is the sender's round in MyLock and LockReset, and in YourLock the
-	// round that is answered. Rounds of different incarnations of a peer are never
-	// compared: a new incarnation comes over a new connection.
+	// Round is the sender's round in MyLock and LockReset, and the answered round in
+	// YourLock. Rounds of different incarnations of a peer are never compared: a new
+	// incarnation has a new connection.
 	Round uint64
-	// View is in MyLock the set of peers that the sender is connected to.
+	// View (MyLock) is the set of peers that the sender is connected to.
 	View peercore.Set
-	// Lurks says in YourLock that the sender wants the lock too and waits.
+	// Lurks (YourLock) says that the sender wants the lock too and waits.
 	Lurks bool
 }
 
@@ -72,16 +72,15 @@ type Rule uint8
 const (
 	// RuleFlow: when every outstanding request of others has been reset.
 	RuleFlow Rule = iota
-	// RuleLiteral: at any LockReset, as the original list of rules reads. Two of
-	// three peers can then hold the lock, with no fault, and without giving up.
+	// RuleLiteral: at any LockReset, as the original list of rules says. Two of
+	// three peers can then hold the lock, without any fault and without giving up.
 	//
-	// It is that one rule of the list. Fair, View and Rounds, which the list does not
-	// have either, are options of their own. Without all three these gaps of the list
-	// stay closed: nothing is acquired before all peers have met; a MyLock is remembered
-	// while ACQUIRED too; a peer that leaves, or loses another, looks again at those it remembers;
-	// a peer that is lost while SOLICITING begins the round anew, unless it was the last
-	// one; a new peer is asked, and told what is asked for, when it connects; LockReset
-	// is sent once.
+	// It restores only this rule of the list; Fair, View and Rounds are options of their own.
+	// Even without all of them, these gaps of the list stay closed: no peer acquires before it
+	// has once been connected to all; a MyLock is remembered while ACQUIRED, too; a peer that
+	// leaves, or loses another, looks again at the requests it remembers; a lost peer makes a
+	// SOLICITING one start a new round, unless it was the last; a MyLock in force is sent to a
+	// new peer, too; LockReset is sent once.
 	RuleLiteral
 )
 
@@ -98,7 +97,7 @@ type Options struct {
 // DefaultOptions has every rule in force.
 func DefaultOptions() Options { return Options{Rule: RuleFlow, Fair: true, View: true, Rounds: true} }
 
-// Config is what a peer is told once.
+// Config is the fixed configuration of a peer.
 type Config struct {
 	Self    int          // own rank
 	Peers   peercore.Set // ranks of all others

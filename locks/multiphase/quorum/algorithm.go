@@ -7,9 +7,8 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// Algorithm is how peers are made, for a shell, explorations and simulations. Spec is left to the
-// caller. There is no Renumber: a new token is one above the highest that was seen, so more matters
-// of tokens than their order.
+// Algorithm describes peers to a shell, explorations and simulations. The caller sets Spec. There is
+// no Renumber: a new token is one above the highest seen, so not only the order of tokens matters.
 func Algorithm() peercore.Algorithm[State, Message] {
 	return peercore.Algorithm[State, Message]{
 		New: func(self int, peers peercore.Set) State {

@@ -8,30 +8,28 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// ErrStored says that what should be a stored vote is none.
+// ErrStored says that a stored vote is malformed.
 var ErrStored = errors.New("quorum: malformed vote")
 
-// stored is what must outlive a crash: without the vote, it could be given twice; without
-// the floor, tokens could go back; without the highest token that was seen, the peer could
-// use one of its own again.
+// stored is the part of the state that must outlive a crash. Without the vote, the peer could vote
+// twice; without the floor, tokens could go back; without the highest token seen, it could reuse one.
 type stored struct {
 	vote        request // token 0: none
 	floor, seen uint64
 }
 
-// store asks for what is needed to be kept before what follows leaves the process. Only
-// giving a vote needs it: a vote that is still on disk though it was taken back is freed
-// by time.
+// store asks the shell to store the vote before later effects leave the process. Only giving a vote
+// needs it: a vote that was taken back but is still on disk expires.
 func (s *State) store(out []Effect) []Effect {
 	s.disk = stored{vote: request{from: s.vote.from, token: s.vote.token}, floor: s.floor, seen: s.seen}
 	return append(out, Effect{Kind: peercore.Store})
 }
 
-// AppendStored appends what the latest Store asked to be kept.
+// AppendStored appends the data of the latest Store.
 func (s *State) AppendStored(b []byte) []byte { return peercore.Encode(b, s.disk.code) }
 
-// LoadStored makes a state that has just been made or reset the one of a process that has
-// read b. Its error wraps [ErrStored].
+// LoadStored turns a new or reset state into that of a restarted process that has read b.
+// Its error wraps [ErrStored].
 func (s *State) LoadStored(b []byte) error {
 	var numbers [4]uint64
 	rest := b
@@ -56,10 +54,9 @@ func (s *State) LoadStored(b []byte) error {
 	return nil
 }
 
-// restart makes it the state of a new process that has read what was kept. What the old
-// one held or asked for is over, so its vote for itself is free at once: a process that has the
-// file for itself knows that the old one has ended, and its callers were told or ended with
-// it. Another process of the same peer, or an older copy of the file, would break that.
+// restart makes s the state of a new process that has read the stored data. The old process has
+// ended, since this one has the file for itself, and its claims have ended with it: the vote for
+// itself is free at once. A second process of the peer, or an older copy of the file, would break that.
 func (s *State) restart() {
 	d := s.disk
 	*s = State{cfg: s.cfg, waiting: s.waiting[:0], disk: d, vote: d.vote, floor: d.floor, seen: d.seen}

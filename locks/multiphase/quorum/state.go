@@ -11,26 +11,26 @@ import (
 type State struct {
 	cfg       *config
 	connected peercore.Set
-	seen      uint64 // the highest token that was heard of or made
+	seen      uint64 // the highest token received or made
 
 	// The own claim.
 	phase    Phase
 	token    uint64       // of the round, while soliciting or acquired
 	seq      uint64       // of its latest renewal
-	granted  peercore.Set // voted for it; once acquired, have answered the latest renewal
-	renewing bool         // the latest renewal has not been answered by a majority
-	due      bool         // Renew is over: the next renewal is to come as soon as it can
+	granted  peercore.Set // peers that voted for it; once acquired, that answered the latest renewal
+	renewing bool         // a majority has not answered the latest renewal yet
+	due      bool         // Renew has expired: renew as soon as possible
 
 	// The voter.
-	vote     request // to which the vote is given; it outlives connections
-	recalled bool    // it was asked for back
-	floor    uint64  // no token above it was used by this peer's vote, as far as it knows
+	vote     request // that has the vote; it outlives connections
+	recalled bool    // the vote was recalled
+	floor    uint64  // the highest token that may have been used with this peer's vote
 	waiting  queue   // requests of connected peers, and perhaps the own
-	disk     stored  // what was kept last
+	disk     stored  // the data of the latest Store
 }
 
-// Reset makes s the state of an unwanted resource, with the connections
-// of the state like; no token up to round can be used again. It reuses the memory of s.
+// Reset makes s the state of an unwanted resource, with the connections of like; no token up
+// to round can be used again. It reuses the memory of s.
 func (s *State) Reset(like *State, round uint64) {
 	waiting := s.waiting[:0]
 	*s = State{
@@ -40,25 +40,25 @@ func (s *State) Reset(like *State, round uint64) {
 	s.disk = stored{floor: s.floor, seen: s.seen}
 }
 
-// String is how far this peer is with the resource.
+// String returns the phase.
 func (s *State) String() string { return s.phase.String() }
 
-// Round is the highest token that was heard of. No higher one was used here.
+// Round returns the highest token seen. This peer used no higher one.
 func (s *State) Round() uint64 { return s.seen }
 
-// Waits says that the lock is wanted and not held.
+// Waits reports whether the lock is wanted and not held.
 func (s *State) Waits() bool { return s.phase == Lurking || s.phase == Soliciting }
 
-// Holds says that the lock is held.
+// Holds reports whether the lock is held.
 func (s *State) Holds() bool { return s.phase == Acquired }
 
-// Bootstrapped says that the peer takes part at once: what it must not forget is on its disk.
+// Bootstrapped returns true: the peer needs no connection first, since its votes are on disk.
 func (*State) Bootstrapped() bool { return true }
 
-// Idle says that nothing but Round would be lost by forgetting the state: the resource is not wanted.
+// Idle reports whether the state holds no information but Round: the resource is not wanted.
 func (s *State) Idle() bool { return s.phase == None && !s.voted() && len(s.waiting) == 0 }
 
-// Code goes through the state: two states of one peer behave alike if what is written of them is equal.
+// Code encodes or decodes the state. Two states of one peer with the same code behave alike.
 func (s *State) Code(c *peercore.Coder) {
 	if c.Reads {
 		*s = State{cfg: s.cfg, waiting: s.waiting[:0]}
@@ -86,7 +86,7 @@ func (s *State) Code(c *peercore.Coder) {
 	s.disk.code(c)
 }
 
-// Running says whether Expire of the timer would do something.
+// Running reports whether Expire of the timer would have an effect.
 func (s *State) Running(t peercore.Timer) bool {
 	switch t {
 	case peercore.Lease:
@@ -100,8 +100,7 @@ func (s *State) Running(t peercore.Timer) bool {
 	}
 }
 
-// Uses is the token with which this peer holds the lock or may come to hold it by
-// what it asked for; 0 if there is none.
+// Uses returns the token with which this peer holds or solicits; 0 if there is none.
 func (s *State) Uses() uint64 {
 	if s.claims() {
 		return s.token
@@ -109,8 +108,7 @@ func (s *State) Uses() uint64 {
 	return 0
 }
 
-// Voted is the token to which this peer's vote is given, be it its own; 0 if there is
-// none.
+// Voted returns the token that has this peer's vote, perhaps its own; 0 if there is none.
 func (s *State) Voted() uint64 { return s.vote.token }
 
 func (s *State) claims() bool { return s.phase == Soliciting || s.phase == Acquired }
@@ -119,17 +117,17 @@ func (s *State) voted() bool { return s.vote.token != 0 }
 
 func (s *State) votedFor(peer int) bool { return s.voted() && s.vote.from == peer }
 
-// request is a vote that is asked for and not given, or given and not yet over.
+// request is a request for the vote: it waits, or has the vote.
 type request struct {
 	from  int
 	token uint64 // 0 if there is none
 	seq   uint64
 }
 
-// queue is the waiting requests of different peers, by rank, the highest first.
+// queue holds waiting requests, one for each peer, the highest rank first.
 type queue []request
 
-// put adds r in place of what the same peer asked before.
+// put adds r in place of an earlier request of its peer.
 func (q *queue) put(r request) {
 	at, found := slices.BinarySearchFunc(*q, r.from, func(w request, from int) int { return w.from - from })
 	if found {
@@ -139,12 +137,12 @@ func (q *queue) put(r request) {
 	*q = slices.Insert(*q, at, r)
 }
 
-// drop removes what the peer asked.
+// drop removes the request of the peer.
 func (q *queue) drop(from int) {
 	*q = slices.DeleteFunc(*q, func(w request) bool { return w.from == from })
 }
 
-// pop removes the highest-ranking request. There is one.
+// pop removes the highest-ranking request. The queue must not be empty.
 func (q *queue) pop() request {
 	r := (*q)[0]
 	*q = slices.Delete(*q, 0, 1)

@@ -2,8 +2,8 @@ package quorum
 
 import "locklab/locks/peerlock/peercore"
 
-// Step takes one event and appends what is to be done about it to out. An event
-// that does not fit the phase, such as a second Request, does nothing.
+// Step handles one event and appends its effects to out. An event that does not fit
+// the phase, such as a second Request, has none.
 func (s *State) Step(ev Event, out []Effect) []Effect {
 	switch ev.Kind {
 	case peercore.Request:
@@ -26,8 +26,8 @@ func (s *State) Step(ev Event, out []Effect) []Effect {
 	return out
 }
 
-// settle does what has become possible. It is called after every change of the vote,
-// of the waiting requests and of the connections.
+// settle gives the vote, solicits and recalls, as far as possible. It is called after every
+// change of the vote, of the waiting requests and of the connections.
 func (s *State) settle(out []Effect) []Effect {
 	out = s.grantNext(out)
 	if s.phase == Lurking && !s.voted() && len(s.waiting) == 0 && s.seesMost() {
@@ -36,8 +36,8 @@ func (s *State) settle(out []Effect) []Effect {
 	return s.recall(out)
 }
 
-// seesMost says that this peer can reach enough others to be voted for. It does not ask
-// where it can't win: it would only keep the few votes that it gets from others.
+// seesMost reports whether this peer is connected to a majority. Otherwise it does not ask: it
+// could not win, and would only keep votes from others.
 func (s *State) seesMost() bool { return s.connected.Len()+1 >= s.cfg.majority() }
 
 // grantNext gives the vote, if it is free, to the highest-ranking waiting request
@@ -56,8 +56,8 @@ func (s *State) grantNext(out []Effect) []Effect {
 			out = append(out, Effect{Kind: peercore.Start, Timer: peercore.Vote})
 			out = s.send(w.from, Message{Kind: YourLock, Token: w.token, Seq: w.seq}, out)
 		case w.from == s.cfg.self:
-			// A holder holds by the votes of others: that its own, which it had lent, comes
-			// back too late for its token changes nothing.
+			// A holder's own vote, which it gave to another, may come back too late for its
+			// token. Nothing changes: it holds by the votes of others.
 			if s.phase == Soliciting {
 				out = s.abandon(out)
 			}
@@ -83,7 +83,7 @@ func (s *State) solicit(out []Effect) []Effect {
 	return s.count(s.cfg.self, out)
 }
 
-// count takes the vote of a peer, or its answer to the latest renewal.
+// count adds the vote of a peer, or its answer to the latest renewal.
 func (s *State) count(from int, out []Effect) []Effect {
 	switch {
 	case s.phase == Soliciting:
@@ -123,9 +123,8 @@ func (s *State) leave(out []Effect) []Effect {
 	return s.settle(out)
 }
 
-// abandon ends a round in which the lock was not acquired; the lock is still wanted.
-// LockReset comes before the MyLock of another round, so that lower-ranking peers get a
-// turn at voters that this one asks in vain.
+// abandon ends a round in which the lock was not acquired, though it is still wanted. LockReset precedes
+// the MyLock of the next round, so that lower-ranking peers get a turn at voters that refuse this one.
 func (s *State) abandon(out []Effect) []Effect { return s.end(false, out) }
 
 // end ends a round. The caller settles.
@@ -157,7 +156,7 @@ func (s *State) free(used bool, out []Effect) []Effect {
 	return out
 }
 
-// recall asks for the vote back, once, if a higher-ranking peer waits for it.
+// recall asks once for the vote back if a higher-ranking peer waits for it.
 func (s *State) recall(out []Effect) []Effect {
 	h := s.vote
 	if !s.voted() || s.recalled || h.from == s.cfg.self || !s.connected.Has(h.from) ||
@@ -175,13 +174,13 @@ func (s *State) connect(peer int, out []Effect) []Effect {
 	s.connected = s.connected.With(peer)
 	if s.claims() {
 		out = s.send(peer, Message{Kind: MyLock, Token: s.token, Seq: s.seq}, out)
-	} else { // whatever this peer asked for before counts no more
+	} else { // earlier requests of this peer no longer count
 		out = s.send(peer, Message{Kind: LockReset, Used: true}, out)
 	}
 	return s.settle(out)
 }
 
-// disconnect keeps the vote of the peer: only time, or the peer itself, can free it.
+// disconnect leaves the vote with the peer: only the peer itself, or the Vote timer, frees it.
 func (s *State) disconnect(peer int, out []Effect) []Effect {
 	s.connected = s.connected.Without(peer)
 	s.granted = s.granted.Without(peer)
@@ -258,7 +257,6 @@ func (s *State) receiveLockReset(from int, used bool, out []Effect) []Effect {
 	return s.settle(out)
 }
 
-// expire ends what the timer limits.
 func (s *State) expire(t peercore.Timer, out []Effect) []Effect {
 	if !s.Running(t) {
 		return out
@@ -276,8 +274,7 @@ func (s *State) expire(t peercore.Timer, out []Effect) []Effect {
 	}
 }
 
-// expireLease ends a round that took too long: one that holds is lost, one that waits
-// is tried again with a new token.
+// expireLease ends the hold, or repeats a soliciting round with a new token.
 func (s *State) expireLease(out []Effect) []Effect {
 	if s.phase == Soliciting {
 		return s.settle(s.abandon(out))
@@ -288,9 +285,8 @@ func (s *State) expireLease(out []Effect) []Effect {
 	return s.settle(out)
 }
 
-// renewIfDue asks for another lease, once the one before has been granted. A lease is
-// longer only when a majority has answered one and the same renewal: these voters count
-// theirs from after it was asked for. So answers name the renewal.
+// renewIfDue asks for another lease once the renewal before has been granted. Only a majority of answers
+// to the same renewal extends the lease, so answers name the renewal: those voters received it after it was sent.
 func (s *State) renewIfDue(out []Effect) []Effect {
 	if s.phase != Acquired || !s.due || s.renewing {
 		return out

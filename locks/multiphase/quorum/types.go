@@ -6,7 +6,7 @@ import (
 	"locklab/locks/peerlock/peercore"
 )
 
-// Phase is how far a peer is with a resource.
+// Phase is a peer's progress towards holding a resource.
 type Phase uint8
 
 // The four phases.
@@ -21,12 +21,12 @@ func (p Phase) String() string {
 	return [...]string{"NONE", "LURKING", "SOLICITING", "ACQUIRED"}[p]
 }
 
-// rankBits is how many of a token's low bits are the rank of the peer that made it.
+// rankBits is the number of a token's low bits that hold the rank of its peer.
 const rankBits = 10
 
-// Token is the token of the peer's counter. Tokens of different peers differ, and are
-// ordered by the counter first; 0 is none. A token names a round and is the fencing
-// token of the grant that the round may end in.
+// Token combines the counter and the rank of a peer. Tokens of different peers differ, and are
+// ordered by the counter first; 0 is none. A token names a round and is the fencing token
+// of its grant.
 func Token(counter uint64, rank int) uint64 { return counter<<rankBits | uint64(rank) }
 
 // Counter is the counter of a token.
@@ -37,11 +37,11 @@ type MessageKind uint8
 
 // The messages.
 const (
-	MyLock    MessageKind = iota + 1 // asks for the vote, or to keep it for another lease
+	MyLock    MessageKind = iota + 1 // asks for the vote, or for another lease
 	YourLock                         // gives the vote
-	Recall                           // asks for the vote to be returned
-	Return                           // returns it
-	LockReset                        // says that nothing that the sender asked for counts any more
+	Recall                           // asks for the vote back
+	Return                           // returns the vote
+	LockReset                        // withdraws all requests of the sender
 	Stale                            // refuses: Token may have been used already
 )
 
@@ -53,11 +53,9 @@ func (k MessageKind) String() string {
 type Message struct {
 	Kind MessageKind
 	Used bool // LockReset: the sender held the lock, or may have
-	// Seq counts in MyLock how often the lease of the same token has been renewed. YourLock
-	// answers with it.
+	// Seq is the number of the renewal in MyLock, and in the YourLock that answers it.
 	Seq uint64
-	// Token is the round that is asked about or answered, in Stale the highest that may have
-	// been used.
+	// Token is the round of the request or answer; in Stale the highest that may have been used.
 	Token uint64
 }
 
@@ -78,11 +76,11 @@ type Event = peercore.Event[Message]
 // Effect is the output of [State.Step].
 type Effect = peercore.Effect[Message]
 
-// config is what a peer is told once.
+// config is the fixed configuration of a peer.
 type config struct {
 	self  int          // own rank
 	peers peercore.Set // ranks of all others
 }
 
-// majority is how many votes it takes, the own one included.
+// majority is the number of votes that a grant needs, its own included.
 func (c *config) majority() int { return (c.peers.Len()+1)/2 + 1 }

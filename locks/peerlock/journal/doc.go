@@ -1,13 +1,12 @@
-// Package journal keeps values by name in a file, so that they outlive a crash of the process.
+// Package journal keeps values by name in a file, so that they survive a crash of the process.
 //
 //	Append ─► batch ─► end of the file, fsync ─► Stored
 //
-// All that comes while a batch is written goes into the next one together (group commit). In
-// the file each record has its length, a checksum of that, and a checksum of its own before
-// it. The first says whose file it is. [Lock] keeps other processes away.
+// All values appended while a batch is written form the next batch (group commit). Each record follows
+// a head: its length, a checksum of the length, and a checksum of the record. The first record names
+// the owner of the file. [Lock] keeps other processes away.
 //
-// A crash may leave the last record short. No caller was told that it was stored, so [Read]
-// drops it. Anything else that is wrong with the file is an error that names it: to go on
-// without what it held would be to break promises. A process makes the file anew when it
-// starts, with what still counts; until then it grows.
+// A crash may leave the last record short. No caller was told that it was stored, so [Read] drops it. Any
+// other damage is an error that names the file, because its votes may be lost. The file grows until a
+// process starts and rewrites it with the latest values.
 package journal

@@ -14,25 +14,25 @@ import (
 )
 
 var (
-	// ErrCorrupt says that a file is no journal, or a damaged one.
+	// ErrCorrupt says that a file is not a journal of this owner, or is damaged.
 	ErrCorrupt = errors.New("journal: corrupt")
 	// ErrInUse says that another process, or another part of this one, uses the file.
 	ErrInUse = errors.New("journal: in use by another process")
 )
 
 const (
-	magic     = "locklab journal 2\n" // the name in the first record, whose value is the owner
+	magic     = "locklab journal 2\n" // the name of the first record; its value is the owner
 	headBytes = 12                    // length of the record, checksum of these four bytes, checksum of the record
 )
 
-// Config is what a [Journal] is made of.
+// Config configures a [Journal].
 type Config struct {
 	Path  string
 	Owner string               // a file of another owner is refused
-	Sync  func(*os.File) error // nil: its method
+	Sync  func(*os.File) error // nil is (*os.File).Sync
 	// Stored is called from the journal's own goroutine when a batch is on disk.
 	Stored func(batch uint64)
-	// Failed is called once, likewise, if nothing can be stored any more.
+	// Failed is called once from the same goroutine, when a write or a sync has failed.
 	Failed func(error)
 }
 
@@ -42,16 +42,16 @@ type Journal struct {
 	file *os.File
 
 	mu     sync.Mutex
-	batch  []byte // the next one
-	number uint64 // of that batch, from 1 on
+	batch  []byte // the next batch
+	number uint64 // its number, from 1 on
 	closed bool
-	work   chan struct{} // of one place
+	work   chan struct{} // of capacity 1
 	done   chan struct{} // closed when the goroutine has ended
 }
 
-// Lock keeps all others from using the journal at path, also before it is made, until
-// what it returns is called. It locks a file beside it, as a journal that is made anew
-// is another file. That one stays, empty: without it two could lock one each.
+// Lock keeps others from using the journal at path, even before it exists, until unlock is called.
+// It locks an empty file beside the journal, because a rewritten journal is a new file. The empty file
+// is never removed: otherwise two processes could each lock one.
 func Lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -63,11 +63,11 @@ func Lock(path string) (unlock func(), err error) {
 		}
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
-	return func() { _ = f.Close() }, nil // which unlocks it
+	return func() { _ = f.Close() }, nil // closing unlocks
 }
 
-// Read gives the latest value of each name in the file. Its errors name the file: one wraps
-// fs.ErrNotExist if there is none, others [ErrCorrupt].
+// Read returns the latest value of each name in the file. Its errors name the file, and wrap
+// fs.ErrNotExist if the file is missing, [ErrCorrupt] if it is damaged.
 func Read(path, owner string) (values map[string][]byte, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func Read(path, owner string) (values map[string][]byte, err error) {
 	return values, nil
 }
 
-// Create makes the file anew, with the values by name.
+// Create replaces the file by one with these values.
 func Create(cfg Config, values map[string][]byte) (*Journal, error) {
 	if cfg.Sync == nil {
 		cfg.Sync = (*os.File).Sync
@@ -92,7 +92,6 @@ func Create(cfg Config, values map[string][]byte) (*Journal, error) {
 	return j, nil
 }
 
-// create puts a new file in the place of an old one.
 func (j *Journal) create(values map[string][]byte) (err error) {
 	next := j.cfg.Path + ".new"
 	if j.file, err = os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
@@ -113,7 +112,7 @@ func (j *Journal) create(values map[string][]byte) (err error) {
 	if err := os.Rename(next, j.cfg.Path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(j.cfg.Path)) // so that the name outlives a power cut
+	dir, err := os.Open(filepath.Dir(j.cfg.Path)) // synced, so that the name survives a power failure
 	if err != nil {
 		return err
 	}
@@ -127,8 +126,7 @@ func (j *Journal) write(b []byte) error {
 	return j.cfg.Sync(j.file)
 }
 
-// Append takes the new value of a name and gives the number of its batch. It does not wait until
-// that is on disk.
+// Append adds the new value of a name, and returns the number of its batch without waiting for the disk.
 func (j *Journal) Append(name string, value []byte) (batch uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -139,7 +137,7 @@ func (j *Journal) Append(name string, value []byte) (batch uint64) {
 	return j.number
 }
 
-// Close stores what was appended and closes the file.
+// Close stores the appended values and closes the file.
 func (j *Journal) Close() {
 	j.mu.Lock()
 	if !j.closed {
@@ -153,7 +151,7 @@ func (j *Journal) Close() {
 // run stores batch after batch.
 func (j *Journal) run() {
 	defer close(j.done)
-	defer func() { _ = j.file.Close() }() // all that was promised has been synced
+	defer func() { _ = j.file.Close() }() // every stored batch has been synced
 	for range j.work {
 		j.mu.Lock()
 		batch, number := j.batch, j.number
@@ -170,7 +168,7 @@ func (j *Journal) run() {
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// appendRecord appends the length of the name, the name and the value, behind their head.
+// appendRecord appends a head and its record: the length of the name, the name and the value.
 func appendRecord(b []byte, name string, value []byte) []byte {
 	record := append(append(binary.AppendUvarint(nil, uint64(len(name))), name...), value...)
 	size := binary.LittleEndian.AppendUint32(nil, uint32(len(record))) //nolint:gosec // far below 4 GiB
@@ -178,7 +176,7 @@ func appendRecord(b []byte, name string, value []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, checksum(record)), record...)
 }
 
-// cut splits the first record off b. It gives none if b ends within it.
+// cut splits the first record off b. It returns an empty name if b ends within the record.
 func cut(b []byte) (name string, value, rest []byte, err error) {
 	if len(b) < headBytes {
 		return "", nil, nil, nil
@@ -187,7 +185,7 @@ func cut(b []byte) (name string, value, rest []byte, err error) {
 	size := uint64(binary.LittleEndian.Uint32(head))
 	switch {
 	case binary.LittleEndian.Uint32(head[4:]) != checksum(head[:4]):
-		return "", nil, nil, fmt.Errorf("what should be the length of a record is none: %w", ErrCorrupt)
+		return "", nil, nil, fmt.Errorf("the checksum of a record's length is wrong: %w", ErrCorrupt)
 	case size > uint64(len(b)):
 		return "", nil, nil, nil
 	case binary.LittleEndian.Uint32(head[8:]) != checksum(b[:size]):
@@ -209,9 +207,9 @@ func decode(b []byte, owner string) (map[string][]byte, error) {
 	case err != nil:
 		return nil, err
 	case name != magic:
-		return nil, fmt.Errorf("it does not begin as a journal does: %w", ErrCorrupt)
+		return nil, fmt.Errorf("it does not begin with the first record of a journal: %w", ErrCorrupt)
 	case string(value) != owner:
-		return nil, fmt.Errorf("it is that of %s, not of %s: %w", value, owner, ErrCorrupt)
+		return nil, fmt.Errorf("it belongs to %s, not to %s: %w", value, owner, ErrCorrupt)
 	}
 	values := map[string][]byte{}
 	for len(rest) > 0 {

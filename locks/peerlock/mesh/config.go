@@ -22,13 +22,13 @@ type Peer struct {
 	Addr string // host:port to dial; unused for oneself and for lower ranks
 }
 
-// Config is what a [Mesh] is made of.
+// Config configures a [Mesh].
 type Config struct {
 	Self  Peer   // its Rank breaks ties; Addr is not used
 	Peers []Peer // all others
 
 	// Cluster and Protocol must be the same at all peers, or they refuse each
-	// other. Protocol names what the payloads mean, options included.
+	// other. Protocol names the meaning of the payloads, options included.
 	Cluster  string
 	Protocol string
 
@@ -41,9 +41,9 @@ type Config struct {
 	Log   *slog.Logger // nil discards
 }
 
-// The times of connections. Package sim simulates with the exported ones.
+// The times of connections. Package sim uses the exported ones.
 const (
-	tick       = 50 * time.Millisecond // between two looks at all connections
+	tick       = 50 * time.Millisecond // between two checks of all connections
 	beats      = 2                     // ticks between two heartbeats, each of one byte
 	SilenceMin = 400 * time.Millisecond
 	silenceMax = 3 * time.Second // see patience
@@ -53,14 +53,14 @@ const (
 	BackoffMax = 250 * time.Millisecond
 )
 
-// patience is after how much silence a connection is given up, where this process itself gets to run
-// so much late: peers on the same machine, or on one just as busy, will hardly do better.
+// patience is the silence after which a connection is given up. It grows with the lateness of this
+// process's own ticks, because peers probably run on the same machine or on one just as busy.
 func patience(late time.Duration) time.Duration {
 	const latenesses = 6
 	return min(SilenceMin+latenesses*late, silenceMax)
 }
 
-// complete fills in defaults, and checks what a topology can get wrong.
+// complete fills in defaults and checks the ranks.
 func (c *Config) complete() error {
 	c.Clock, c.Log = cmp.Or(c.Clock, clock.System()), cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	for _, p := range append([]Peer{c.Self}, c.Peers...) {

@@ -16,14 +16,14 @@ import (
 	"locklab/locks/clock"
 )
 
-// version of the wire format. Peers with different versions refuse each other.
+// version is that of the wire format. Peers with different versions refuse each other.
 const version = 4
 
 // ErrRefused says that a peer does not fit: another version, cluster or protocol,
 // or an identity that is not the configured one.
 var ErrRefused = errors.New("mesh: refused")
 
-// hello is what each side says of itself first, as the JSON of a frame.
+// hello is the first frame of each side, in JSON.
 type hello struct {
 	Version     int    `json:"version"`
 	Cluster     string `json:"cluster"`
@@ -32,7 +32,7 @@ type hello struct {
 	Rank        int    `json:"rank"`
 	Incarnation uint64 `json:"incarnation"`
 	Attempt     uint64 `json:"attempt"`           // counts the dials of one incarnation to this peer
-	Refused     string `json:"refused,omitempty"` // why the other side does not fit
+	Refused     string `json:"refused,omitempty"` // why the sender refuses the receiver
 }
 
 func (m *Mesh) hello(attempt uint64, refused string) hello {
@@ -42,8 +42,8 @@ func (m *Mesh) hello(attempt uint64, refused string) hello {
 	}
 }
 
-// check finds the peer that says h, which must be the one that was dialed, or one that dials. Or it says
-// what is wrong.
+// check returns the peer that sent h, or the reason to refuse it. It must be the dialed peer, or one
+// that should dial this one.
 func (m *Mesh) check(h hello, dialed *peer) (*peer, string) {
 	switch {
 	case h.Refused != "":
@@ -83,12 +83,11 @@ func (m *Mesh) dial(ctx context.Context, p *peer) {
 		} else if !m.closed() {
 			err = fmt.Errorf("dial %s: %w", p.Addr, err)
 			p.setProblem(err)
-			if backoff == BackoffMin { // not at every attempt
+			if backoff == BackoffMin { // only after the first failed attempt
 				m.cfg.Log.Warn("cannot connect to peer", "peer", p.ID, "rank", p.Rank, "err", err)
 			}
 		}
-		// Half of the pause is random, so that peers that lost each other at the
-		// same moment do not stay in step.
+		// The pause is random, so that peers that lost each other at once do not stay in step.
 		m.pause(backoff/2 + time.Duration(rand.Int64N(int64(backoff))))
 		backoff = min(2*backoff, BackoffMax)
 	}
@@ -102,7 +101,7 @@ func (m *Mesh) accept(ctx context.Context) {
 			if m.closed() || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			m.cfg.Log.Warn("cannot accept", "err", err) // such as too many open files: it may pass
+			m.cfg.Log.Warn("cannot accept", "err", err) // may be temporary, such as too many open files
 			m.pause(BackoffMax)
 			continue
 		}
@@ -117,7 +116,7 @@ func (m *Mesh) accept(ctx context.Context) {
 	}
 }
 
-// meet makes a link of a connection to a peer that was dialed, or has dialed. It closes the connection if
+// meet makes a link of a connection; dialed is nil if the peer dialed. It closes the connection if
 // the handshake fails, takes too long or the mesh is closed.
 func (m *Mesh) meet(ctx context.Context, conn net.Conn, dialed *peer, attempt uint64) (*Link, error) {
 	l := newLink(m, conn)
@@ -141,7 +140,7 @@ func (m *Mesh) meet(ctx context.Context, conn net.Conn, dialed *peer, attempt ui
 	return l, err
 }
 
-// greet says hello and hears it: who has dialed begins.
+// greet exchanges hellos. The side that dialed begins.
 func (l *Link) greet(dialed *peer, attempt uint64) error {
 	m := l.mesh
 	if dialed != nil {
@@ -163,8 +162,8 @@ func (l *Link) greet(dialed *peer, attempt uint64) error {
 		return fmt.Errorf("%s: %w", why, ErrRefused)
 	}
 	l.peer, l.incarnation, l.attempt = p, h.Incarnation, h.Attempt
-	// The first heartbeat tells the other side that this end is alive and took its hello: a
-	// connection that was held up on its way and given up here must not count there.
+	// The accepting side waits for a first heartbeat, which shows that the dialing side has received its
+	// hello. Otherwise a delayed connection that the dialing side has given up would count.
 	if dialed != nil {
 		return l.writeFrame(nil)
 	}

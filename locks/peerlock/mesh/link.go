@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Why a link ended, besides errors of the network.
+// The reasons for the end of a link, besides network errors.
 var (
-	// ErrSilent says that nothing was heard for too long.
+	// ErrSilent says that the peer sent nothing for too long.
 	ErrSilent = errors.New("mesh: peer is silent")
-	// ErrReplaced says that the peer has made a newer connection.
+	// ErrReplaced says that the peer has a newer connection.
 	ErrReplaced = errors.New("mesh: connection replaced")
 	// ErrClosed says that this mesh was closed.
 	ErrClosed = errors.New("mesh: closed")
@@ -34,17 +34,17 @@ type Link struct {
 	mesh   *Mesh
 	peer   *peer
 	conn   net.Conn
-	raw    syscall.RawConn // the same, to write to without waiting; nil where that cannot be done
+	raw    syscall.RawConn // conn, for writes that do not block; nil if it has none
 	reader *bufio.Reader
 
-	incarnation, attempt uint64 // of the hello, to tell which of two connections is newer
+	incarnation, attempt uint64 // from the peer's hello: they tell which of two connections is newer
 
 	heardAt atomic.Int64 // on the mesh's running clock
 
 	mu      sync.Mutex
 	out     []byte // queued
-	spare   []byte // the other of two buffers that take turns
-	writing bool   // what was taken from out is not written yet
+	spare   []byte // alternates with out
+	writing bool   // a buffer taken from out is being written
 	cause   error  // why the link ended; nil while it lives
 	writers sync.WaitGroup
 }
@@ -61,8 +61,8 @@ func newLink(m *Mesh, conn net.Conn) *Link {
 // Rank is the rank of the peer at the other end.
 func (l *Link) Rank() int { return l.peer.Rank }
 
-// Send queues one payload, which is copied; it goes out at the next flush. After the link has
-// ended it does nothing. A payload has at most 64 KiB, and an empty one is a heartbeat.
+// Send queues a copy of one payload, of at most 64 KiB, until the next flush. An empty payload is
+// a heartbeat. After the link has ended, Send does nothing.
 func (l *Link) Send(payload []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,8 +71,8 @@ func (l *Link) Send(payload []byte) {
 	}
 }
 
-// Flush writes what is queued. It never blocks: what the socket does not take at once is left
-// to a goroutine, and a flush that writes already takes along what comes meanwhile.
+// Flush writes the queued payloads. It never blocks: a goroutine writes the part that the socket does not
+// take at once. If a flush is already writing, that one continues with the new payloads.
 func (l *Link) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *Link) Flush() {
 	}
 }
 
-// tryWrite writes as much as the socket takes at once, which may be nothing.
+// tryWrite writes as much as the socket takes without blocking.
 func (l *Link) tryWrite(b []byte) (n int, err error) {
 	if l.raw == nil {
 		return 0, nil
@@ -106,7 +106,7 @@ func (l *Link) tryWrite(b []byte) (n int, err error) {
 	return max(n, 0), errors.Join(ended, err)
 }
 
-// write writes what a flush could not, and waits for that.
+// write writes the rest of a flush, and blocks.
 func (l *Link) write(rest []byte) {
 	_, err := l.conn.Write(rest)
 	l.mu.Lock()
@@ -132,7 +132,7 @@ func (l *Link) fail(cause error) {
 func (l *Link) endLocked(cause error) {
 	if l.cause == nil {
 		l.cause, l.out, l.spare = cause, nil, nil
-		_ = l.conn.Close() // it is being given up; how the close goes changes nothing
+		_ = l.conn.Close() // its error changes nothing
 	}
 }
 
@@ -142,7 +142,7 @@ func (l *Link) why() error {
 	return l.cause
 }
 
-// read delivers payloads until the connection ends. It returns why.
+// read delivers payloads until the connection ends, and returns the reason.
 func (l *Link) read() error {
 	for {
 		payload, err := l.readFrame()
@@ -155,7 +155,7 @@ func (l *Link) read() error {
 	}
 }
 
-// readFrame reads a payload, which is valid until the next one is read.
+// readFrame reads a payload, which is valid until the next call.
 func (l *Link) readFrame() ([]byte, error) {
 	size, err := binary.ReadUvarint(l.reader)
 	if err == nil && size > frameMost {
@@ -172,8 +172,8 @@ func (l *Link) readFrame() ([]byte, error) {
 	return payload, err
 }
 
-// arrivals is the connection of a link as its reader reads it: whatever its payloads had the
-// handler queue, for any link, goes out before the reader waits for more.
+// arrivals reads the connection of a link. Before each read it flushes all links, since the handler of
+// the payloads before may have queued some.
 type arrivals struct{ l *Link }
 
 func (a arrivals) Read(b []byte) (int, error) {

@@ -13,16 +13,16 @@ import (
 	"locklab/locks/clock"
 )
 
-// Handler is told what happens on the mesh. See the package comment for the order
+// Handler receives the events of the mesh. See the package comment for the order
 // of the calls. A handler may use any Link while it runs; it must not block, since
 // it runs in the goroutine that reads the connection, and must not call Close.
 type Handler interface {
-	// Connected says that a peer fits and can be sent to.
+	// Connected says that the link is open.
 	Connected(link *Link)
 	// Receive is called with every payload, which is valid until it returns. An error
-	// means that the peer breaks the protocol and ends the link.
+	// means that the peer breaks the protocol, and ends the link.
 	Receive(link *Link, payload []byte) error
-	// Disconnected says that nothing more comes from the link, or goes to it.
+	// Disconnected says that the link has ended.
 	Disconnected(link *Link, cause error)
 }
 
@@ -51,11 +51,11 @@ type peer struct {
 }
 
 // New starts to listen, to dial and to send heartbeats. It owns cfg.Listener, also
-// when it fails. Close ends it.
+// when it fails.
 func New(cfg Config) (*Mesh, error) {
 	if err := cfg.complete(); err != nil {
 		if cfg.Listener != nil {
-			_ = cfg.Listener.Close() // the configuration is what the caller must hear of
+			_ = cfg.Listener.Close() // err matters more
 		}
 		return nil, err
 	}
@@ -77,12 +77,11 @@ func New(cfg Config) (*Mesh, error) {
 	return m, nil
 }
 
-// Close ends all connections, delivers Disconnected for them and waits for
-// everything that New started.
+// Close ends all connections, delivers Disconnected for each, and waits for all goroutines.
 func (m *Mesh) Close() error {
 	m.stop()
 	if m.cfg.Listener != nil {
-		_ = m.cfg.Listener.Close() // fails only if it was closed before
+		_ = m.cfg.Listener.Close() // fails only if already closed
 	}
 	for _, p := range m.peers {
 		if l := p.link.Load(); l != nil {
@@ -95,7 +94,7 @@ func (m *Mesh) Close() error {
 
 func (m *Mesh) closed() bool { return signals.Closed(m.done) }
 
-// Flush sends what is queued on all links. It does not block.
+// Flush flushes all links. It does not block.
 func (m *Mesh) Flush() {
 	for _, p := range m.peers {
 		if l := p.link.Load(); l != nil {
@@ -104,26 +103,25 @@ func (m *Mesh) Flush() {
 	}
 }
 
-// FlushTogether is Flush where many callers may be about to send: the first of them lets all
-// goroutines that can run go first, and then sends for all. On a process with one
-// processor, each would otherwise make a write of its own.
+// FlushTogether is Flush for many concurrent callers: the first of them yields once to all runnable
+// goroutines, and then sends for all. With GOMAXPROCS=1 each would otherwise make a write of its own.
 func (m *Mesh) FlushTogether() {
 	if !m.flushing.CompareAndSwap(false, true) {
-		return // the flush to come takes along what was queued before this call
+		return // the pending flush will send the payloads of this caller, too
 	}
 	runtime.Gosched()
 	m.flushing.Store(false)
 	m.Flush()
 }
 
-// Status is how it stands with one peer.
+// Status is the state of the connection to one peer.
 type Status struct {
 	Peer    Peer
 	Up      bool
 	Problem error // why it is not up
 }
 
-// Status says how it stands with every peer, in the order of the configuration.
+// Status returns the state of every connection, in the order of the configuration.
 func (m *Mesh) Status() []Status {
 	all := make([]Status, 0, len(m.peers))
 	for _, p := range m.peers {
@@ -134,7 +132,7 @@ func (m *Mesh) Status() []Status {
 	return all
 }
 
-// run is the life of one link, in the goroutine that reads it.
+// run serves one link until it ends, in the goroutine that reads it.
 func (m *Mesh) run(l *Link) {
 	p := l.peer
 	if !p.admit(l) {
@@ -153,7 +151,7 @@ func (m *Mesh) run(l *Link) {
 	l.heardAt.Store(m.ran.Load())
 	p.link.Store(l)
 	p.setProblem(nil)
-	if m.closed() { // Close may have looked for links before this one was there
+	if m.closed() { // Close may have missed this link
 		l.fail(ErrClosed)
 	}
 	m.cfg.Log.Info("peer connected", "peer", p.ID, "rank", p.Rank, "incarnation", l.incarnation)
@@ -167,8 +165,8 @@ func (m *Mesh) run(l *Link) {
 	m.cfg.Log.Info("peer disconnected", "peer", p.ID, "rank", p.Rank, "cause", l.why())
 }
 
-// admit says whether l is newer than every link so far. A connection can be held
-// up on its way and arrive after one that was made later by the same process.
+// admit reports whether l is newer than every link so far. The network can delay a connection
+// until after a later one of the same process.
 func (p *peer) admit(l *Link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,26 +211,26 @@ func (m *Mesh) beat() {
 	}
 }
 
-// runClock counts the time in which this process ran: of the time between two
-// ticks no more than twice the usual counts. A process that was stopped or starved
-// has not listened, and must not take its own deafness for the silence of others.
+// runClock counts the time in which this process ran: between two ticks at most twice the
+// usual interval. A process that was stopped or starved did not read, so it must not
+// conclude that others were silent.
 type runClock struct {
 	at   time.Time
 	ran  time.Duration
-	late time.Duration // of ticks, the worst one lately
+	late time.Duration // the worst lateness of recent ticks
 }
 
 func (c *runClock) advance(now time.Time) time.Duration {
 	elapsed := max(0, now.Sub(c.at))
 	c.ran += min(elapsed, 2*tick)
-	// A bad moment is half forgotten after about a hundred ticks.
+	// A peak decays by half in about 100 ticks.
 	const keep = 0.993
 	c.late = max(elapsed-tick, time.Duration(keep*float64(c.late)))
 	c.at = now
 	return c.ran
 }
 
-// pause waits. It says whether the mesh was closed meanwhile.
+// pause waits for d. It reports whether the mesh was closed.
 func (m *Mesh) pause(d time.Duration) (closed bool) {
 	clock.Await(m.cfg.Clock, d, m.done)
 	return m.closed()

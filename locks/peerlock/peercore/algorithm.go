@@ -2,7 +2,7 @@ package peercore
 
 import "fmt"
 
-// Run has the core s of a peer take an event, as the mutant does if there is one.
+// Run steps the core s, or its mutant if there is one.
 func Run[S, M any, P Machine[S, M]](a *Algorithm[S, M], s *S, ev Event[M], out []Effect[M]) []Effect[M] {
 	if a.Mutant.Step != nil {
 		return append(out, a.Mutant.Step(s, ev)...)
@@ -10,8 +10,8 @@ func Run[S, M any, P Machine[S, M]](a *Algorithm[S, M], s *S, ev Event[M], out [
 	return P(s).Step(ev, out)
 }
 
-// Restart makes fresh, which has just been made, the state of a new process that has read
-// what old had stored, if it stores anything: by the way that production takes.
+// Restart turns fresh, a new state, into that of a process that has read the stored data of old. It
+// does nothing unless the core is [Durable], and encodes and decodes as production does.
 func Restart[S, M any, P Machine[S, M]](a *Algorithm[S, M], old, fresh *S) {
 	from, durable := any(P(old)).(Durable)
 	if !durable {

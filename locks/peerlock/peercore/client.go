@@ -1,21 +1,19 @@
 package peercore
 
-// Client is what the client of one peer believes of one resource: by what it did itself
-// and by what it was told, in effects. The core's own state has no say in it, as it has
-// none in production: explorations, simulations and tests judge a core by its clients.
-// A client that dies believes nothing: [ClientIdle].
+// Client is what the client of one peer believes about one resource. It depends only on the client's own
+// requests and on the effects that it was told, not on the core's state. Explorations, simulations and
+// tests judge a core by its clients. A client that dies is [ClientIdle].
 type Client uint8
 
-// What a client believes.
+// The beliefs of a client.
 const (
 	ClientIdle    Client = iota // it wants nothing
 	ClientWaits                 // it wants the lock
 	ClientHolds                 // it holds the lock
-	ClientStrange               // it was told to hold what it did not wait for
+	ClientStrange               // it was told Hold while it did not wait
 )
 
-// Does is what the client believes once it has had the core take an event. Only its
-// own wishes change that.
+// Does returns the belief after an event. Only the client's own Request and Leave change it.
 func (c Client) Does(k EventKind) Client {
 	switch {
 	case k == Request && c == ClientIdle:
@@ -26,7 +24,7 @@ func (c Client) Does(k EventKind) Client {
 	return c
 }
 
-// Hears is what it believes once it was told of an effect.
+// Hears returns the belief after an effect.
 func (c Client) Hears(k EffectKind) Client {
 	switch {
 	case k == Hold && c == ClientWaits:
@@ -39,9 +37,8 @@ func (c Client) Hears(k EffectKind) Client {
 	return c
 }
 
-// Knows says that a core which waits or holds, or not, has told its client so. It must
-// be true after every step: a hold that ends ends by the client's own release, or with
-// Lose.
+// Knows reports whether the belief matches the core's state. It must be true after every step:
+// a hold ends only by the client's own release, or with Lose.
 func (c Client) Knows(waits, holds bool) bool {
 	return c != ClientStrange && waits == (c == ClientWaits) && holds == (c == ClientHolds)
 }

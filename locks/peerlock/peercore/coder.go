@@ -2,29 +2,29 @@ package peercore
 
 import "encoding/binary"
 
-// Coder goes through the fields of a state, one after the other, and appends them to bytes or
-// reads them back: one method of a core does both. Reading past the end gives zeros.
+// Coder encodes or decodes the fields of a state in order, so that one method of a core does both.
+// Reading past the end yields zeros.
 type Coder struct {
 	Bytes []byte
 	Reads bool
-	At    int // how far it has read
+	At    int // the offset of the next read
 }
 
-// Encode appends what code goes through.
+// Encode appends the fields that code visits.
 func Encode(b []byte, code func(c *Coder)) []byte {
 	c := Coder{Bytes: b}
 	code(&c)
 	return c.Bytes
 }
 
-// Decode reads what Encode appended at the front of b, and returns the rest of b.
+// Decode reads the fields from the front of b, and returns the rest.
 func Decode(b []byte, code func(c *Coder)) (rest []byte) {
 	c := Coder{Bytes: b, Reads: true}
 	code(&c)
 	return c.Bytes[c.At:]
 }
 
-// Byte is one byte.
+// Byte codes one byte.
 func (c *Coder) Byte(v *byte) {
 	switch {
 	case !c.Reads:
@@ -37,7 +37,7 @@ func (c *Coder) Byte(v *byte) {
 	}
 }
 
-// Bools are up to eight, in one byte.
+// Bools codes up to eight flags in one byte.
 func (c *Coder) Bools(flags ...*bool) {
 	var b byte
 	for i, flag := range flags {
@@ -51,7 +51,7 @@ func (c *Coder) Bools(flags ...*bool) {
 	}
 }
 
-// Number is an unsigned varint.
+// Number codes an unsigned varint.
 func (c *Coder) Number(v *uint64) {
 	switch {
 	case !c.Reads:
@@ -66,17 +66,17 @@ func (c *Coder) Number(v *uint64) {
 	}
 }
 
-// Rank is a peer.
+// Rank codes the rank of a peer.
 func (c *Coder) Rank(v *int) {
 	n := uint64(*v) //nolint:gosec // never negative
 	c.Number(&n)
-	*v = int(n) //nolint:gosec // what was written
+	*v = int(n) //nolint:gosec // written from an int
 }
 
-// Set is a set.
+// Set codes a set.
 func (c *Coder) Set(s *Set) { c.Number(&s.bits) }
 
-// List is a list whose items are coded by code. Reading reuses its memory.
+// List codes a list, and each item with code. Reading reuses its memory.
 func List[T any](c *Coder, list *[]T, code func(item *T)) {
 	n := uint64(len(*list))
 	c.Number(&n)

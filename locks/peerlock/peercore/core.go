@@ -2,94 +2,87 @@ package peercore
 
 import "fmt"
 
-// Machine is a pure core as the shell needs it: P, which implements it, is a pointer to
-// the state S that one peer has of one resource, and M is its message.
+// Machine is a pure core as the shell needs it. S is the state of one resource at one peer,
+// *S implements Machine, and M is its message.
 type Machine[S, M any] interface {
 	*S
-	// Step takes one event and appends what is to be done about it to out. An event
-	// that does not fit does nothing.
+	// Step handles one event and appends its effects to out. An event that does not fit has none.
 	Step(ev Event[M], out []Effect[M]) []Effect[M]
-	// Reset makes it the state of an unwanted resource, with the connections
-	// of the state like, whose rounds or timestamps start above round. It reuses its
-	// own memory and shares none with like.
+	// Reset makes this the state of an unwanted resource, with the connections of like,
+	// and rounds or timestamps above round. It reuses its memory and shares none with like.
 	Reset(like *S, round uint64)
-	// Round is the highest round or timestamp that was used. What is forgotten is
-	// replaced by a state that starts above it.
+	// Round returns the highest round or timestamp used. A state that replaces this one
+	// must start above it.
 	Round() uint64
-	// Idle says that nothing but Round would be lost by forgetting the state.
+	// Idle reports whether the state holds no information but Round.
 	Idle() bool
-	// Bootstrapped says that the peer can take part: it has once been connected to every other
-	// one, if it needs that.
+	// Bootstrapped reports whether the peer may acquire. Most algorithms need to have been
+	// connected to all other peers at once.
 	Bootstrapped() bool
 }
 
 // Core is a pure core as explorations and simulations need it.
 type Core[S, M any] interface {
 	Machine[S, M]
-	fmt.Stringer // how far the peer is with the resource, such as HOLDING
+	fmt.Stringer // the phase, such as HOLDING
 	// Waits says that the lock is wanted and not held, Holds that it is held.
 	Waits() bool
 	Holds() bool
-	// Code goes through all that the peer knows: two states of one peer behave
-	// alike if what is written of them is equal. Reading keeps the configuration and reuses memory.
+	// Code encodes or decodes the state: two states of one peer with the same code
+	// behave alike. Reading keeps the configuration and reuses memory.
 	Code(c *Coder)
 }
 
-// Pauser is implemented by cores that ask for pauses. Pauses says that Wake would do
-// something.
+// Pauser is implemented by cores that ask for pauses. Pauses reports whether Wake would have an effect.
 type Pauser interface{ Pauses() bool }
 
 // Timed is implemented by cores with leases.
 type Timed interface {
-	// Running says whether Expire of the timer would do something.
+	// Running reports whether Expire of the timer would have an effect.
 	Running(t Timer) bool
-	// Uses is the token with which this peer holds the lock or may come to hold it by
-	// what it asked for; 0 if there is none.
+	// Uses returns the token with which this peer holds or solicits; 0 if there is none.
 	Uses() uint64
-	// Voted is the token to which this peer's vote is given; 0 if there is none.
+	// Voted returns the token that has this peer's vote; 0 if there is none.
 	Voted() uint64
 }
 
-// Durable is implemented by cores with leases that keep on disk what must outlive a crash, and ask
-// for [Store].
+// Durable is implemented by cores with leases that must keep votes on disk ([Store]).
 type Durable interface {
-	// AppendStored appends what the latest Store asked to be kept.
+	// AppendStored appends the data of the latest Store.
 	AppendStored(b []byte) []byte
-	// LoadStored makes a state that has just been made or reset the one of a new process
-	// that has read all of what AppendStored wrote. If Vote is Running then, that timer runs
-	// from now on, without having been started by an effect.
+	// LoadStored turns a new or reset state into that of a new process that has read the data
+	// of AppendStored. If Vote is then Running, the shell must start that timer, without a Start effect.
 	LoadStored(b []byte) error
 }
 
-// Algorithm is how the peers of one cluster are made and what they say.
+// Algorithm makes the peers of one cluster and encodes their messages.
 type Algorithm[S, M any] struct {
 	Spec string // canonical, with all options; peers of another spec are refused
-	// New is the state of an unwanted resource, at a peer without connections.
+	// New returns the state of an unwanted resource, at a peer without connections.
 	New func(self int, peers Set) S
-	// Opens says that the message means something to a peer that keeps no state of
-	// the resource; others are dropped there.
+	// Opens reports whether a peer without a state of the resource must make one for this
+	// message. It drops other messages.
 	Opens func(m M) bool
-	// Append encodes a message; Decode reads it off the front of b.
+	// Append encodes a message; Decode reads it from the front of b.
 	Append func(b []byte, m M) []byte
 	Decode func(b []byte) (m M, rest []byte, err error)
-	// Renumber replaces the round in a message by what f makes of it, like the method of
-	// [Numbered]. Nil if the states are not Numbered.
+	// Renumber replaces the round in a message as the method of [Numbered] does; nil if the
+	// states are not Numbered.
 	Renumber func(m *M, from, to int, f func(owner int, number uint64) uint64)
-	// Mutant is for tests of explorations and simulations. Production does not look at it.
+	// Mutant is for tests of explorations and simulations. Production ignores it.
 	Mutant Mutant[S, M]
 }
 
-// Mutant is a core with rules broken: what stands in the place of its methods. Nil
-// leaves them as they are.
+// Mutant breaks rules of a core: its functions replace the core's methods, unless they are nil.
 type Mutant[S, M any] struct {
 	Step         func(s *S, ev Event[M]) []Effect[M]
 	AppendStored func(s *S, b []byte) []byte
 	LoadStored   func(s *S, b []byte) error
 }
 
-// Numbered is implemented by cores whose rounds matter only by their order. Renumber replaces each
-// by what f makes of it. An owner counts up its own rounds, and they are never compared with those of
-// another; f keeps their order, and zero. An exploration so makes states the same that differ in nothing else.
+// Numbered is implemented by cores in which only the order of one owner's rounds matters; rounds of
+// different owners are never compared. Renumber replaces each round by f(owner, round), which keeps the
+// order, and zero. Explorations use it to merge states that differ only in numbers.
 type Numbered interface {
 	Renumber(f func(owner int, number uint64) uint64)
 }

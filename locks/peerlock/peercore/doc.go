@@ -1,5 +1,5 @@
-// Package peercore is what a pure peer-to-peer lock algorithm and whatever runs it
-// (the shell in peerlock, an exploration, a simulation) say to each other.
+// Package peercore is the interface between a pure peer-to-peer lock algorithm, the core, and
+// the code that runs it: the shell in peerlock, an exploration or a simulation.
 //
 //	           Event: request, leave, receive, connect, disconnect,
 //	                  wake, expire

@@ -2,51 +2,49 @@ package peercore
 
 import "fmt"
 
-// EventKind is what can happen to a peer.
+// EventKind is the kind of an event at a peer.
 type EventKind uint8
 
 // The events.
 const (
 	Request    EventKind = iota + 1 // the application wants the lock
-	Leave                           // it gives up waiting, or releases
+	Leave                           // the application gives up waiting, or releases
 	Receive                         // Peer sent Msg
 	Connect                         // Peer became reachable
 	Disconnect                      // the connection to Peer was lost
-	Wake                            // the time asked for by the last Pause is over, or nearly so
-	Expire                          // Timer is over
+	Wake                            // the latest Pause is over, or nearly so
+	Expire                          // Timer has expired
 )
 
 func (k EventKind) String() string {
 	return [...]string{"?", "request", "leave", "receive", "connect", "disconnect", "wake", "expire"}[k]
 }
 
-// Timer is one of the times that a core with leases can wait for. How long each is
-// the shell decides; the order between them is what such a core relies on.
+// Timer is a timer of a core with leases. The shell decides their durations; the core relies
+// only on the order in which they expire.
 type Timer uint8
 
 // The timers. A lease is counted from before the messages of the step that started
 // its timer were sent, by the peer's own monotonic clock.
 const (
-	// Lease is over when the peer must believe no more that it holds, or may get, the
-	// lock by what it asked for.
+	// Lease expires when the peer may no longer believe that it holds the lock, or that its
+	// request may still get it.
 	Lease Timer = iota
-	// Renew is over well before Lease is: time to ask for a longer one. Its Start comes
-	// in the step that asks, the first time and every time again, and marks the moment
-	// from which a lease counts: a Start of Lease, also one that comes later, with the
-	// answers, makes the lease end one lease time after the last Start of Renew.
+	// Renew expires well before Lease: then it is time to renew. The core starts it in each
+	// step that asks for votes, and this moment is recorded. A Start of Lease, even a later one
+	// that follows the answers, ends the lease one lease time after the last Start of Renew.
 	Renew
-	// Vote is over when the peer that has this one's vote can't believe any more that it
-	// has it: a Lease and a margin for clocks that drift, after it was asked. So it never
-	// counts from before the event of the step that starts it.
+	// Vote expires when the peer that has this one's vote can no longer rely on it: a Lease and
+	// a margin for clock drift after the request arrived. It counts from the step that starts it.
 	Vote
-	Timers // how many there are
+	Timers // the number of timers
 )
 
 func (t Timer) String() string { return [...]string{"lease", "renew", "vote"}[t] }
 
-// Event is the input of a step. M is the algorithm's message. Messages of one peer
-// arrive in the order in which they were sent for as long as it stays connected; a
-// lost connection is seen as Disconnect at both ends before it is made again.
+// Event is the input of a step. M is the algorithm's message. While a peer is connected, its
+// messages arrive in the order in which they were sent. After a lost connection, both ends
+// see Disconnect before the next Connect.
 type Event[M any] struct {
 	Kind  EventKind
 	Timer Timer // Expire
@@ -54,20 +52,19 @@ type Event[M any] struct {
 	Msg   M     // Receive
 }
 
-// EffectKind is what a step can ask for.
+// EffectKind is the kind of an effect that a step asks for.
 type EffectKind uint8
 
 // The effects.
 const (
 	Send  EffectKind = iota + 1 // send Msg to every peer of To
 	Hold                        // the lock is held from now on, with Token if it is not zero
-	Pause                       // give Wake after a random time that grows with Attempt
-	Start                       // start Timer, or start it again
+	Pause                       // send Wake after a random time that grows with Attempt
+	Start                       // start or restart Timer
 	Stop                        // stop Timer
 	Lose                        // a client that was told Hold must assume that it no longer holds
-	// Store comes from cores that are [Durable]. What AppendStored says after the step is to
-	// be on disk before anything leaves the process that this step asks for after it, or a
-	// later step does: a message, or the news of a Hold.
+	// Store comes from cores that are [Durable]. The data of AppendStored must be on disk before
+	// any message or Hold that follows it, in this step or a later one, leaves the process.
 	Store
 )
 

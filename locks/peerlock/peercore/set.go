@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// MaxPeers is how many peers there can be: ranks are 0 to MaxPeers-1.
+// MaxPeers is the largest number of peers: ranks are 0 to MaxPeers-1.
 const MaxPeers = 64
 
 // Set is a set of peers. The zero value is empty, and sets can be compared with ==.
 type Set struct{ bits uint64 }
 
-// SetOf is the set of the ranks.
+// SetOf returns the set of the ranks.
 func SetOf(ranks ...int) (s Set) {
 	for _, r := range ranks {
 		s = s.With(r)
@@ -22,10 +22,10 @@ func SetOf(ranks ...int) (s Set) {
 	return s
 }
 
-// SetOfBits is the set that [Set.Bits] gives the bits of.
+// SetOfBits is the inverse of [Set.Bits].
 func SetOfBits(bits uint64) Set { return Set{bits} }
 
-// Others is the set of the ranks 0 to n-1 without self.
+// Others returns the ranks 0 to n-1 without self.
 func Others(n, self int) (s Set) {
 	for r := range n {
 		s = s.With(r)
@@ -33,28 +33,28 @@ func Others(n, self int) (s Set) {
 	return s.Without(self)
 }
 
-// Bits has one bit for each member.
+// Bits returns the set as one bit for each member.
 func (s Set) Bits() uint64 { return s.bits }
 
-// Empty says that there is no member.
+// Empty reports whether there is no member.
 func (s Set) Empty() bool { return s.bits == 0 }
 
-// Has says whether the peer is in the set.
+// Has reports whether the peer is in the set.
 func (s Set) Has(rank int) bool { return s.bits&(1<<rank) != 0 }
 
-// With is the set and the peer.
+// With returns the set with the peer.
 func (s Set) With(rank int) Set { return Set{s.bits | 1<<rank} }
 
-// Without is the set less the peer.
+// Without returns the set without the peer.
 func (s Set) Without(rank int) Set { return Set{s.bits &^ (1 << rank)} }
 
-// Less is the set of those in s that are not in t.
+// Less returns the members of s that are not in t.
 func (s Set) Less(t Set) Set { return Set{s.bits &^ t.bits} }
 
-// Within says whether every member is in t too.
+// Within reports whether every member is also in t.
 func (s Set) Within(t Set) bool { return s.Less(t).Empty() }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (s Set) Len() int { return bits.OnesCount64(s.bits) }
 
 // All yields the members, the highest-ranking (lowest number) first.

@@ -1,23 +1,21 @@
 // Package fsm is the lock service's state machine: a pure function from the
-// committed log to who holds what. It has no goroutine, clock or socket, and the
-// same entries in the same order give the same state on every server.
+// committed log to the holders and queues. It has no goroutine, clock or socket, and
+// the same entries in the same order give the same state on every server.
 //
 //	entry i ──> commands, in order:   acquire  appends a claim to the resource's queue
-//	                                  release  takes a claim out, held or waiting
-//	                                  expire   takes out all claims of a session
+//	                                  release  removes a claim, held or waiting
+//	                                  expire   removes all claims of a session
 //	        └─> at the end of the entry: every free resource with a queue
 //	            is granted to the head of the queue, with fencing token i
 //
-// Granting once, at the end of the entry, is what makes the log index a fencing
-// token although many commands share an entry: one resource is granted at most
-// once per index, so no two grants of it ever carry the same token.
+// Many commands share an entry. A resource is granted at most once per entry, at its end, so the
+// log index can be the fencing token: no two grants of a resource have the same.
 //
-// Retries are harmless. A client numbers the requests of its session and says
-// with each of them below which number it has every answer (its floor). What was
-// answered at or above the floor is remembered and answered again from memory;
-// what is below is ignored. This is the scheme of D. Ongaro, "Consensus: Bridging
-// Theory and Practice", section 6.3, with a floor so that a client may have many
-// requests in flight.
+// Retries are harmless. A client numbers the requests of its session, and sends with each its floor:
+// it has the answers to all lower numbers. The service remembers its answers from the floor on, and
+// repeats them; it ignores requests below the floor. This is the scheme of D. Ongaro, "Consensus:
+// Bridging Theory and Practice", section 6.3, with a floor so that a client may have many requests
+// in flight.
 package fsm
 
 import (
@@ -28,8 +26,8 @@ import (
 	"locklab/locks/raftlock/wire"
 )
 
-// State is the whole state of the lock service. Its JSON is a snapshot, and can be read back.
-// It is not safe for concurrent use.
+// State is the whole state of the lock service. Its JSON is a snapshot. It is not safe for
+// concurrent use.
 type State struct {
 	LastSession uint64               `json:"last_session"`
 	Sessions    map[uint64]*Session  `json:"sessions"`
@@ -41,41 +39,41 @@ type State struct {
 	changed []string // resources
 }
 
-// Session is one of a client.
+// Session is a client's session.
 type Session struct {
 	Client  string        `json:"client"`
 	Lease   time.Duration `json:"lease,format:units"`
-	Floor   uint64        `json:"floor"`   // every number below has been answered, and the client knows
+	Floor   uint64        `json:"floor"`   // the client has the answers to all lower numbers
 	Touched uint64        `json:"touched"` // index of the last command of this session
-	// Answers are what repeated requests are answered with, by number, at or above the floor:
-	// the outcome of a release, "" for an acquire, which is answered from its claim.
+	// Answers are the answers to repeated requests, by number, from the floor on: the outcome
+	// of a release, or "" for an acquire, which is answered from its claim.
 	Answers map[uint64]wire.Outcome `json:"answers"`
 	Claims  map[uint64]string       `json:"claims"` // the resource of each, by number
 }
 
-// Resource is one that a session has or wants.
+// Resource is a resource that has claims.
 type Resource struct {
 	Token uint64  `json:"token"` // the holder's; 0 for the rest of an entry in which it was freed
-	Queue []Claim `json:"queue"` // first come first served; the first one holds
+	Queue []Claim `json:"queue"` // in order of arrival; the first one holds
 }
 
-// Claim names one of a session.
+// Claim identifies a claim.
 type Claim struct {
 	Session uint64 `json:"session"`
 	Seq     uint64 `json:"seq"` // of the acquire that made it
 }
 
-// Output is something that a client should hear: the answer to a request of the
-// entry, or a grant to a claim of an earlier one.
+// Output is an answer for a client: to a request of the entry, or a grant to a claim
+// of an earlier one.
 type Output struct {
-	wire.Answer // its Seq is the request's; of a pushed grant, the claim's
+	wire.Answer // Seq is that of the request; in a pushed grant, of the claim
 
 	Session  uint64
 	Pushed   bool   // it answers no request of the entry
-	Resource string // Granted
+	Resource string // set in a grant
 }
 
-// New is the state before the first entry.
+// New returns the state before the first entry.
 func New() *State {
 	return &State{Sessions: map[uint64]*Session{}, Resources: map[string]*Resource{}}
 }
@@ -131,7 +129,7 @@ func (s *State) apply(r *wire.Request) {
 	s.outputs = append(s.outputs, out)
 }
 
-// acquire answers with the claim's fate so far. The end of the entry may bring a grant.
+// acquire answers with the claim's present state. The claim may be granted at the end of the entry.
 func (s *State) acquire(sess *Session, r *wire.Request, out *Output) {
 	cl := Claim{r.Session, r.Seq}
 	if _, known := sess.Answers[r.Seq]; !known {
@@ -155,7 +153,7 @@ func (s *State) acquire(sess *Session, r *wire.Request, out *Output) {
 	}
 }
 
-// token is the claim's, 0 while it waits.
+// token returns the claim's token, 0 while it waits.
 func (s *State) token(resource string, cl Claim) uint64 {
 	if res := s.Resources[resource]; res.Queue[0] == cl {
 		return res.Token
@@ -177,7 +175,7 @@ func (s *State) release(sess *Session, r *wire.Request) wire.Outcome {
 	return outcome
 }
 
-// end takes the session out with all its claims.
+// end removes the session and all its claims.
 func (s *State) end(id uint64) {
 	claims := s.Sessions[id].Claims
 	for _, seq := range slices.Sorted(maps.Keys(claims)) {
@@ -186,7 +184,7 @@ func (s *State) end(id uint64) {
 	delete(s.Sessions, id)
 }
 
-// remove ends a claim, held or waiting.
+// remove removes a claim, held or waiting.
 func (s *State) remove(resource string, cl Claim) {
 	res := s.Resources[resource]
 	if res.Queue[0] == cl {
@@ -196,8 +194,7 @@ func (s *State) remove(resource string, cl Claim) {
 	s.changed = append(s.changed, resource)
 }
 
-// grant gives every free resource to the head of its queue and forgets the
-// resources that nobody wants.
+// grant gives every free resource to the head of its queue, and forgets those without claims.
 func (s *State) grant() {
 	for _, resource := range s.changed {
 		res := s.Resources[resource]
@@ -212,7 +209,8 @@ func (s *State) grant() {
 	}
 }
 
-// granted tells a grant in the answer to the acquire, if that is of this entry, and else by itself.
+// granted puts a grant into the answer to its acquire if that is in this entry, and into a
+// pushed output otherwise.
 func (s *State) granted(resource string, cl Claim) {
 	i := slices.IndexFunc(s.outputs, func(o Output) bool {
 		return o.Outcome == wire.Queued && o.Session == cl.Session && o.Seq == cl.Seq

@@ -1,2 +1,2 @@
--- Delete the key, whoever it belongs to by now. KEYS: the lock's key.
+-- Delete the key, even if another client holds it. KEYS: the lock's key.
 return redis.call('del', KEYS[1])

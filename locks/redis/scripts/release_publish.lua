@@ -1,5 +1,5 @@
--- Delete the key, but only if it still carries our token, and tell who waits. A message that
--- the server refuses does not undo the deletion.
+-- Delete the key, but only if it still carries our token, and wake the waiters. A refused
+-- message does not undo the deletion.
 -- KEYS: the lock's key. ARGV: our token. Returns 1 if it was deleted.
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
 	return 0

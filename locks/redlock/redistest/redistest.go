@@ -16,15 +16,15 @@ import (
 	"locklab/locks/locktest"
 )
 
-// Server is a real redis-server of a test's own.
+// Server is a real redis-server that belongs to one test.
 type Server struct {
 	tb   testing.TB
 	Name string
 	addr string
-	args []string // beyond what all are started with
+	args []string // in addition to the common ones
 	cmd  *exec.Cmd
 
-	sentinel string // its configuration, if it is one
+	sentinel string // the configuration file of a Sentinel; "" for others
 }
 
 // Start starts n servers in memory.
@@ -38,7 +38,7 @@ func start(tb testing.TB, n int, args []string) []*Server {
 	servers := make([]*Server, n)
 	for i := range servers {
 		s := &Server{tb: tb, Name: fmt.Sprintf("redis-%d", i+1), addr: locktest.FreeAddr(tb)}
-		_, port, _ := net.SplitHostPort(s.addr) // it has one
+		_, port, _ := net.SplitHostPort(s.addr) // always has one
 		s.args = append([]string{"--port", port}, args...)
 		s.Start()
 		tb.Cleanup(s.Kill)
@@ -103,14 +103,14 @@ func (s *Server) Do(args ...any) any {
 	return value
 }
 
-// Forget has all servers forget what they have.
+// Forget deletes all data of the servers.
 func Forget(servers []*Server) {
 	for _, s := range servers {
 		s.Do("flushall")
 	}
 }
 
-// Addrs are those of all servers.
+// Addrs returns the addresses of the servers.
 func Addrs(servers []*Server) []string {
 	out := make([]string, len(servers))
 	for i, s := range servers {

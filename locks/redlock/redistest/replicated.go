@@ -12,12 +12,12 @@ import (
 	"locklab/locks/locktest"
 )
 
-// Service is the name by which the Sentinels of a test know the primary.
+// Service is the Sentinels' name for the primary.
 const Service = "lock"
 
 // Replicated is a primary with one replica and three Sentinels.
 type Replicated struct {
-	Primary, Replica *Server // as they began
+	Primary, Replica *Server // their roles at the start
 	Sentinels        []*Server
 }
 
@@ -25,7 +25,7 @@ type Replicated struct {
 func StartReplicated(tb testing.TB) *Replicated {
 	tb.Helper()
 	r := &Replicated{Primary: Start(tb, 1)[0]}
-	host, port, _ := net.SplitHostPort(r.Primary.addr) // it has both
+	host, port, _ := net.SplitHostPort(r.Primary.addr) // always has both
 	r.Replica = start(tb, 1, []string{"--replicaof", host, port, "--repl-diskless-sync-delay", "0"})[0]
 	locktest.Eventually(tb, "the replica follows", func() bool {
 		info, _ := r.Replica.Do("info", "replication").(string)
@@ -53,13 +53,13 @@ func StartReplicated(tb testing.TB) *Replicated {
 	return r
 }
 
-// says asks a Sentinel about the primary or its replicas.
+// says reports whether the Sentinel's answer about the primary or its replicas has all parts.
 func (s *Server) says(about string, parts ...string) bool {
 	text := fmt.Sprint(s.Do("sentinel", about, Service))
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 }
 
-// Cut ends replication: the primary refuses its replica from now on. All others reach both.
+// Cut ends replication: the primary refuses its replica from now on. Other clients still reach both.
 func (r *Replicated) Cut() {
 	r.Primary.Do("acl", "setuser", "default", "-psync", "-sync")
 	r.Primary.Do("client", "kill", "type", "replica")
@@ -75,7 +75,7 @@ func (r *Replicated) AwaitFailover() {
 	}
 }
 
-// ReplicaIsSeen says whether all Sentinels reach the replica, so that they may promote it.
+// ReplicaIsSeen reports whether all Sentinels reach the replica, so that they may promote it.
 func (r *Replicated) ReplicaIsSeen() bool {
 	return !slices.ContainsFunc(r.Sentinels, func(s *Server) bool { return !s.says("replicas", "flags:slave ") })
 }

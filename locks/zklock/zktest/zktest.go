@@ -22,7 +22,7 @@ import (
 	"locklab/locks/zklock"
 )
 
-// Ensemble is a real one of a test's own.
+// Ensemble is a real ensemble that belongs to one test.
 type Ensemble struct {
 	Addrs []string // that clients dial
 
@@ -34,7 +34,7 @@ type Ensemble struct {
 // Start starts an ensemble of n servers, and waits until each has a leader.
 func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
-	const tries = 3 // somebody else may have taken a port before its server did
+	const tries = 3 // another program may take a port before its server does
 	err := errors.New("no try")
 	for range tries {
 		var e *Ensemble
@@ -83,13 +83,13 @@ func tryEnsemble(tb testing.TB, n int) (*Ensemble, error) {
 	}
 	if err != nil {
 		for _, cmd := range e.servers {
-			_ = cmd.Process.Kill() // it may have ended
+			_ = cmd.Process.Kill() // fails if it has ended
 		}
 	}
 	return e, err
 }
 
-// start starts a server. When it ends, whyever, so does what the test does meanwhile.
+// start starts a server, and calls ends when the server ends.
 func (e *Ensemble) start(tb testing.TB, i int, ends func()) {
 	tb.Helper()
 	const jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
@@ -106,7 +106,7 @@ func (e *Ensemble) start(tb testing.TB, i int, ends func()) {
 	tb.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 }
 
-// Forget has a server lose its data: it is killed and starts again with none.
+// Forget kills a server, deletes its data and starts it again.
 func (e *Ensemble) Forget(tb testing.TB, i int) {
 	tb.Helper()
 	must.Do(tb, e.servers[i].Process.Kill())
@@ -115,7 +115,7 @@ func (e *Ensemble) Forget(tb testing.TB, i int) {
 	e.start(tb, i, func() {})
 }
 
-// Signal goes to all servers.
+// Signal sends s to all servers.
 func (e *Ensemble) Signal(tb testing.TB, s syscall.Signal) {
 	tb.Helper()
 	for _, m := range e.servers {
@@ -123,7 +123,7 @@ func (e *Ensemble) Signal(tb testing.TB, s syscall.Signal) {
 	}
 }
 
-// Connect returns the library's client of some of the servers, with a session of a minute.
+// Connect returns the library's client, with a session of a minute.
 func Connect(tb testing.TB, addrs []string) *zk.Conn {
 	tb.Helper()
 	c, _, err := zk.Connect(addrs, time.Minute, zk.WithLogger(quiet{}))

@@ -1,4 +1,4 @@
-// Package agenttest has an agent run nodes for a test, as it does for the lab.
+// Package agenttest lets an agent run nodes for a test, as in the lab.
 package agenttest
 
 import (
@@ -20,8 +20,8 @@ import (
 	"locklab/nodes/role"
 )
 
-// Node is for TestMain: it returns false unless an agent has started the test binary as one of its nodes. Then it
-// returns when the node has ended.
+// Node is for TestMain. If an agent has started the test binary as a node, Node runs the node to its end and
+// returns true; otherwise it returns false.
 func Node(roles ...role.Role) bool {
 	if len(os.Args) < 5 || os.Args[1] != "node" {
 		return false
@@ -41,12 +41,12 @@ func Node(roles ...role.Role) bool {
 	return true
 }
 
-// Name is that of node i of a role.
+// Name returns the name of node i of a role.
 func Name(role string, i int) string { return fmt.Sprintf("%s-%d", role, i+1) }
 
-// Start has an agent start n nodes of a role at once, and returns the addresses of each. The test binary's TestMain
-// must call [Node]. settings, if it is not nil, makes those of node i out of all nodes' addresses. The agent and its
-// nodes end with the test.
+// Start starts n nodes of a role concurrently, and returns the addresses of each. The test binary's TestMain
+// must call [Node]. If settings is not nil, it makes the settings of node i from all nodes' addresses. The agent
+// and its nodes end with the test.
 func Start(
 	tb testing.TB, r role.Role, n int, spec agent.NodeSpec, settings func(i int, all []map[string]string) any,
 ) (client *agent.Client, all []map[string]string) {

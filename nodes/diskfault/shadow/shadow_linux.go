@@ -20,30 +20,30 @@ import (
 	"locklab/workloads/history"
 )
 
-// Shadow is what a disk has of a directory. It is safe for concurrent use.
+// Shadow is the durable state of a directory. It is safe for concurrent use.
 type Shadow struct {
-	dir, kept string // the directory; and where links to its files are
+	dir, kept string // the directory; and the directory of links to its files
 
 	mu      sync.Mutex
 	device  uint64
-	dirs    map[uint64]*directory // those that are durable or were synced, by inode
-	files   map[uint64]*file      // those that were written to since they were synced
-	links   map[uint64]bool       // the files that have a link in kept, so that their inodes are not reused
-	named   map[uint64]bool       // the inodes that have a name in dirs
+	dirs    map[uint64]*directory // durable directories, by inode
+	files   map[uint64]*file      // files with unsynced writes, by inode
+	links   map[uint64]bool       // files with a link in kept, so that their inodes are not reused
+	named   map[uint64]bool       // inodes that have a name in dirs
 	root    uint64
-	written uint64 // the file that was written to last, if not yet synced
-	from    int64  // where the last write to it began, and what it was to end at
+	written uint64 // the file of the last write, unless synced since
+	from    int64  // the range of that write
 	to      int64
-	failed  error // why what was durable may not be known
+	failed  error // why the durable state may be unknown
 }
 
-// directory has the names that were synced, and those since then that a new file took along; it holds its inode.
+// directory has the synced names, and those that syncing a new file made durable since. held keeps its inode.
 type directory struct {
 	held         *os.File
 	names, taken map[string]entry
 }
 
-// durable are the names that last.
+// durable returns the names that survive a power cut.
 func (d *directory) durable(strict bool) map[string]entry {
 	if strict || d.taken == nil {
 		return d.names
@@ -57,23 +57,23 @@ type entry struct {
 	uid, gid int
 }
 
-// file is what was durable of a file that was written to: its size, and blocks that it had.
+// file is the durable state of a file with unsynced writes: its size, and its overwritten blocks.
 type file struct {
 	size  int64
 	saved map[int64][]byte // by number
 	from  *os.File
 }
 
-// block is what is saved at once.
+// block is the unit in which bytes are saved.
 const block = 4096
 
-// End is the end of a write that may go on to the end of the file.
+// End is the end of a write of unknown length.
 const End = math.MaxInt64
 
-// Of begins with all that the directory has as durable. Beside it, on the same file system, kept is made
-// for links.
+// Of returns a shadow for which all present data of dir are durable. It creates the directory kept, which
+// must be on the same file system, for links.
 func Of(dir, kept string) (*Shadow, error) {
-	dir, err := filepath.EvalSymlinks(dir) // as the kernel tells of files
+	dir, err := filepath.EvalSymlinks(dir) // the kernel reports real paths
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Of(dir, kept string) (*Shadow, error) {
 	return s, s.SyncAll()
 }
 
-// SyncAll makes all durable.
+// SyncAll makes all present data durable.
 func (s *Shadow) SyncAll() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Shadow) syncAll() error {
 	return s.adopt(s.dir, stat.Ino, true)
 }
 
-// Close forgets everything; what is in kept is the caller's to remove.
+// Close frees all resources, except the directory kept, which the caller removes.
 func (s *Shadow) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *Shadow) Close() {
 
 func (s *Shadow) forget() {
 	for _, d := range s.dirs {
-		_ = d.held.Close() // it was only held
+		_ = d.held.Close()
 	}
 	for _, f := range s.files {
 		f.close()
@@ -118,7 +118,7 @@ func (s *Shadow) forget() {
 	s.dirs, s.files, s.written = nil, nil, 0
 }
 
-// adopt makes a directory durable, with the names that it has, and all below it if deep.
+// adopt makes a directory durable with its present names; if deep, also all directories below it.
 func (s *Shadow) adopt(path string, inode uint64, deep bool) error {
 	d, err := s.directory(path, inode)
 	if err == nil {
@@ -128,7 +128,7 @@ func (s *Shadow) adopt(path string, inode uint64, deep bool) error {
 	return err
 }
 
-// take are the names in a directory, whose files are kept. A directory in it that was none yet is empty, if not deep.
+// take returns the present names of a directory, and keeps their files. A new subdirectory counts as empty unless deep.
 func (s *Shadow) take(path string, deep bool) (map[string]entry, error) {
 	names, err := s.list(path)
 	for name, e := range names {
@@ -143,7 +143,7 @@ func (s *Shadow) take(path string, deep bool) (map[string]entry, error) {
 		default:
 			err = s.link(below, e.inode, 0)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // it has gone since
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			delete(names, name)
 			err = nil
 		}
@@ -165,13 +165,13 @@ func (s *Shadow) directory(path string, inode uint64) (*directory, error) {
 	return d, nil
 }
 
-// list are the names in a directory.
+// list returns the present names of a directory.
 func (s *Shadow) list(path string) (map[string]entry, error) {
 	found, err := os.ReadDir(path)
 	names := make(map[string]entry, len(found))
 	for _, f := range found {
 		info, err := f.Info()
-		if err != nil { // it has gone since
+		if err != nil { // removed meanwhile
 			continue
 		}
 		if stat := info.Sys().(*syscall.Stat_t); stat.Dev == s.device {
@@ -181,7 +181,7 @@ func (s *Shadow) list(path string) (map[string]entry, error) {
 	return names, err
 }
 
-// link keeps a file alive.
+// link keeps a file alive with a link.
 func (s *Shadow) link(path string, inode uint64, flags int) error {
 	if s.links[inode] {
 		return nil
@@ -193,7 +193,7 @@ func (s *Shadow) link(path string, inode uint64, flags int) error {
 	return nil
 }
 
-// at is where the link to a file is.
+// at returns the path of the link to a file.
 func (s *Shadow) at(inode uint64) string { return filepath.Join(s.kept, strconv.FormatUint(inode, 10)) }
 
 func (s *Shadow) unlink(inode uint64) {
@@ -211,7 +211,7 @@ func statOf(path string) (stat syscall.Stat_t, known bool) {
 	return stat, syscall.Stat(path, &stat) == nil
 }
 
-// below says whether what a path means, which may be one of /proc, is in the directory.
+// below reports whether the file of a path, perhaps in /proc, is in the directory.
 func (s *Shadow) below(path string, inode uint64) bool {
 	if s.links[inode] || s.dirs[inode] != nil {
 		return true
@@ -220,9 +220,8 @@ func (s *Shadow) below(path string, inode uint64) bool {
 	return err == nil && strings.HasPrefix(real, s.dir+"/")
 }
 
-// Write is told before a file is written to, which path means: it, or a file of /proc that stands for it. Where
-// that is a file of the directory, span is asked what is written, and whether that is synced, with all that was
-// written before.
+// Write must be called before a write to the file of a path, which may be in /proc. If the file is in the directory,
+// span returns the range of the write, and whether the write is synced, which also syncs all earlier ones.
 func (s *Shadow) Write(path string, span func(size int64) (from, to int64, synced bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +239,7 @@ func (s *Shadow) Write(path string, span func(size int64) (from, to int64, synce
 	f := s.files[stat.Ino]
 	if f == nil {
 		if err := s.link(path, stat.Ino, unix.AT_SYMLINK_FOLLOW); err != nil {
-			if !errors.Is(err, fs.ErrNotExist) { // it has no name any more
+			if !errors.Is(err, fs.ErrNotExist) { // this: the file has no name any more
 				s.fail(err)
 			}
 			return
@@ -252,7 +251,7 @@ func (s *Shadow) Write(path string, span func(size int64) (from, to int64, synce
 	s.fail(f.save(s.at(stat.Ino), max(from, 0), min(to, f.size)))
 }
 
-// save saves the blocks of a part of the file that are not saved yet.
+// save saves the blocks of a range that are not saved yet.
 func (f *file) save(path string, from, to int64) (err error) {
 	for n := from / block; n*block < to; n++ {
 		if _, saved := f.saved[n]; saved {
@@ -265,7 +264,7 @@ func (f *file) save(path string, from, to int64) (err error) {
 			f.saved = map[int64][]byte{}
 		}
 		data := make([]byte, min(block, f.size-n*block))
-		if _, err := f.from.ReadAt(data, n*block); err != nil && !errors.Is(err, io.EOF) { // it is shorter now: zeros
+		if _, err := f.from.ReadAt(data, n*block); err != nil && !errors.Is(err, io.EOF) { // shorter now: zeros
 			return err
 		}
 		f.saved[n] = data
@@ -275,11 +274,11 @@ func (f *file) save(path string, from, to int64) (err error) {
 
 func (f *file) close() {
 	if f.from != nil {
-		_ = f.from.Close() // it was only read
+		_ = f.from.Close()
 	}
 }
 
-// Sync is told before a file or directory is synced.
+// Sync must be called before a file or directory is synced.
 func (s *Shadow) Sync(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,17 +312,17 @@ func (s *Shadow) syncFile(inode uint64) {
 	}
 }
 
-// takeNames has a file that is synced take along the names in its directory if its own is new there, and so on up:
-// journaling file systems write them together.
+// takeNames makes the names in the directory of a synced file durable if the file's own name is new, and so on
+// upwards: journaling file systems write them together.
 func (s *Shadow) takeNames(path string, inode uint64) {
 	real, err := os.Readlink(path)
-	if stat, known := statOf(real); !known || stat.Ino != inode { // it is deleted: its name may be another file's
+	if stat, known := statOf(real); !known || stat.Ino != inode { // deleted; another file may have its name
 		return
 	}
 	for err == nil && strings.HasPrefix(real, s.dir+"/") {
 		above := filepath.Dir(real)
 		stat, known := statOf(above)
-		if !known { // it is deleted
+		if !known { // deleted
 			break
 		}
 		var d *directory
@@ -336,7 +335,7 @@ func (s *Shadow) takeNames(path string, inode uint64) {
 	s.fail(err)
 }
 
-// sweep forgets what has no name any more, neither durable nor not.
+// sweep forgets files and directories that have neither a durable nor a present name.
 func (s *Shadow) sweep() {
 	s.named = map[uint64]bool{}
 	for _, d := range s.dirs {
@@ -349,7 +348,7 @@ func (s *Shadow) sweep() {
 	for inode, d := range s.dirs {
 		var stat syscall.Stat_t
 		if inode != s.root && !s.named[inode] && syscall.Fstat(int(d.held.Fd()), &stat) == nil && stat.Nlink == 0 {
-			_ = d.held.Close() // it was only held
+			_ = d.held.Close()
 			delete(s.dirs, inode)
 		}
 	}
@@ -365,7 +364,7 @@ func (s *Shadow) sweep() {
 	}
 }
 
-// Lose makes the directory what is durable of it. No process may use it meanwhile.
+// Lose restores the durable state of the directory. No process may use it meanwhile.
 func (s *Shadow) Lose(how damage.Power) (lost history.Lost, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -395,7 +394,7 @@ func sizeOf(path string) int64 {
 	return stat.Size
 }
 
-// putBack gives a file what it had, but for what is before upTo, and says how many bytes it lost.
+// putBack restores a file, except for the bytes before upTo, and returns how many bytes it lost.
 func (f *file) putBack(path string, upTo int64) (lost int64, err error) {
 	to, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -428,7 +427,7 @@ func (f *file) putBack(path string, upTo int64) (lost int64, err error) {
 	return lost, nil
 }
 
-// putBack gives a directory the names that it had.
+// putBack restores the names of a directory.
 func (s *Shadow) putBack(path string, inode uint64, strict bool, lost *history.Lost) error {
 	had := s.dirs[inode].durable(strict)
 	has, err := s.list(path)

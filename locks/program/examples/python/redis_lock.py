@@ -19,7 +19,7 @@ RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del'
 
 
 class Redis:
-    """A connection of one thread. Whatever goes wrong with it, the next command dials anew."""
+    """A connection of one thread. After any error the next command dials again."""
 
     def __init__(self, addr):
         host, port = addr.rsplit(":", 1)
@@ -90,7 +90,7 @@ class Acquisition:
             self.client.say(op="release", id=self.id, **answer)
 
     def acquire(self, redis):
-        sure = True  # that no command of ours has set the key
+        sure = True  # surely no command of this acquisition has set the key
         while not self.released.is_set() and time.monotonic() < self.deadline:
             asked = time.monotonic()
             try:
@@ -105,7 +105,7 @@ class Acquisition:
                 self.released.wait(0.005 + secrets.randbelow(10) / 1000)
         if sure:
             return {"outcome": "failed", "error": "somebody else holds it"}
-        try:  # what was set is taken back, if the server can be reached by now
+        try:  # delete the key, if the server can be reached by now
             redis.command(time.monotonic() + 0.1, "EVAL", RELEASE, 1, self.key, self.value)
         except OSError:
             pass
@@ -125,8 +125,8 @@ class Client:
     def __init__(self, ttl_ms):
         self.ttl_ms = ttl_ms
         self.addr = None
-        self.lock = threading.Lock()  # of all below, and of standard output
-        self.less = threading.Condition(self.lock)  # under_way has shrunk
+        self.lock = threading.Lock()  # guards the fields below and standard output
+        self.less = threading.Condition(self.lock)  # notified when under_way has shrunk
         self.under_way = {}
         self.free = []
 
@@ -141,7 +141,7 @@ class Client:
             return self.free.pop() if self.free else Redis(self.addr)
 
     def end(self, acquisition, redis):
-        """Forgets the acquisition and says whether a release of it has to be answered."""
+        """Forgets the acquisition, and returns whether its release has to be answered."""
         with self.lock:
             self.free.append(redis)
             del self.under_way[acquisition.id]
@@ -149,7 +149,7 @@ class Client:
             return acquisition.released.is_set()
 
     def drain(self):
-        """Waits for what was released to be given back, but not for long."""
+        """Waits up to a second until all released locks are given back."""
         with self.lock:
             self.less.wait_for(lambda: not self.under_way, timeout=1)
 

@@ -1,10 +1,10 @@
-// Command redsync is a lock of locklab's line protocol on the public library go-redsync:
-// Redlock on as many Redis servers as the topology has.
+// Command redsync serves locklab's line protocol with the public library go-redsync:
+// Redlock on all Redis servers of the topology.
 //
 //	go build -o redsync . && locklab run --lock-cmd 'my-redsync=./redsync' --locks redsync
 //
-// The protocol is in locks/program/README.md. Nothing of locklab is imported: a client of
-// yours looks like this.
+// The protocol is in locks/program/README.md. This client imports nothing of locklab, so yours
+// can look like it.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// line is a line of the protocol, of either side.
+// line is a line of the protocol, in either direction.
 type line struct {
 	Op         string   `json:"op"`
 	ID         uint64   `json:"id,omitempty"`
@@ -54,7 +54,7 @@ type client struct {
 type call struct {
 	mutex   *redsync.Mutex
 	giveUp  context.CancelFunc
-	granted chan bool // has one value, once acquire is answered
+	granted chan bool // receives one value, once acquire is answered
 }
 
 func main() {
@@ -77,7 +77,7 @@ func (c *client) say(said line) {
 	_ = json.NewEncoder(os.Stdout).Encode(said)
 }
 
-// hear takes in one line after the other.
+// hear handles one line.
 func (c *client) hear(asked line, readAt time.Time) {
 	deadline := readAt.Add(time.Duration(asked.DeadlineMS) * time.Millisecond)
 	switch asked.Op {
@@ -101,7 +101,7 @@ func (c *client) hear(asked line, readAt time.Time) {
 	}
 }
 
-// acquire tries until it has the lock or ctx is done: the library gives up after 32 tries.
+// acquire tries until it has the lock or ctx is done; one call of the library gives up after 32 attempts.
 func (c *client) acquire(ctx context.Context, id uint64, one *call, readAt time.Time) {
 	err := one.mutex.LockContext(ctx)
 	for err != nil && ctx.Err() == nil {
@@ -109,7 +109,7 @@ func (c *client) acquire(ctx context.Context, id uint64, one *call, readAt time.
 	}
 	if err == nil {
 		c.say(line{Op: "acquire", ID: id, Outcome: "ok", UntilMS: max(one.mutex.Until().Sub(readAt).Milliseconds(), 1)})
-	} else { // a try that was cut off may have left its keys, which no other call can take away
+	} else { // an interrupted attempt may have left keys, which no other call can delete
 		c.say(line{Op: "acquire", ID: id, Outcome: "unknown", Error: err.Error()})
 	}
 	one.granted <- err == nil
