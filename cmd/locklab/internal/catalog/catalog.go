@@ -53,7 +53,7 @@ type Lock struct {
 	Caveat string
 	Core   *Core // of a peer-to-peer lock
 	// OnDisk says that the deciders write to a disk before they answer.
-	OnDisk bool
+	OnDisk  bool
 	Program bool // the user brings it
 
 	options any // as the lock's package has read them

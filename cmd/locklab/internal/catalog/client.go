@@ -41,13 +41,13 @@ type Way struct{ Link, To string }
 // Settings is what a master is told of its lock.
 type Settings struct {
 	Lock    string         `json:"lock"`
-	Options jsontext.Value `json:"options"` // as the lock's package has read them
-	Cluster string         `json:"cluster"` // all masters of the run share it
-	Rank    int      `json:"rank"`                  // of this master among peers; 0 is the highest
-	Peers   []Member `json:"peers,omitempty"`   // the other masters
-	Servers []Member `json:"servers,omitempty"` // the lock's
-	Seed    uint64   `json:"seed"`
-	Program bool `json:"program,omitempty"` // the lock is the user's: see Env.Command
+	Options jsontext.Value `json:"options"`           // as the lock's package has read them
+	Cluster string         `json:"cluster"`           // all masters of the run share it
+	Rank    int            `json:"rank"`              // of this master among peers; 0 is the highest
+	Peers   []Member       `json:"peers,omitempty"`   // the other masters
+	Servers []Member       `json:"servers,omitempty"` // the lock's
+	Seed    uint64         `json:"seed"`
+	Program bool           `json:"program,omitempty"` // the lock is the user's: see Env.Command
 }
 
 // Settings are a master's for this lock, where a second is the topology's.

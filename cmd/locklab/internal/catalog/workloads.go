@@ -25,11 +25,11 @@ import (
 
 // Workload is one thing that clients do with a lock.
 type Workload struct {
-	Name    string
-	Summary string
-	Resource string  // what the names of resources have before their number
-	Rate float64 // operations per second, unless the user says; 0 is a closed loop
-	Flags func(*pflag.FlagSet) Load // adds the workload's own flags of `locklab run`
+	Name     string
+	Summary  string
+	Resource string                    // what the names of resources have before their number
+	Rate     float64                   // operations per second, unless the user says; 0 is a closed loop
+	Flags    func(*pflag.FlagSet) Load // adds the workload's own flags of `locklab run`
 }
 
 // Load is a workload with the user's flags.

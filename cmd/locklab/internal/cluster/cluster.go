@@ -25,9 +25,9 @@ import (
 
 // Cluster is the nodes and links of one run.
 type Cluster struct {
-	fleet *Fleet
-	layout Layout                      // what the nodes are told
-	addrs map[string]map[string]string // node -> port -> address that other hosts dial
+	fleet  *Fleet
+	layout Layout                       // what the nodes are told
+	addrs  map[string]map[string]string // node -> port -> address that other hosts dial
 
 	followers map[string]*agent.Follower // by host
 	recorder  history.Recorder

@@ -54,9 +54,9 @@ func QuickScenarios() []string { return []string{"baseline", "zone-partition", "
 
 // Config is one comparison. Its user sets fields, in any order, and calls [Config.Resolve] once.
 type Config struct {
-	Names Names          // that Resolve reads into Topology, Locks and Scenarios
-	Own   []catalog.Lock // that the user brings: they need not be named
-	Locks []catalog.Lock
+	Names       Names          // that Resolve reads into Topology, Locks and Scenarios
+	Own         []catalog.Lock // that the user brings: they need not be named
+	Locks       []catalog.Lock
 	Unavailable []string // why locks are left out of a comparison of all
 	Scenarios   []scenario.Scenario
 	Topology    *topology.Topology

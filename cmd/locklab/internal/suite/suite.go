@@ -69,7 +69,7 @@ type Cell struct {
 	result.Key
 	Line int
 	// Shows are words of the row's verdict, each of which supports the claim: safe or unsafe; live, stalls or down.
-	Shows []string
+	Shows  []string
 	Figure *threshold.Threshold // that supports the claim, with its text in Shows; nil: a word does
 }
 
