@@ -289,7 +289,7 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 			return nil
 		},
 		func() error { return f.bring(ctx, c, stderr) },
-		c.Resolve, //nolint:contextcheck // it waits for nothing
+		c.Resolve,
 		lab.CheckFiles,
 	)
 }

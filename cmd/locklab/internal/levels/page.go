@@ -127,7 +127,8 @@ func (p Page) Short(w io.Writer) error {
 	for _, a := range Anomalies() {
 		names = append(names, fmt.Sprintf("**%s** %s", a.Letter, a.Name))
 	}
-	_, err := fmt.Fprintf(w, "\n✗ shown, `!` against the documentation; ✓ n: not shown in n tries; · does not apply; ? undecided. %s.\n",
+	_, err := fmt.Fprintf(w,
+		"\n✗ shown, `!` against the documentation; ✓ n: not shown in n tries; · does not apply; ? undecided. %s.\n",
 		strings.Join(names, "; "))
 	return err
 }
