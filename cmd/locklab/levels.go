@@ -88,13 +88,17 @@ type job struct {
 }
 
 func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.Writer) error {
-	before, err := f.published()
-	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
-	if err != nil {
-		return err
-	}
 	if len(rows) == 0 {
 		rows = levels.Rows()
+	}
+	before, err := f.published(rows)
+	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
+	for _, page := range f.pages() {
+		_, _, marks := around(page)
+		err = errors.Join(err, marks)
+	}
+	if err != nil {
+		return err
 	}
 	locks := slices.Clone(rows)
 	for _, a := range levels.Anomalies() { // whose silence would leave a column undecided
@@ -138,23 +142,36 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	return f.write(page, jobs)
 }
 
-// published is the page that the tries are added to.
-func (f *levelsFlags) published() (p levels.Page, err error) {
-	if !f.add {
-		return p, nil
-	}
-	if f.publish == "" {
+// published is the page that the tries are added to. Without --add it refuses to drop rows of a page.
+func (f *levelsFlags) published(rows []string) (p levels.Page, err error) {
+	if f.publish == "" && f.add {
 		return p, errors.New("--add: want --publish with the directory that has the tries of before")
+	} else if f.publish == "" {
+		return p, nil
 	}
 	path := filepath.Join(f.publish, result.FileName)
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !f.add:
+		return p, nil
+	case err != nil:
+		return p, fmt.Errorf("--publish: %w", err)
+	}
+	if err = strictjson.Decode(text, &p); err == nil {
+		err = p.Check()
+	}
 	if err != nil {
-		return p, fmt.Errorf("--add: %w", err)
+		return p, fmt.Errorf("--publish: %s: %w", path, err)
 	}
-	if err := strictjson.Decode(text, &p); err != nil {
-		return p, fmt.Errorf("--add: %s: %w", path, err)
+	if f.add {
+		return p, nil
 	}
-	return p, nil
+	for _, row := range p.Rows {
+		if !slices.Contains(rows, row.Lock) {
+			return p, fmt.Errorf("--publish: %s has a row of %s, which would be lost: --add keeps it", path, row.Lock)
+		}
+	}
+	return levels.Page{}, nil
 }
 
 // plan makes the jobs of the rows. A control that is no row has only the runs of its column.
@@ -356,17 +373,34 @@ const (
 	levelsEnd   = "<!-- end of levels -->\n"
 )
 
-// between replaces the text of a page between these lines.
-func between(page string, write func(io.Writer) error) error {
+// pages are those that the table is written into.
+func (f *levelsFlags) pages() []string {
+	if f.publish == "" {
+		return f.tables
+	}
+	return append([]string{filepath.Join(f.publish, "README.md")}, f.tables...)
+}
+
+// around is the text of a page before and after these lines.
+func around(page string) (before, after string, err error) {
 	text, err := os.ReadFile(page) //nolint:gosec // the user names it
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	before, rest, begins := strings.Cut(string(text), levelsBegin)
 	_, after, ends := strings.Cut(rest, levelsEnd)
 	if !begins || !ends {
-		return fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
+		return "", "", fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
 			page, strings.TrimSpace(levelsBegin), strings.TrimSpace(levelsEnd))
+	}
+	return before, after, nil
+}
+
+// between replaces the text of a page between these lines.
+func between(page string, write func(io.Writer) error) error {
+	before, after, err := around(page)
+	if err != nil {
+		return err
 	}
 	var made strings.Builder
 	if err := write(&made); err != nil {

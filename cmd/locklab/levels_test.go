@@ -154,6 +154,16 @@ func TestLevelsAdd(t *testing.T) {
 	if text := string(testfile.Read(t, short)); !strings.Contains(text, "| none | ✗ |") || !strings.Contains(text, "**A** two at once, calm; **B**") {
 		t.Error(text)
 	}
+	for text, want := range map[string]string{
+		"null": "no rows",
+		`{"rows":[{"lock":"redis","cells":[{"letter":"A"}]}]}`: "--add keeps it",
+		`{"rows":[{"lock":"none","cells":[{"letter":"Z"}]}]}`:  "cell 1 of none",
+	} {
+		testfile.Write(t, path, text)
+		if code, said := call(t, "levels", "none", "--jobs", "0", "--publish", page); code != exitCannotRun || !strings.Contains(said, want) {
+			t.Errorf("%s: exit code %d: %s", text, code, said)
+		}
+	}
 	if code, said := call(t, "levels", "none", "--jobs", "0", "--add"); code != exitCannotRun || !strings.Contains(said, "--publish") {
 		t.Errorf("exit code %d: %s", code, said)
 	}

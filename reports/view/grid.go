@@ -225,6 +225,8 @@ func undecided(r *result.Row) (result.Statement, bool) {
 	switch {
 	case v.Sound.State != result.OK:
 		return v.Sound, true
+	case v.As == result.Unsound && v.Why.Code == result.NothingLost:
+		return v.Why, true
 	case v.Safety.State == result.Failed:
 		return result.Statement{}, false
 	case v.Safety.State != result.OK:

@@ -394,6 +394,9 @@ func (s *scribe) settleAcquires() {
 			if a.Granted() {
 				a.Killed = max(a.At, s.Nodes[a.Node].Next(a.At).Asked)
 				a.Until = min(a.Stopped, a.Lost, a.Killed)
+				if a.Stopped < a.At {
+					s.Contradictions.Add("the release of hold %s, before its grant", a.Hold)
+				}
 			}
 		}
 		slices.SortStableFunc(list, func(a, b *Acquire) int { return cmp.Compare(a.From, b.From) })

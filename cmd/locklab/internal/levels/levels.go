@@ -306,6 +306,8 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	}
 	switch {
 	case c.Runs > 0: // its glyph depends on the control's
+	case before.Runs > 0 && len(undecided) > 0:
+		return before // until a run with the new settings decides
 	case len(undecided) == 0:
 		c.Glyph, c.Why = "·", cmp.Or(unfit...)
 	case c.Glyph == "":

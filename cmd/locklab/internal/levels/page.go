@@ -2,6 +2,7 @@ package levels
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -28,6 +29,21 @@ type Row struct {
 	Version string `json:"version,omitzero"` // of the library
 	Level   string `json:"level"`
 	Cells   []Cell `json:"cells"`
+}
+
+// Check refuses what is not the page of a table.
+func (p Page) Check() error {
+	if len(p.Rows) == 0 {
+		return errors.New("no rows: want what locklab levels has published")
+	}
+	for _, row := range append(slices.Clone(p.Rows), Row{Lock: "controls", Cells: p.Controls}) {
+		for i, c := range row.Cells {
+			if i >= len(Anomalies()) || c.Letter != Anomalies()[i].Letter || c.Runs < 0 || c.Tries < 0 || c.Shown > c.Runs {
+				return fmt.Errorf("cell %d of %s: want those of the columns A to O, and no more shown than run", i+1, row.Lock)
+			}
+		}
+	}
+	return nil
 }
 
 // Add adds runs to some rows; the other results are of controls. Cells with other settings begin anew.
