@@ -253,11 +253,6 @@ func TestSpoiled(t *testing.T) {
 				e.FromNS, e.AtNS = e.FromNS-20*ms, e.AtNS-20*ms
 			}
 		}), result.Contradiction, "the order o-R40 was made without its hold"},
-		"released before its grant": {change(func(e *history.Event) {
-			if is(e, history.KindRelease) && e.Hold == "h40" {
-				e.FromNS, e.AtNS = e.FromNS-1000*ms, e.AtNS-1000*ms
-			}
-		}), result.Contradiction, "the release of hold h40, before its grant"},
 		"answered before it was asked for": {change(func(e *history.Event) {
 			if is(e, acquire) {
 				e.FromNS, e.AtNS = e.AtNS, e.FromNS

@@ -147,10 +147,14 @@ func TestHoldsEnd(t *testing.T) {
 		"killed before, and started":   {append(h[:1:1], node("started", 0, 1), node("killed", 2, 3), node("started", 4, 4)), record.Never},
 		"paused, which ends no belief": {append(h, node("paused", 11, 12), node("resumed", 18, 19)), 20 * ms},
 		"nothing ends it":              {h[:1], record.Never},
+		"released before its grant":    {held("m1", "h", 10, 5), 5 * ms},
 	} {
 		r, err := record.Of(append([]history.Event{head()}, c.events...))
 		if err != nil || len(r.Acquires) != 1 || r.Acquires[0].Until != c.until {
 			t.Errorf("%s: %v, %+v, want %d", name, err, r.Acquires, c.until)
+		}
+		if early := c.until < 10*ms; early != (r.Contradictions.N > 0) {
+			t.Errorf("%s: %+v", name, r.Contradictions)
 		}
 	}
 }
