@@ -70,8 +70,8 @@ type Store interface {
 	// Read returns the version of the resource's value, 0 if it was never written.
 	Read(ctx context.Context) (version uint64, err error)
 	// Write gives the resource a new value and returns its version. With checked it writes only
-	// if the lease is the newest grant. An error that wraps [ErrNotHeld] or [ErrUnavailable]
-	// means not written; after any other error the value may have been written.
+	// if the lease is the newest grant. An error that wraps [ErrNotHeld] means refused, and
+	// one that wraps [ErrUnavailable] not written; after any other error it may have been written.
 	Write(ctx context.Context, checked bool) (version uint64, err error)
 }
 

@@ -5,7 +5,7 @@
 // core, a pure state machine with a diagram; the shell in peerlock runs it over TCP.
 //
 // Waiters of one Locker are served in order of arrival, each by its own acquisition. With the
-// variant multiphase:cohort one acquisition serves up to 16 of them, within 50 ms, before other
+// variant multiphase:cohort one acquisition serves up to 16 of them that begin within 50 ms, before other
 // peers have their turn. This saves messages if many callers of one process want the same
 // resource, and makes the other peers wait longer.
 //

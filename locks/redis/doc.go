@@ -22,7 +22,7 @@
 //   - A holder that is paused for longer than its lease acts as if it held.
 //   - release=naive: such a holder's DEL deletes the next holder's key, so a third can hold.
 //   - setnx-getset: a client whose clock is ahead takes a held lock. A losing client's GETSET
-//     overwrites the winner's value: the winner's release fails, and the key stays until the loser's
+//     overwrites the winner's value: the winner's lease ends as not held, and the key stays until the loser's
 //     expiry. Leases are not extended, and an expired key stays until another client wants it.
 //   - watch: every retry costs round trips and a connection, and all but one abort.
 //   - replica: a promoted replica grants again the locks that were not replicated, and an old

@@ -83,8 +83,8 @@ type result uint8
 
 const (
 	resultOK      result = iota
-	resultNotHeld        // a quorum of the keys was gone before
-	resultUnknown        // too few instances answered, or a quorum of the keys may have been gone before
+	resultNotHeld        // fewer than a quorum of the keys was left before
+	resultUnknown        // too few instances answered, or fewer than a quorum of the keys may have been left before
 )
 
 // phase is the phase of an acquisition.

@@ -17,7 +17,7 @@
 //
 // An extension moves the expiry of a key that still has the token, and never sets a key, as the document
 // says: otherwise a delayed command could block an instance for a hold that has ended. So a hold is
-// lost once a majority of the instances have lost its key. The holder learns of it before the last of
+// lost once no majority of the instances has its key. The holder learns of it before the last of
 // them grants again, if that stays down for a TTL (restart_delay) or keeps its data (persistence).
 //
 // Limits: a second client gets in if a holder is paused beyond its validity, if an instance of the

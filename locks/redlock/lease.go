@@ -218,8 +218,8 @@ func (le *lease) Expires() (time.Time, bool) {
 	return le.locker.origin.Add(time.Duration(le.until.Load())), true
 }
 
-// Lost is closed when the validity ends without an extension, when a majority of the
-// instances has lost the key, and by Close.
+// Lost is closed when the validity ends without an extension, when no majority of the
+// instances has the key any more, and by Close.
 func (le *lease) Lost() <-chan struct{} { return le.lost }
 
 // Release deletes the key on all instances. It waits until a quorum has confirmed, for at most

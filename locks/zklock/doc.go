@@ -25,6 +25,6 @@
 // Outcomes of the library's errors. Surely not: an answer of a server (NoNode, NodeExists, SessionExpired, ...),
 // ErrNoServer, and errors before sending. Unknown: ErrConnectionClosed, ErrClosing, errors of sockets. Then this
 // package looks for the claim by its name, after a sync. It finds the claim, or knows that it will never
-// appear: servers refuse a session's requests from an earlier connection. Any other claim is gone when the
-// session ends.
+// appear: servers refuse a session's requests from an earlier connection. A claim that it cannot look up is gone when
+// the session ends.
 package zklock

@@ -153,7 +153,7 @@ func TestDuplicatesNaively(t *testing.T) {
 			if rapid.Bool().Draw(t, "much later") {
 				o.from += 1000
 			}
-			o.start = o.from + rapid.Int64Range(0, 20).Draw(t, "start")
+			o.start = o.from + rapid.Int64Range(0, 20).Draw(t, "start") + rapid.SampledFrom([]int64{0, 60}).Draw(t, "held")
 			o.answered = o.from + rapid.Int64Range(0, 20).Draw(t, "answered")
 			o.open = o.start + 1
 			o.full = o.open + rapid.SampledFrom([]int64{0, 10, 40, 1000}).Draw(t, "fill")
@@ -176,7 +176,11 @@ func TestDuplicatesNaively(t *testing.T) {
 				}
 				free = true
 				atOnce := o.from < r.answered && r.from < o.answered
-				counts = counts || atOnce || !slices.Contains(r.unreachable, o.worker) || r.start < cutFrom || r.start > cutTo+1000
+				after, before := r, o // by their orders
+				if r.answered <= o.from {
+					after, before = o, r
+				}
+				counts = counts || atOnce || !slices.Contains(after.unreachable, before.worker) || after.start < cutFrom || after.start > cutTo+1000
 			}
 			naively["duplicates"] += count(counts)
 			naively["unreachable"] += count(free && !counts)

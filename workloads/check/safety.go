@@ -240,9 +240,12 @@ func (j *safety) arrivedLate(r *room) bool {
 	return r.order == nil && j.Nodes[r.Master].Life(r.start) > 0
 }
 
-// apart says that a fault of links kept the master that ordered r from the worker of o, and that the two orders
-// did not overlap.
+// apart says that a fault of links kept the master of the later order from the worker of the other, and that the
+// two orders did not overlap. The room of the earlier order may begin last: the fault held the order.
 func (j *safety) apart(r, o *room) bool {
+	if r.order != nil && o.order != nil && r.order.AtNS <= o.order.FromNS {
+		r, o = o, r
+	}
 	if r.order == nil || !slices.Contains(r.order.Unreachable, o.Worker) {
 		return false
 	}
