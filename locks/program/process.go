@@ -69,7 +69,7 @@ func start(ctx context.Context, c Command, ask Ask, stderr io.Writer, clk clock.
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:noctx // outlives the call that starts it
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, childIn, childOut, stderr
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // one of them is a secret
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // one of these variables is a secret
 		return strings.HasPrefix(v, "LOCKLAB_")
 	})
 	// A child of the program may keep stderr open; Wait must not wait for it.
@@ -189,7 +189,7 @@ func (p *process) hear(line []byte) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.why != nil { // fail has closed all leases: a later one would never be lost
+	if p.why != nil { // fail has ended all leases: a later one would never be lost
 		return p.why
 	}
 	if s.Op == OpHello {

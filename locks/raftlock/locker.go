@@ -141,8 +141,8 @@ func (l *Locker) abandon(c *claim) {
 // closeWait bounds the wait of Close for the service to confirm the session's end.
 const closeWait = 300 * time.Millisecond
 
-// Close implements [locks.Locker]. It ends the session at the service, which frees everything that it
-// held at once. If the service cannot be reached, that happens when the lease expires.
+// Close implements [locks.Locker]. It ends the session at the service, which then frees all claims of
+// the session. If the service cannot be reached, that happens when the lease expires.
 func (l *Locker) Close() error {
 	l.once.Do(func() {
 		l.mu.Lock()

@@ -53,7 +53,7 @@ func (s *State) prepare(out []Effect) []Effect {
 }
 
 // decide ends the round once all have voted. It waits for all votes even after a No, so that
-// no peer has two votes of this one pending, and only peers that reserved are sent Abort.
+// no peer owes this one two votes, and only peers that reserved are sent Abort.
 func (s *State) decide(out []Effect) []Effect {
 	switch {
 	case s.yes.Len()+s.no.Len() < s.cfg.Peers.Len():
