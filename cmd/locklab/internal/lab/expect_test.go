@@ -139,3 +139,17 @@ func TestNewLock(t *testing.T) {
 		}
 	}
 }
+
+// TestSafeUnderPowerLoss: the suite safe counts nothing where a lock is not judged.
+func TestSafeUnderPowerLoss(t *testing.T) {
+	for _, lock := range bound(t, "redis:persistence=always,redlock:persistence=always,raft,etcd:ttl=10s,zookeeper,postgres:lease,conns=8") {
+		if got := told(t, "power-loss", "seoul-2az", lock); got != "safe live/stalls/down" {
+			t.Errorf("%s: %s", lock, got)
+		}
+	}
+	for _, lock := range bound(t, "etcd,postgres") {
+		if got := told(t, "power-loss", "seoul-2az", lock); got != "? live/stalls/down" {
+			t.Errorf("%s: %s", lock, got)
+		}
+	}
+}

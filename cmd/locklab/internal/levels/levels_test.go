@@ -159,6 +159,10 @@ func TestTriesAddUp(t *testing.T) {
 	if got := says(anew, "A") + ", " + says(anew, "J"); got != "✓ 1 : 0 of 1 runs, 1 tries, ✗ 2.3 s : 2 of 4 runs, 4 tries" {
 		t.Errorf("where only A has other settings: %s", got)
 	}
+	other = night(29, "hold 4ms", map[string]result.File{"crowd": file(0, "unsound")})
+	if got := says(published(two).Add(other, rows), "A"); got != "✓ 5 : 0 of 3 runs, 5 tries" {
+		t.Errorf("where no run with other settings decides: %s", got)
+	}
 }
 
 // TestLevel: what is shown or undecided takes a name away, and so does it that nothing of it applies. Who never wrote late was not fenced.
