@@ -57,7 +57,7 @@ that was made with other flags is refused.
   ✗     shown: the command below the table tries it again; with ! its
         documentation promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
-  ·     does not apply to the lock
+  ·     does not apply to the lock, or cannot be done to it here
   ?     undecided: no run was sound, or what must show it did not
 
 With --add the tries add up, cell by cell: each run counts once, and the cells
@@ -90,6 +90,11 @@ type job struct {
 func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.Writer) error {
 	if len(rows) == 0 {
 		rows = levels.Rows()
+	}
+	for i := len(rows) - 1; i >= 0; i-- { // a lock that is named twice has one row
+		if slices.Contains(rows[:i], rows[i]) {
+			rows = slices.Delete(rows, i, i+1)
+		}
 	}
 	before, err := f.published(rows)
 	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
@@ -205,7 +210,7 @@ func (f *levelsFlags) plan(
 		lock := c.Locks[0]
 		r := levels.Result{
 			Lock: name, Lease: lock.Lease,
-			Files: map[string]result.File{}, Again: map[string]string{}, Does: map[string]string{}, Unfit: map[string]string{},
+			Files: map[string]result.File{}, Again: map[string]string{}, Does: map[string]string{}, Unfit: map[string]levels.Unfit{},
 		}
 		for _, run := range levels.Runs() {
 			if !slices.Contains(rows, name) && !levels.Controls(name, run.Name) {
@@ -217,10 +222,13 @@ func (f *levelsFlags) plan(
 			case err != nil:
 				return nil, nil, err
 			case lock.Traits.Agree == locks.AgreeNobody && run.Scenario != "herd":
-				r.Unfit[run.Name] = "masters agree on nothing, so that two hold at once all the time"
+				r.Unfit[run.Name] = levels.Unfit{Why: "masters agree on nothing, so that two hold at once all the time"}
 			case len(c.Unfit) > 0:
 				_, why, _ := strings.Cut(c.Unfit[0].Why, ": ") // behind the file and the line
-				r.Unfit[run.Name] = why
+				if _, behind, cut := strings.Cut(why, ": "); cut && strings.HasPrefix(why, "fault ") {
+					why = behind
+				}
+				r.Unfit[run.Name] = levels.Unfit{Why: why, NotHere: c.Unfit[0].NotHere}
 			default:
 				_, about := lab.Remaining([]lab.Config{c}, nil)
 				r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")

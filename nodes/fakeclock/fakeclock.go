@@ -1,7 +1,7 @@
 // Package fakeclock gives a foreign server a wall clock that can be set while it runs, with
 // libfaketime, which is loaded before the server's own libraries.
 //
-//	node ──writes──▶ DIR/clock ◀──reads whenever the server reads its clock── libfaketime in the server
+//	node ──writes──▶ file ◀──reads whenever the server reads its clock── libfaketime in the server
 //
 // The monotonic clock is not changed. Only servers in a scenario that sets clocks use it, since
 // each reading of the clock then costs a few microseconds.
@@ -47,14 +47,15 @@ func Missing() error {
 	return err
 }
 
-// Give makes a server that cmd will start read its time from a file, which clock faults set. now asks the
-// server for its time.
-func Give(node *process.Node, cmd *exec.Cmd, now func() (time.Time, error)) error {
+// Give makes a server that cmd will start read its time from a file, which clock faults set. The server
+// finds it as seen, which is another name of it where the server's account must not see the whole path.
+// now asks the server for its time.
+func Give(node *process.Node, cmd *exec.Cmd, file, seen string, now func() (time.Time, error)) error {
 	allocator, faketime, err := libraries()
 	if err != nil {
 		return err
 	}
-	c := &serverClock{file: filepath.Join(node.Dir, "clock"), began: clock.System().Now()}
+	c := &serverClock{file: file, began: clock.System().Now()}
 	skew := process.Skew{Rate: 1}
 	if node.Skew != nil {
 		skew = *node.Skew
@@ -64,7 +65,7 @@ func Give(node *process.Node, cmd *exec.Cmd, now func() (time.Time, error)) erro
 	}
 	cmd.Env = append(cmd.Environ(),
 		"LD_PRELOAD="+allocator+" "+faketime,
-		"FAKETIME_TIMESTAMP_FILE="+c.file,
+		"FAKETIME_TIMESTAMP_FILE="+seen,
 		"FAKETIME_NO_CACHE=1",
 		"FAKETIME_DONT_FAKE_MONOTONIC=1",
 	)
@@ -84,7 +85,7 @@ func (c *serverClock) set(skew process.Skew) error {
 	gained := time.Duration(float64(clock.System().Now().Sub(c.began)) * (skew.Rate - 1))
 	next := c.file + ".next" // renamed, so that the server never reads half a file
 	line := fmt.Appendf(nil, "%+.6f x%g\n", (skew.Offset - gained).Seconds(), skew.Rate)
-	err := os.WriteFile(next, line, 0o600)
+	err := os.WriteFile(next, line, 0o644) //nolint:gosec // the account of the server must read it
 	if err == nil {
 		err = os.Rename(next, c.file)
 	}

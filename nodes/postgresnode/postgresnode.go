@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"locklab/locks/clock"
+	"locklab/nodes/fakeclock"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
 )
@@ -40,7 +41,7 @@ const Superuser = "locklab"
 func Role() role.Role {
 	find := func(name string) role.Find { return func() (string, error) { return program(name) } }
 	return role.Role{
-		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, Starts: 2500 * time.Millisecond,
+		Name: Name, Ports: []string{Port}, ClientPort: Port, Main: run, FakeClock: true, Starts: 2500 * time.Millisecond,
 		Missing: find("initdb").Missing, Version: find("postgres").Version("PostgreSQL", ") ", "--version"),
 	}
 }
@@ -146,7 +147,15 @@ func run(ctx context.Context, node *process.Node) error {
 	}
 	endLeftovers(ctx, data)
 	answers := func(ctx context.Context) error { return ping(ctx, node.Addrs[Port]) }
-	return node.Serve(ctx, prepare(postgres, arguments(settings, where, host, port)...), syscall.SIGINT, answers)
+	cmd := prepare(postgres, arguments(settings, where, host, port)...)
+	if node.FakeClock {
+		file, seen := filepath.Join(data, "clock"), filepath.Join(where, "clock")
+		err := fakeclock.Give(node, cmd, file, seen, func() (time.Time, error) { return serverTime(ctx, node.Addrs[Port]) })
+		if err != nil {
+			return err
+		}
+	}
+	return node.Serve(ctx, cmd, syscall.SIGINT, answers)
 }
 
 func arguments(settings Settings, dir, host, port string) (args []string) {
@@ -189,6 +198,18 @@ func endLeftovers(ctx context.Context, data string) {
 		}
 	}
 	_ = os.Remove(filepath.Join(data, "postmaster.pid")) // all processes have ended
+}
+
+// serverTime asks the server for the time.
+func serverTime(ctx context.Context, addr string) (now time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, URL(addr))
+	if err != nil {
+		return now, err
+	}
+	err = c.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now)
+	return now, errors.Join(err, c.Close(ctx))
 }
 
 // ping connects to the server. It also fails during recovery.

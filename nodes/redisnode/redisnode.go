@@ -106,7 +106,8 @@ func (p program) run(ctx context.Context, node *process.Node) error {
 	}
 	cmd := exec.Command(serverName, append([]string{file}, p.args...)...) //nolint:noctx // Serve ends it
 	if node.FakeClock {
-		if err := fakeclock.Give(node, cmd, func() (time.Time, error) { return serverTime(ctx, p.addr) }); err != nil {
+		file, now := filepath.Join(node.Dir, "clock"), func() (time.Time, error) { return serverTime(ctx, p.addr) }
+		if err := fakeclock.Give(node, cmd, file, file, now); err != nil {
 			return err
 		}
 	}

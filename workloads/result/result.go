@@ -73,6 +73,8 @@ type Host struct {
 type Unfit struct {
 	Key
 	Why string `json:"why"`
+	// NotHere says that the lock has what the scenario would break, but that this cannot be done to it.
+	NotHere bool `json:"not_here,omitzero"`
 }
 
 // Claim is a sentence of a source document, with the verdict of the rows.

@@ -243,7 +243,8 @@ func (c *Config) checkScenarios() error {
 			switch {
 			case err == nil:
 			case applies, c.Suite, elsewhere && len(c.Scenarios) > 1:
-				c.Unfit = append(c.Unfit, result.Unfit{Key: c.key(lock, s), Why: Said(err)})
+				_, notHere := errors.AsType[notHereError](err)
+				c.Unfit = append(c.Unfit, result.Unfit{Key: c.key(lock, s), Why: Said(err), NotHere: notHere})
 			default:
 				return fmt.Errorf("--scenarios: %s does not apply to %s on the topology %s: %w", s.Name, lock, c.Topology.Name, err)
 			}

@@ -107,6 +107,11 @@ func callsFor(p fault.Plan, node string) diskfault.Calls {
 	}
 }
 
+// notHereError is why a fault cannot be done to the node that it would hit.
+type notHereError struct{ error }
+
+func (e notHereError) Unwrap() error { return e.error }
+
 // able refuses a fault that the node cannot have. It may run the user's program, and may be on this machine.
 func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, program, here bool) error {
 	clock, disk := slices.Contains(p.Clocks, node), callsFor(p.Plan, node) != ""
@@ -128,7 +133,7 @@ func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, pro
 	default:
 		return nil
 	}
-	return fmt.Errorf("%s:%d: fault %s: %s: %w", s.File, p.Step.Line, p.Step.ID, wrong, scenario.ErrInvalid)
+	return notHereError{fmt.Errorf("%s:%d: fault %s: %s: %w", s.File, p.Step.Line, p.Step.ID, wrong, scenario.ErrInvalid)}
 }
 
 // beyondProgram is what the plan breaks of a master but not of its lock program; "" if it reaches that, too.

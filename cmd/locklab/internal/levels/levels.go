@@ -3,7 +3,7 @@
 //
 //	locks × runs ──▶ locklab run, once for each ──▶ rows ──▶ cells: shown, not shown in n tries, ...
 //
-// The letters stay. A try is one episode of the fault that was proven, or a run in which nothing is
+// The letters stay. A tick wants each run of its column that applies. A try is one episode of the fault that was proven, or a run in which nothing is
 // broken.
 package levels
 
@@ -51,7 +51,7 @@ type Run struct {
 func Runs() []Run {
 	const s, ms = time.Second, time.Millisecond
 	return []Run{
-		{"crowd", "herd", "handoff", 3 * s, 0, 0, 1, 1, ""},
+		{"crowd", "herd", "handoff", 10 * s, 0, 0, 1, 1, ""},
 		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 2, 3, "--hold 20ms"},
 		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 3, "--hold 20ms"},
 		{"stop", "granted-pause", "fenced-write", 3 * s, 0.6, 700 * ms, 3, 3, ""},
@@ -61,7 +61,7 @@ func Runs() []Run {
 		{"failover", "failover", "mutex", 10 * s, 0, 0, 1, 1, ""},
 		{"leader-dies", "leader-kill", "mutex", 11 * s, 0, 0, 3, 3, "--hold 20ms"},
 		{"leader-stops", "leader-pause", "mutex", 9500 * ms, 0, 0, 1, 3, "--hold 20ms"},
-		{"server-clock", "redis-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
+		{"server-clock", "server-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
 		{"client-clock", "client-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
 		{"late", "late-release", "mutex", 3 * s, 0.6, s, 3, 3, ""},
 		{"alone", "session-expired", "mutex", 4 * s, 0.7, 1500 * ms, 3, 3, "--hold %v"},
@@ -97,8 +97,8 @@ type Anomaly struct {
 	// Control is a lock that must show it: where it does not, nothing is said of the others.
 	Control string
 	Runs    []string // that provoke it; any of them shows it
-	// shows says whether a run showed it, or why that cannot be known of the lock.
-	shows func(r *result.Row, lease time.Duration) (shown bool, lacks string)
+	// shows says whether a run showed it, or why that cannot be known: of this run, or of the lock in any run.
+	shows func(r *result.Row, lease time.Duration) (shown bool, run, lock string)
 }
 
 // Anomalies are the columns.
@@ -175,7 +175,7 @@ func Anomalies() []Anomaly {
 			above(10, "wakeups_per_handoff"),
 		},
 		{
-			"O", "down with a majority alive", "no grant in a zone for 3 s while most servers lived; one server has no majority",
+			"O", "down with one server", "no grant in a zone for 3 s after one server, the leader if there is one, had died or stood still",
 			"redis",
 			[]string{"server-dies", "leader-dies", "leader-stops"},
 			above(3000, "zone_outage_ms"),
@@ -183,25 +183,25 @@ func Anomalies() []Anomaly {
 	}
 }
 
-func unsafe(r *result.Row, _ time.Duration) (shown bool, lacks string) {
-	return r.Verdict.Safety.State == result.Failed, ""
+func unsafe(r *result.Row, _ time.Duration) (shown bool, run, lock string) {
+	return r.Verdict.Safety.State == result.Failed, "", ""
 }
 
 // above says whether one of the figures is above the limit.
-func above(limit float64, figures ...string) func(*result.Row, time.Duration) (bool, string) {
-	return func(r *result.Row, _ time.Duration) (shown bool, lacks string) {
-		lacks = "it does not count " + strings.Join(figures, " or ")
+func above(limit float64, figures ...string) func(*result.Row, time.Duration) (shown bool, run, lock string) {
+	return func(r *result.Row, _ time.Duration) (shown bool, run, lock string) {
+		lock = "it does not count " + strings.Join(figures, " or ")
 		for _, name := range figures {
 			if v, has := r.Of(name); has {
-				shown, lacks = shown || v > limit, ""
+				shown, lock = shown || v > limit, ""
 			}
 		}
-		return shown, lacks
+		return shown, "", lock
 	}
 }
 
 // ghost looks at canaries, too, where no zone is cut off.
-func ghost(r *result.Row, lease time.Duration) (shown bool, lacks string) {
+func ghost(r *result.Row, lease time.Duration) (shown bool, run, lock string) {
 	figures := []string{"resource_outage_ms"}
 	if r.Scenario == "wakeup-lost" {
 		figures = append(figures, "zone_outage_ms")
@@ -210,12 +210,12 @@ func ghost(r *result.Row, lease time.Duration) (shown bool, lacks string) {
 }
 
 // passed wants 300 grants: in so many a lock that draws the next holder passes one client more than 150 times.
-func passed(r *result.Row, lease time.Duration) (shown bool, lacks string) {
-	shown, lacks = above(150, "passed_max")(r, lease)
+func passed(r *result.Row, lease time.Duration) (shown bool, run, lock string) {
+	shown, _, lock = above(150, "passed_max")(r, lease)
 	if grants := r.Figures["requests"] * r.Figures["acquired"]; !shown && grants < 300 {
-		lacks = fmt.Sprintf("%.0f grants in a run are too few to tell", grants)
+		run = fmt.Sprintf("%.0f grants in a run are too few to tell", grants)
 	}
-	return shown, lacks
+	return shown, run, lock
 }
 
 // Result is what the runs of one lock left.
@@ -225,7 +225,13 @@ type Result struct {
 	Files map[string]result.File // by the names of the runs
 	Again map[string]string      // likewise, the commands
 	Does  map[string]string      // likewise, what all tries of a run have in common
-	Unfit map[string]string      // likewise, why a run does not apply
+	Unfit map[string]Unfit       // likewise, why there is none
+}
+
+// Unfit is why a lock does not go through a run.
+type Unfit struct {
+	Why     string
+	NotHere bool // it would apply, but cannot be done to this lock
 }
 
 // Cell is what the runs say of a lock and an anomaly.
@@ -237,6 +243,7 @@ type Cell struct {
 	Tries     int     `json:"tries,omitzero"`      // that these made
 	LongestMS float64 `json:"longest_ms,omitzero"` // of J, how long it lasted
 	Why       string  `json:"why,omitzero"`        // there is nothing to say
+	NotHere   string  `json:"not_here,omitzero"`   // why one of its runs, which would apply, cannot be made
 	// Settings is a digest of the library's version and of what the runs do: tries add up where it is the same.
 	Settings string `json:"settings,omitzero"`
 	// Counted are the [Mark] of each run that decided, so that none counts twice.
@@ -269,11 +276,15 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	if before.Settings == c.Settings {
 		c = before
 	}
+	c.NotHere = ""
 	var unfit, undecided []string
 	for _, run := range a.Runs {
 		file, ran := of.Files[run]
 		if !ran {
-			unfit = append(unfit, of.Unfit[run])
+			unfit = append(unfit, of.Unfit[run].Why)
+			if of.Unfit[run].NotHere {
+				c.NotHere = of.Unfit[run].Why
+			}
 			continue
 		}
 		for i := range file.Rows {
@@ -282,12 +293,15 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 				undecided = append(undecided, fmt.Sprintf("%s: %s", run, cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code)))
 				continue
 			}
-			shown, lacks := a.shows(r, of.Lease)
-			if lacks != "" {
-				unfit = append(unfit, lacks)
+			shown, few, never := a.shows(r, of.Lease)
+			switch {
+			case never != "":
+				unfit = append(unfit, never)
 				continue
-			}
-			if slices.Contains(c.Counted, Mark(r)) {
+			case few != "":
+				undecided = append(undecided, few)
+				continue
+			case slices.Contains(c.Counted, Mark(r)):
 				continue
 			}
 			c.Counted = append(c.Counted, Mark(r))
@@ -309,7 +323,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	case before.Runs > 0 && len(undecided) > 0:
 		return before // until a run with the new settings decides
 	case len(undecided) == 0:
-		c.Glyph, c.Why = "·", cmp.Or(unfit...)
+		c.Glyph, c.Why = "·", cmp.Or(c.NotHere, cmp.Or(unfit...))
 	case c.Glyph == "":
 		c.Glyph, c.Why = "?", undecided[0]
 	}
@@ -329,6 +343,8 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 		}
 	case c.Runs > 0 && control.Shown == 0:
 		c.Glyph, c.Why = "?", "the control "+a.Control+" was silent"
+	case c.Runs > 0 && c.NotHere != "": // the others are half of the truth
+		c.Glyph, c.Why = "·", c.NotHere
 	case c.Runs > 0:
 		c.Glyph, c.Why = fmt.Sprint("✓ ", c.Tries), ""
 	}

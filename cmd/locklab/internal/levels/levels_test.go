@@ -55,15 +55,19 @@ func TestCells(t *testing.T) {
 	mine := levels.Result{
 		Lock: "mine",
 		Files: map[string]result.File{
-			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "power": file(0, "silent"), "alone": file(0, "safe"),
+			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "power": file(0, "silent"), "alone": file(0, "safe"), "client-clock": file(0, "safe"),
 			"dies": {}, "lost": {},
 		},
-		Unfit: map[string]string{"failover": "it has no replica", "leader-dies": "it has no leader"},
+		Unfit: map[string]levels.Unfit{"failover": {Why: "it has no replica"}, "leader-dies": {Why: "it has no leader"}, "server-clock": {Why: "its clock cannot be set", NotHere: true}},
 	}
 	dies := file(0, "safe", "safe")
 	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2499, 2501
 	lease := levels.Result{Lock: "redis-py", Lease: time.Second, Files: map[string]result.File{"dies": dies}}
-	all := []levels.Result{none, multiphase, kazoo, mine, lease}
+	crowd := file(0, "safe")
+	crowd.Rows[0].Figures = map[string]float64{"requests": 598, "acquired": 0.5, "passed_max": 90}
+	few := levels.Result{Lock: "few", Files: map[string]result.File{"crowd": crowd}}
+	control := levels.Result{Lock: "redis", Files: map[string]result.File{"server-clock": file(0, "unsafe")}}
+	all := []levels.Result{none, multiphase, kazoo, mine, lease, few, control}
 	for _, c := range []struct {
 		of           levels.Result
 		letter, want string
@@ -77,6 +81,8 @@ func TestCells(t *testing.T) {
 		{kazoo, "J", "✗ 1.2 s"},
 		{mine, "J", "✓ 1"},
 		{lease, "K", "✗"},
+		{mine, "H", "· its clock cannot be set"},
+		{few, "M", "? 299 grants in a run are too few to tell"},
 	} {
 		cell := at(t, levels.Page{}.Add(all, []string{c.of.Lock}), c.of.Lock, c.letter)
 		if got := strings.TrimSpace(cell.Glyph + " " + cell.Why); got != c.want {
@@ -235,7 +241,7 @@ func TestPage(t *testing.T) {
 	shown.Run.Commit, shown.Run.Host = "abc", result.Host{CPUs: 2, CPUModel: "mine"}
 	curator := levels.Result{
 		Lock: "curator", Files: map[string]result.File{"alone": shown, "crowd": file(0, "safe")},
-		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]string{"failover": "no replica"},
+		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]levels.Unfit{"failover": {Why: "no replica"}},
 	}
 	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}}
 	p := levels.Page{}.Add([]levels.Result{curator, none}, []string{"curator"})
