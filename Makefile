@@ -90,10 +90,10 @@ claims: deps build ## run the suite of claims again and write what it shows into
 # LEVELS=20 for as many tries a cell more; ADD= begins a new table. What was interrupted goes on.
 LEVELS ?= 3
 ADD ?= --add
-levels: deps build ## more tries for the table of named anomalies, into reports/levels and the READMEs
+levels: deps build ## more tries for the table of named anomalies, into reports/levels
 	go -C locks/adapters/go install ./...
 	PATH="$$(go env GOPATH)/bin:$$PATH" bin/locklab levels --tries $(LEVELS) --out reports/runs/levels-$(LEVELS) \
-		--publish reports/levels $(ADD) --table README.md --table README.ko.md
+		--publish reports/levels $(ADD)
 	mv reports/runs/levels-$(LEVELS) reports/runs/levels-$(LEVELS)-$(STAMP)
 
 # The name is made once for all lines of a target.

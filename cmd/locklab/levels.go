@@ -40,7 +40,6 @@ import (
 type levelsFlags struct {
 	out, publish string
 	add          bool
-	tables       []string
 	tries, jobs  int
 }
 
@@ -64,7 +63,7 @@ With --add the tries add up, cell by cell: each run counts once, and the cells
 of a library, settings or scenario that changed begin anew.`,
 		Example: `  locklab levels                                  all rows, 3 tries a cell
   locklab levels redis-py kazoo --tries 20 --out reports/runs/mine
-  locklab levels --publish reports/levels --add --table README.md`,
+  locklab levels --publish reports/levels --add`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -74,9 +73,8 @@ of a library, settings or scenario that changed begin anew.`,
 	fl.IntVar(&f.tries, "tries", 3, "of each cell, at least")
 	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1,
 		"runs at once; what decided nothing is repeated alone; 0 makes none and shows those there are")
-	fl.StringVar(&f.publish, "publish", "", "directory for README.md, result.json and histories")
+	fl.StringVar(&f.publish, "publish", "", "directory for README.md, levels.svg, result.json and histories")
 	fl.BoolVar(&f.add, "add", false, "add the tries to those that the directory of --publish has")
-	fl.StringArrayVar(&f.tables, "table", nil, "page of Markdown that gets the table alone")
 	return cmd
 }
 
@@ -98,8 +96,8 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	}
 	before, err := f.published(rows)
 	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
-	for _, page := range f.pages() {
-		_, _, marks := around(page)
+	if f.publish != "" {
+		_, _, marks := around(f.page())
 		err = errors.Join(err, marks)
 	}
 	if err != nil {
@@ -143,6 +141,9 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 		had := before.Tries()
 		page = before.Add(all, rows)
 		fmt.Fprintf(stderr, "locklab: %s had %d tries and has %d\n", f.publish, had, page.Tries())
+	}
+	if f.publish == "" {
+		return nil
 	}
 	return f.write(page, jobs)
 }
@@ -350,29 +351,22 @@ func (j job) make(ctx context.Context, own string) error {
 	return fmt.Errorf("%w: %s", err, lines[len(lines)-1])
 }
 
-// write publishes the page with its result.json and histories, and the table.
+// write publishes the page with its result.json, picture and histories.
 func (f *levelsFlags) write(p levels.Page, jobs []job) error {
-	if f.publish != "" {
-		if err := f.keepAll(p, jobs); err != nil {
-			return err
-		}
-		text, err := json.Marshal(p, jsontext.WithIndent(" "))
-		if err == nil {
-			err = atomicfile.Write(filepath.Join(f.publish, result.FileName), append(text, '\n'))
-		}
-		if err == nil {
-			err = between(filepath.Join(f.publish, "README.md"), p.Markdown)
-		}
-		if err != nil {
-			return err
-		}
+	if err := f.keepAll(p, jobs); err != nil {
+		return err
 	}
-	for _, page := range f.tables {
-		if err := between(page, p.Short); err != nil {
-			return err
-		}
+	text, err := json.Marshal(p, jsontext.WithIndent(" "))
+	if err != nil {
+		return err
 	}
-	return nil
+	var picture bytes.Buffer
+	return errors.Join(
+		atomicfile.Write(filepath.Join(f.publish, result.FileName), append(text, '\n')),
+		p.Picture(&picture),
+		atomicfile.Write(filepath.Join(f.publish, "levels.svg"), picture.Bytes()),
+		between(f.page(), p.Markdown),
+	)
 }
 
 // The lines between which a page has the table of levels.
@@ -381,13 +375,8 @@ const (
 	levelsEnd   = "<!-- end of levels -->\n"
 )
 
-// pages are those that the table is written into.
-func (f *levelsFlags) pages() []string {
-	if f.publish == "" {
-		return f.tables
-	}
-	return append([]string{filepath.Join(f.publish, "README.md")}, f.tables...)
-}
+// page is the one that the tables are written into.
+func (f *levelsFlags) page() string { return filepath.Join(f.publish, "README.md") }
 
 // around is the text of a page before and after these lines.
 func around(page string) (before, after string, err error) {

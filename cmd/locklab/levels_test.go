@@ -117,8 +117,6 @@ func TestLevelsAdd(t *testing.T) {
 	dir := t.TempDir()
 	page, path := filepath.Join(dir, "published"), filepath.Join(dir, "published", result.FileName)
 	testfile.Write(t, filepath.Join(page, "README.md"), levelsBegin+levelsEnd)
-	short := filepath.Join(dir, "README.md")
-	testfile.Write(t, short, levelsBegin+levelsEnd)
 	testfile.Write(t, filepath.Join(page, "histories", "none.gone.jsonl.gz"), "")
 	run := levels.Runs()[0]
 	args := run.Flags("none", 0, 1)
@@ -142,7 +140,7 @@ func TestLevelsAdd(t *testing.T) {
 		f := result.File{Run: result.Run{Args: args}, Rows: []result.Row{row(c.seed, result.Failed, result.AsExpected)}}
 		leave(t, filepath.Join(out, "none", run.Name, result.FileName), f)
 		testfile.Write(t, filepath.Join(out, "none", run.Name, "one.jsonl"), "{}")
-		line := strings.Fields("levels none --tries 1 --jobs 0 --out " + out + " --publish " + page + " --table " + short + " " + c.flags)
+		line := strings.Fields("levels none --tries 1 --jobs 0 --out " + out + " --publish " + page + " " + c.flags)
 		if code, said := call(t, line...); code != exitOK {
 			t.Fatal(said)
 		}
@@ -151,8 +149,10 @@ func TestLevelsAdd(t *testing.T) {
 			t.Errorf("%v: shown %d times, histories %s", line, shown, histories)
 		}
 	}
-	if text := string(testfile.Read(t, short)); !strings.Contains(text, "| none | ✗ |") || !strings.Contains(text, "**A** two at once, calm; **B**") {
-		t.Error(text)
+	for file, want := range map[string]string{"README.md": "| none | ✗ |", "levels.svg": ">two at once, calm</text>"} {
+		if text := string(testfile.Read(t, filepath.Join(page, file))); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in %s", file, want, text)
+		}
 	}
 	for text, want := range map[string]string{
 		"null": "no rows",

@@ -97,9 +97,12 @@ type Anomaly struct {
 	// Control is a lock that must show it: where it does not, nothing is said of the others.
 	Control string
 	Runs    []string // that provoke it; any of them shows it
+	Figures []string // of a report, that show it; none if it is the verdict on safety
 	// shows says whether a run showed it, or why that cannot be known: of this run, or of the lock in any run.
-	shows func(r *result.Row, lease time.Duration) (shown bool, run, lock string)
+	shows judge
 }
+
+type judge func(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string)
 
 // Anomalies are the columns.
 func Anomalies() []Anomaly {
@@ -107,91 +110,91 @@ func Anomalies() []Anomaly {
 		{
 			"A", "two at once, calm", "two held at once, or a token went back, with nothing broken", "none",
 			[]string{"crowd"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"B", "split", "the same, while the zones were cut or as they met again", "multiphase",
 			[]string{"cut", "reset"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"C", "late holder", "a holder that had stood still wrote after the next grant, or tried to", "redis",
 			[]string{"stop"},
-			above(0, "stale_writes", "fenced_writes"),
+			[]string{"stale_writes", "fenced_writes"}, above(0),
 		},
-		{"D", "late write taken", "and the store took it", "redis", []string{"stop"}, above(0, "stale_writes")},
+		{"D", "late write taken", "and the store took it", "redis", []string{"stop"}, []string{"stale_writes"}, above(0)},
 		{
 			"E", "two at once, crash", "two held at once after most servers were killed and came back", "redis",
 			[]string{"crash"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"F", "two at once, power loss", "two held at once after most servers lost their power, with what was not synced",
 			"redis:persistence=everysec",
 			[]string{"power", "peers-power"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"G", "two at once, failover", "two held at once after another server took over", "redis:replica",
 			[]string{"failover", "leader-dies"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"H", "trusts a clock", "two held at once after the clock of the servers, or of a client, was set", "redis",
 			[]string{"server-clock", "client-clock"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"I", "frees another's", "a release that came after its lease freed the next one's hold", "redis:release=naive",
 			[]string{"late"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"J", "silent loss",
 			"a holder that was cut off believed that it held after the next grant; the time is for how long at most", "kazoo",
 			[]string{"alone"},
-			unsafe,
+			nil, unsafe,
 		},
 		{
 			"K", "ghost", "a resource that clients wanted stayed free for longer than the lease and 1.5 s", "redis-py",
 			[]string{"dies", "lost", "cut", "reset"},
-			ghost,
+			[]string{"resource_outage_ms", "zone_outage_ms"}, ghost,
 		},
 		{
 			"L", "lost wake-up", "a resource was free for 1.5 s while others waited, though no message was lost",
 			"zookeeper:watch=late",
 			[]string{"news"},
-			above(1500, "resource_outage_ms"),
+			[]string{"resource_outage_ms"}, above(1500),
 		},
 		{
 			"M", "barging", "a waiter was passed by more than 150 grants to the 99 others",
 			"redlock",
 			[]string{"crowd"},
-			passed,
+			[]string{"passed_max"}, passed,
 		},
 		{
 			"N", "herd", "more than 10 of 100 waiters were woken for each handoff", "zookeeper:watch=all",
 			[]string{"crowd"},
-			above(10, "wakeups_per_handoff"),
+			[]string{"wakeups_per_handoff"}, above(10),
 		},
 		{
 			"O", "down with one server", "no grant in a zone for 3 s after one server, the leader if there is one, had died or stood still",
 			"redis",
 			[]string{"server-dies", "leader-dies", "leader-stops"},
-			above(3000, "zone_outage_ms"),
+			[]string{"zone_outage_ms"}, above(3000),
 		},
 	}
 }
 
-func unsafe(r *result.Row, _ time.Duration) (shown bool, run, lock string) {
+func unsafe(_ Anomaly, r *result.Row, _ time.Duration) (shown bool, run, lock string) {
 	return r.Verdict.Safety.State == result.Failed, "", ""
 }
 
 // above says whether one of the figures is above the limit.
-func above(limit float64, figures ...string) func(*result.Row, time.Duration) (shown bool, run, lock string) {
-	return func(r *result.Row, _ time.Duration) (shown bool, run, lock string) {
-		lock = "it does not count " + strings.Join(figures, " or ")
-		for _, name := range figures {
+func above(limit float64) judge {
+	return func(a Anomaly, r *result.Row, _ time.Duration) (shown bool, run, lock string) {
+		lock = "it does not count " + strings.Join(a.Figures, " or ")
+		for _, name := range a.Figures {
 			if v, has := r.Of(name); has {
 				shown, lock = shown || v > limit, ""
 			}
@@ -201,17 +204,16 @@ func above(limit float64, figures ...string) func(*result.Row, time.Duration) (s
 }
 
 // ghost looks at canaries, too, where no zone is cut off.
-func ghost(r *result.Row, lease time.Duration) (shown bool, run, lock string) {
-	figures := []string{"resource_outage_ms"}
-	if r.Scenario == "wakeup-lost" {
-		figures = append(figures, "zone_outage_ms")
+func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
+	if r.Scenario != "wakeup-lost" {
+		a.Figures = a.Figures[:1]
 	}
-	return above(float64((lease+1500*time.Millisecond).Milliseconds()), figures...)(r, lease)
+	return above(float64((lease + 1500*time.Millisecond).Milliseconds()))(a, r, lease)
 }
 
 // passed wants 300 grants: in so many a lock that draws the next holder passes one client more than 150 times.
-func passed(r *result.Row, lease time.Duration) (shown bool, run, lock string) {
-	shown, _, lock = above(150, "passed_max")(r, lease)
+func passed(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
+	shown, _, lock = above(150)(a, r, lease)
 	if grants := r.Figures["requests"] * r.Figures["acquired"]; !shown && grants < 300 {
 		run = fmt.Sprintf("%.0f grants in a run are too few to tell", grants)
 	}
@@ -293,7 +295,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 				undecided = append(undecided, fmt.Sprintf("%s: %s", run, cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code)))
 				continue
 			}
-			shown, few, never := a.shows(r, of.Lease)
+			shown, few, never := a.shows(a, r, of.Lease)
 			switch {
 			case never != "":
 				unfit = append(unfit, never)
@@ -312,6 +314,9 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			}
 			if c.Shown++; c.Run == "" && c.History == "" {
 				c.Run, c.Mark, c.Again = run, Mark(r), of.Again[run]
+				if len(a.Figures) > 0 {
+					c.Again += " --full"
+				}
 			}
 			if a.Letter == "J" {
 				c.LongestMS = max(c.LongestMS, math.Round(r.Figures["zombie_ms"]))

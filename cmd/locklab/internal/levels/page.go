@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"slices"
 	"strings"
@@ -134,27 +135,51 @@ func (p Page) Glyphs() table.Table {
 	return t
 }
 
-// Short writes the table with a legend below it.
-func (p Page) Short(w io.Writer) error {
-	if err := table.Markdown(w, p.Glyphs()); err != nil {
-		return err
+// Picture writes the table as an SVG, with the names above the columns.
+func (p Page) Picture(w io.Writer) error {
+	const lock, cell, line, above, level = 190, 40, 20, 160, 330
+	width, height := lock+cell*len(Anomalies())+level, above+line*len(p.Rows)+50
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">
+<style>.s{fill:#f6c4bc}.n{fill:#cfe8cf}.q{fill:#f5e6a8}.d{fill:#eee}.m{text-anchor:middle}</style>
+<rect width="100%%" height="100%%" fill="#fff"/>
+`, width, height)
+	text := func(x, y int, rest, say string) {
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\"%s>%s</text>\n", x, y, rest, html.EscapeString(say))
 	}
-	var names []string
-	for _, a := range Anomalies() {
-		names = append(names, fmt.Sprintf("**%s** %s", a.Letter, a.Name))
+	for i, a := range Anomalies() {
+		x, y := lock+cell*i+cell/2, above-28
+		text(x, above-8, ` class="m" font-weight="bold"`, a.Letter)
+		text(x, y, fmt.Sprintf(` transform="rotate(-50 %d %d)"`, x, y), a.Name)
 	}
-	_, err := fmt.Fprintf(w,
-		"\n✗ shown, `!` against the documentation; ✓ n: not shown in n tries; · does not apply; ? undecided. %s.\n",
-		strings.Join(names, "; "))
+	for i, r := range p.Rows {
+		y := above + line*i
+		text(4, y+14, "", r.Lock)
+		for k, c := range r.Cells {
+			glyph, rest, _ := strings.Cut(c.Glyph, " ")
+			class := map[string]string{"✗": "s", "✓": "n", "?": "q"}[glyph]
+			x := lock + cell*k
+			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", cmp.Or(class, "d"), x, y, cell-1, line-1)
+			if strings.HasSuffix(rest, "!") {
+				glyph += "!"
+			}
+			text(x+cell/2, y+14, ` class="m"`, glyph)
+		}
+		text(lock+cell*len(r.Cells)+8, y+14, "", r.Level)
+	}
+	text(4, height-20, "", "✗ shown   ✗! against its documentation   ✓ not shown where the control showed it: no proof   "+
+		"· does not apply, or cannot be done here   ? undecided")
+	b.WriteString("</svg>\n")
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // Columns are the anomalies with their controls.
 func (p Page) Columns() table.Table {
-	t := table.Table{Columns: table.Heads("=", "anomaly", "shown when", "control", "fired")}
+	t := table.Table{Columns: table.Heads("=", "anomaly", "shown when", "seen in", "control", "fired")}
 	for i, a := range Anomalies() {
 		c := p.Controls[i]
-		t.Rows = append(t.Rows, table.Row(a.Letter, a.Name, a.Shown, a.Control, fmt.Sprintf("%d of %d", c.Shown, c.Runs)))
+		t.Rows = append(t.Rows, table.Row(a.Letter, a.Name, a.Shown, cmp.Or(strings.Join(a.Figures, ", "), "the verdict"), a.Control, fmt.Sprintf("%d of %d", c.Shown, c.Runs)))
 	}
 	return t
 }
