@@ -36,6 +36,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --lokcs a":                       "did you mean --locks?",
 		"run --locks redlok":                  "did you mean redlock?",
 		"list locks redis:foo":                `unknown variant "foo"`,
+		"levels nope":                         `LOCK: unknown lock "nope" (known: none, `,
 		"run --locks redlock:foo=1":           "ttl)",
 		"run --locks multiphase:quorumm":      "did you mean quorum?",
 		"run --locks redlock:restrt_delay=1s": "did you mean restart_delay?",
