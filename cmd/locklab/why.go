@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,8 @@ func newWhy() *cobra.Command {
 		Short: "Explain one cell of the latest report",
 		Long: `why tells in at most 25 lines what happened to a lock under a scenario: its
 first violation, or its outage. It takes the latest report that has the two, and
-of several repeats the worst.`,
+of several repeats the worst. The name of a lock also stands for the only one of
+that name that has options.`,
 		Example: `  locklab why redlock zone-failure
   locklab why multiphase zone-partition --lang ko
   locklab why redlock holder-kill --report reports/runs/2026-11-20T15-04-05`,
@@ -56,6 +58,7 @@ of several repeats the worst.`,
 // cannot be read gets a warning.
 func latestCell(below string, k result.Key, stderr io.Writer) (dir string, cell result.Cell, err error) {
 	var began time.Time
+	var cells []result.Cell
 	var there []string // in any report
 	_ = fs.WalkDir(os.DirFS(below), ".", func(name string, d fs.DirEntry, _ error) error {
 		if d == nil || !d.IsDir() {
@@ -70,18 +73,42 @@ func latestCell(below string, k result.Key, stderr io.Writer) (dir string, cell 
 		}
 		for _, c := range f.Cells() {
 			there = append(there, c.Lock+" "+c.Scenario)
-			is := c.Lock == k.Lock && c.Scenario == k.Scenario && (k.Workload == "" || c.Workload == k.Workload)
-			if is && (dir == "" || f.Run.Started.After(began)) {
-				dir, cell, began = at, c, f.Run.Started
-			}
+		}
+		if some := matching(f.Cells(), k); len(some) > 0 && !f.Run.Started.Before(began) {
+			dir, cells, began = at, some, f.Run.Started
 		}
 		return fs.SkipDir // a report has none in it
 	})
-	if dir == "" {
+	var locks []string
+	for _, c := range cells {
+		if !slices.Contains(locks, c.Lock) {
+			locks = append(locks, c.Lock)
+		}
+	}
+	switch {
+	case len(locks) == 0:
 		return "", cell, fmt.Errorf("no report below %s has %s under %s: want a lock and a scenario that were run, "+
 			"or another --report%s", below, k.Lock, k.Scenario, nearest.Hint(k.Lock+" "+k.Scenario, there))
+	case len(locks) > 1:
+		return "", cell, fmt.Errorf("%s has several of %s under %s: want one of %s", dir, k.Lock, k.Scenario,
+			strings.Join(locks, ", "))
 	}
-	return dir, cell, nil
+	return dir, cells[0], nil
+}
+
+// matching is the cell with a key, or else those of locks of that name with options.
+func matching(all []result.Cell, k result.Key) (some []result.Cell) {
+	for _, c := range all {
+		name, _, _ := strings.Cut(c.Lock, ":")
+		switch {
+		case c.Scenario != k.Scenario, k.Workload != "" && c.Workload != k.Workload:
+		case c.Lock == k.Lock:
+			return []result.Cell{c}
+		case name == k.Lock:
+			some = append(some, c)
+		}
+	}
+	return some
 }
 
 func explainCell(ctx context.Context, w io.Writer, say *lang.Lang, dir string, cell result.Cell) error {
