@@ -196,7 +196,11 @@ func (f *levelsFlags) plan(
 		return c, err
 	}
 	for _, name := range names {
-		if a, is := adapters.Find(name); is && a.Installed() != nil {
+		if a, is := adapters.Find(name); !is {
+			if _, err := catalog.ParseList("LOCK", []string{name}); err != nil {
+				return nil, nil, err
+			}
+		} else if a.Installed() != nil {
 			fmt.Fprintf(stderr, "locklab: no row of %s: %v\n", name, a.Installed())
 			continue
 		}

@@ -184,9 +184,10 @@ func listScenario(nameOrPath string, s scenario.Scenario) listed {
 // timeline is what a scenario breaks in a run of the default length, and what it wants of the load.
 func timeline(s scenario.Scenario) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\ntimeline, of %s that are measured:\n", sentence.Lasting(lab.DefaultDuration))
+	measured := max(lab.DefaultDuration, s.MinDuration)
+	fmt.Fprintf(&out, "\ntimeline, of %s that are measured:\n", sentence.Lasting(measured))
 	var faults [][]string
-	for _, one := range s.Schedule(lab.DefaultDuration) {
+	for _, one := range s.Schedule(measured) {
 		when := fmt.Sprintf("  %s to %s", sentence.Lasting(one.Window.From), sentence.Lasting(one.Window.Until))
 		faults = append(faults, []string{when, one.Step.Fault.Kind, one.Step.Fault.Target})
 	}

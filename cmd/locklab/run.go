@@ -98,7 +98,7 @@ func (f *runFlags) register(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.lockCmds, "lock-cmd", nil, lockCmdUsage)
 	fl.StringVar(&f.suite, "suite", "", "instead: "+strings.Join(suite.Names(), ", ")+", file")
 	fl.StringSliceVar(&f.only, "only", nil, "with --suite, claims by their names")
-	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time of a run")
+	fl.DurationVar(&f.Duration, "duration", lab.DefaultDuration, "measured time; some scenarios raise it")
 	fl.DurationVar(&f.Warmup, "warmup", lab.DefaultWarmup, "time before it: only violations count")
 	fl.DurationVar(&f.Patience, "patience", 0, "how long clients wait (default 2.5s, or 25 round trips)")
 	fl.Float64Var(&f.Rate, "rate", 0, "operations per second (default 300 matches)")

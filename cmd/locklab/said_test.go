@@ -36,6 +36,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 		"run --lokcs a":                       "did you mean --locks?",
 		"run --locks redlok":                  "did you mean redlock?",
 		"list locks redis:foo":                `unknown variant "foo"`,
+		"levels nope":                         `LOCK: unknown lock "nope" (known: none, `,
 		"run --locks redlock:foo=1":           "ttl)",
 		"run --locks multiphase:quorumm":      "did you mean quorum?",
 		"run --locks redlock:restrt_delay=1s": "did you mean restart_delay?",
@@ -135,14 +136,19 @@ hosts:
 
 // TestListOne shows when a scenario breaks what, and what it expects.
 func TestListOne(t *testing.T) {
-	_, said := call(t, "list", "scenarios", "zone-partition")
-	text := strings.Join(strings.Fields(said), " ")
-	for _, want := range []string{
-		"2.4s to 5.2s partition first-zone <-> others", "redlock, raft expected safe, live or stalls, 25 % served safety two majorities share a server",
-		"multiphase:quorum expected safe, down", "rules.yaml:",
+	for name, wants := range map[string][]string{
+		"zone-partition": {
+			"2.4s to 5.2s partition first-zone <-> others", "redlock, raft expected safe, live or stalls, 25 % served safety two majorities share a server",
+			"multiphase:quorum expected safe, down", "rules.yaml:",
+		},
+		"power-loss": {"timeline, of 11s that are measured:", "9.9s to 10s power-loss majority:server"},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, said)
+		_, said := call(t, "list", "scenarios", name)
+		text := strings.Join(strings.Fields(said), " ")
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: it does not say %q:\n%s", name, want, said)
+			}
 		}
 	}
 }

@@ -108,8 +108,12 @@ func (v *View) end(s *screen) {
 	}
 	lines := s.labelled(v.say.Text("lab"), 7, lab)
 	line := func(label, text, note string, column int) {
-		if text != "" || note != "" {
-			begin := table.Pad(label, 7) + text
+		begin := table.Pad(label, 7) + text
+		switch {
+		case text == "" && note == "":
+		case table.Columns(begin+"  "+note) > s.width:
+			lines = append(lines, s.labelled(label, 7, text+" "+note)...)
+		default:
 			lines = append(lines, table.Pad(begin, min(column, s.width-table.Columns(note))-2)+"  "+note)
 		}
 	}

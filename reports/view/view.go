@@ -253,10 +253,13 @@ func (v *View) suggest() {
 		}
 	}
 	run := v.f.Run
-	again := run.Command + " --repeat 5"
+	resume, again := "locklab run --resume "+path.Dir(v.o.Page), run.Command+" --repeat 5"
+	inconclusive := func(r result.Row) bool { return !r.Decided() && !r.Played }
 	switch {
 	case run.Interrupted && v.o.Page != "":
-		v.Next = Suggestion{"locklab run --resume " + path.Dir(v.o.Page), v.say.Text("what is missing")}
+		v.Next = Suggestion{resume, v.say.Text("what is missing")}
+	case slices.ContainsFunc(v.f.Rows, inconclusive) && v.o.Page != "":
+		v.Next = Suggestion{resume + " --redo inconclusive", v.say.Text("what is undecided")}
 	case v.minority():
 		v.Next = Suggestion{"locklab run --topology seoul-3az", v.say.Text("does a third zone help?")}
 	case run.Repeats < 2 && strings.HasPrefix(again, "locklab run") && table.Columns(again) <= 43 && len(v.cells) > 1:

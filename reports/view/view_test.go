@@ -240,6 +240,32 @@ func TestWhyNamesTheRun(t *testing.T) {
 	}
 }
 
+// TestNextRunsUndecidedRowsAgain of a run that came to its end and that no person broke. No command is cut off.
+func TestNextRunsUndecidedRowsAgain(t *testing.T) {
+	const redo = "locklab run --resume reports/runs/2026-11-28T02-28-28-2 --redo inconclusive"
+	for name, c := range map[string]struct {
+		change func(*result.File, *result.Row)
+		redoes bool
+	}{
+		"decided":     {func(_ *result.File, r *result.Row) { r.Verdict.Sound.State = result.OK }, false},
+		"undecided":   {func(*result.File, *result.Row) {}, true},
+		"played":      {func(_ *result.File, r *result.Row) { r.Played = true }, false},
+		"interrupted": {func(f *result.File, _ *result.Row) { f.Run.Interrupted = true }, false},
+	} {
+		f := headline()
+		f.Rows[0].Verdict.Sound.State = result.Failed
+		c.change(&f, &f.Rows[0])
+		var out bytes.Buffer
+		if err := view.Console(&out, f, lang.English(), view.Options{Page: "reports/runs/2026-11-28T02-28-28-2/index.html"}); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(strings.Fields(out.String()), " ")
+		if strings.Contains(said, "next "+redo+" (what is undecided) full ") != c.redoes {
+			t.Errorf("%s: want %v of %q in\n%s", name, c.redoes, redo, out.String())
+		}
+	}
+}
+
 // TestSizes holds what the headline may take: 30 lines of the console, 80 of the report, 60
 // columns of CSV.
 func TestSizes(t *testing.T) {

@@ -66,7 +66,7 @@ type Config struct {
 	Duration    time.Duration // measured, of each run
 	Calm        time.Duration // the same where nothing is broken, if it is not 0
 	Warmup      time.Duration // before it
-	OwnDuration bool          // the user's; else Duration and Calm follow the topology's round trips
+	OwnDuration bool          // the user's; else Duration follows the scenarios, and with Calm the round trips
 	OwnWarmup   bool          // the user's; else it follows them
 	Patience    time.Duration // of players and clients; 0 follows the topology
 	Rate        float64       // operations per second; 0 is the workload's default
@@ -194,6 +194,9 @@ func (c *Config) readScenarios() error {
 		}
 		if slices.ContainsFunc(c.Scenarios, func(o scenario.Scenario) bool { return o.Name == s.Name }) {
 			return fmt.Errorf("--scenarios: %q is named twice", s.Name)
+		}
+		if !c.OwnDuration {
+			c.Duration = max(c.Duration, s.MinDuration)
 		}
 		if c.Episodes > 1 {
 			s = s.Again(c.Episodes)

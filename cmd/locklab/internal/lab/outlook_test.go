@@ -37,7 +37,7 @@ func configFor(t testing.TB, topo *topology.Topology, list string) *Config {
 	t.Helper()
 	w := catalog.Workloads()[0]
 	return &Config{
-		Topology: topo, Locks: bound(t, list), Workload: w, Duration: 2 * time.Second,
+		Topology: topo, Locks: bound(t, list), Workload: w, Duration: 2 * time.Second, OwnDuration: true,
 		Load: w.Flags(pflag.NewFlagSet("test", pflag.ContinueOnError)),
 	}
 }
@@ -268,6 +268,27 @@ func TestTooShortForAScenario(t *testing.T) {
 		}
 		if len(config.Unfit) != c.unfit || c.unfit > 0 && !strings.Contains(config.Unfit[0].Why, why) {
 			t.Errorf("%v: left out: %+v", c, config.Unfit)
+		}
+	}
+}
+
+// TestDefaultDuration is enough for each scenario; the user's stays.
+func TestDefaultDuration(t *testing.T) {
+	for _, c := range []struct {
+		scenarios []string
+		episodes  int
+		own       bool
+		want      time.Duration
+	}{
+		{[]string{"baseline"}, 1, false, DefaultDuration},
+		{[]string{"baseline", "power-loss", "failover"}, 1, false, 11 * time.Second},
+		{[]string{"power-loss"}, 2, false, 22 * time.Second},
+		{[]string{"power-loss", "baseline"}, 1, true, DefaultDuration},
+	} {
+		config := configFor(t, nil, "redis:replica")
+		config.Duration, config.OwnDuration, config.Episodes = DefaultDuration, c.own, c.episodes
+		if err := reads(config, "seoul-2az", c.scenarios...); err != nil || config.Duration != c.want {
+			t.Errorf("%+v: %v, %v", c, config.Duration, err)
 		}
 	}
 }
