@@ -105,6 +105,16 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	if f.jobs > 0 {
+		if err := os.MkdirAll(f.out, 0o755); err != nil { //nolint:gosec // reports are to be read by others
+			return named("--out", err)
+		}
+		log, _, err := lab.OpenLog(f.out)
+		if err != nil {
+			return named("--out", err)
+		}
+		defer func() { _ = log.Close() }() // it only marks the directory as in use
+	}
 	locks := slices.Clone(rows)
 	for _, a := range levels.Anomalies() { // whose silence would leave a column undecided
 		if !slices.Contains(locks, a.Control) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/levels"
 	"locklab/internal/must"
 	"locklab/internal/strictjson"
@@ -16,7 +17,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// TestLevelsKeepRunsOfOtherFlags: a run of the directory that was made with other flags is refused, and stays.
+// TestLevelsKeepRunsOfOtherFlags: a run of the directory that was made with other flags is refused, and stays. So is a
+// directory in which another one works.
 func TestLevelsKeepRunsOfOtherFlags(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "none", "crowd", result.FileName)
@@ -33,6 +35,13 @@ func TestLevelsKeepRunsOfOtherFlags(t *testing.T) {
 	}
 	if _, err := result.Read(path); err != nil {
 		t.Error(err)
+	}
+	log, _, err := lab.OpenLog(dir)
+	must.Do(t, err)
+	defer func() { _ = log.Close() }()
+	code, said := call(t, "levels", "none", "--jobs", "1", "--out", dir)
+	if want := "--out: lock " + filepath.Join(dir, lab.LogFile) + ": another run works"; code != exitCannotRun || !strings.Contains(said, want) {
+		t.Errorf("exit code %d: %s, want %q", code, said, want)
 	}
 }
 
