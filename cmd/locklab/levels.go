@@ -96,7 +96,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 			rows = slices.Delete(rows, i, i+1)
 		}
 	}
-	before, err := f.published(rows)
+	_, err := f.published(rows)
 	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
 	for _, page := range f.pages() {
 		_, _, marks := around(page)
@@ -148,6 +148,10 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 				fmt.Fprintf(stdout, "%s %s  %s  (%d of %d)\n", row.Lock, c.Letter, c.Again, c.Shown, c.Runs)
 			}
 		}
+	}
+	before, err := f.published(rows) // again: another one may have published since
+	if err != nil {
+		return err
 	}
 	if f.add {
 		had := before.Tries()

@@ -121,6 +121,30 @@ echo "end ${dir##*/}" >>"$log"
 	}
 }
 
+// meanwhile acts whenever something is printed.
+type meanwhile func()
+
+func (m meanwhile) Write(text []byte) (int, error) {
+	m()
+	return len(text), nil
+}
+
+// TestLevelsAddToTheNewestPage: a row that was published since the start stays.
+func TestLevelsAddToTheNewestPage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, result.FileName)
+	testfile.Write(t, filepath.Join(dir, "README.md"), levelsBegin+levelsEnd)
+	testfile.Write(t, path, `{"rows":[{"lock":"none"}]}`)
+	another := meanwhile(func() { testfile.Write(t, path, `{"rows":[{"lock":"none"},{"lock":"redis"}]}`) })
+	f := levelsFlags{out: filepath.Join(dir, "runs"), publish: dir, add: true, tries: 1}
+	must.Do(t, f.run(t.Context(), []string{"none"}, another, io.Discard))
+	var p levels.Page
+	must.Do(t, strictjson.Decode(testfile.Read(t, path), &p))
+	if len(p.Rows) != 2 {
+		t.Errorf("%d rows, want those of none and redis", len(p.Rows))
+	}
+}
+
 // TestLevelsAdd: a page has the tries of two directories, each once, and the first history of what they show.
 func TestLevelsAdd(t *testing.T) {
 	dir := t.TempDir()
