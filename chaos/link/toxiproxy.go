@@ -45,11 +45,12 @@ func Toxiproxy(hosts map[string]*Client) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
 		r.Body = io.NopCloser(bytes.NewReader(text))
+		foreign := httpapi.CheckHost(r)
 		switch {
 		case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
 			err = failed(http.StatusForbidden, "web pages may not break the links")
-		case !httpapi.IsAddress(r.Host):
-			err = failed(http.StatusForbidden, "%q is no name of this API: want its IP address, or localhost", r.Host)
+		case foreign != nil:
+			err = failed(http.StatusForbidden, "%v", foreign)
 		case err != nil:
 			err = failed(http.StatusBadRequest, "bad request body: %v", err)
 		default:

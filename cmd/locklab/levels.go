@@ -94,7 +94,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 			rows = slices.Delete(rows, i, i+1)
 		}
 	}
-	before, err := f.published(rows)
+	_, err := f.published(rows)
 	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
 	if f.publish != "" {
 		_, _, marks := around(f.page())
@@ -102,6 +102,16 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	}
 	if err != nil {
 		return err
+	}
+	if f.jobs > 0 {
+		if err := os.MkdirAll(f.out, 0o755); err != nil { //nolint:gosec // reports are to be read by others
+			return named("--out", err)
+		}
+		log, _, err := lab.OpenLog(f.out)
+		if err != nil {
+			return named("--out", err)
+		}
+		defer func() { _ = log.Close() }() // it only marks the directory as in use
 	}
 	locks := slices.Clone(rows)
 	for _, a := range levels.Anomalies() { // whose silence would leave a column undecided
@@ -136,6 +146,10 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 				fmt.Fprintf(stdout, "%s %s  %s  (%d of %d)\n", row.Lock, c.Letter, c.Again, c.Shown, c.Runs)
 			}
 		}
+	}
+	before, err := f.published(rows) // again: another one may have published since
+	if err != nil {
+		return err
 	}
 	if f.add {
 		had := before.Tries()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/levels"
 	"locklab/internal/must"
 	"locklab/internal/strictjson"
@@ -16,7 +17,8 @@ import (
 	"locklab/workloads/result"
 )
 
-// TestLevelsKeepRunsOfOtherFlags: a run of the directory that was made with other flags is refused, and stays.
+// TestLevelsKeepRunsOfOtherFlags: a run of the directory that was made with other flags is refused, and stays. So is a
+// directory in which another one works.
 func TestLevelsKeepRunsOfOtherFlags(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "none", "crowd", result.FileName)
@@ -33,6 +35,13 @@ func TestLevelsKeepRunsOfOtherFlags(t *testing.T) {
 	}
 	if _, err := result.Read(path); err != nil {
 		t.Error(err)
+	}
+	log, _, err := lab.OpenLog(dir)
+	must.Do(t, err)
+	defer func() { _ = log.Close() }()
+	code, said := call(t, "levels", "none", "--jobs", "1", "--out", dir)
+	if want := "--out: lock " + filepath.Join(dir, lab.LogFile) + ": another run works"; code != exitCannotRun || !strings.Contains(said, want) {
+		t.Errorf("exit code %d: %s, want %q", code, said, want)
 	}
 }
 
@@ -109,6 +118,30 @@ echo "end ${dir##*/}" >>"$log"
 		if c.Letter == "E" && (c.Glyph != "?" || c.Why != "crash: control-silent") {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// meanwhile acts whenever something is printed.
+type meanwhile func()
+
+func (m meanwhile) Write(text []byte) (int, error) {
+	m()
+	return len(text), nil
+}
+
+// TestLevelsAddToTheNewestPage: a row that was published since the start stays.
+func TestLevelsAddToTheNewestPage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, result.FileName)
+	testfile.Write(t, filepath.Join(dir, "README.md"), levelsBegin+levelsEnd)
+	testfile.Write(t, path, `{"rows":[{"lock":"none"}]}`)
+	another := meanwhile(func() { testfile.Write(t, path, `{"rows":[{"lock":"none"},{"lock":"redis"}]}`) })
+	f := levelsFlags{out: filepath.Join(dir, "runs"), publish: dir, add: true, tries: 1}
+	must.Do(t, f.run(t.Context(), []string{"none"}, another, io.Discard))
+	var p levels.Page
+	must.Do(t, strictjson.Decode(testfile.Read(t, path), &p))
+	if len(p.Rows) != 2 {
+		t.Errorf("%d rows, want those of none and redis", len(p.Rows))
 	}
 }
 

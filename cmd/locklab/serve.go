@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path"
@@ -31,14 +32,15 @@ func serveReports(ctx context.Context, addr, dir string, stderr io.Writer) error
 		return err
 	}
 	fmt.Fprintf(stderr, "locklab: reports below %s at http://%s\n", dir, listener.Addr())
-	if err := httpapi.Serve(ctx, listener, reportPages(dir), slog.New(slog.DiscardHandler)); err != nil {
+	host, _, _ := net.SplitHostPort(addr) // it is listened on
+	if err := httpapi.Serve(ctx, listener, reportPages(dir, host), slog.New(slog.DiscardHandler)); err != nil {
 		return fmt.Errorf("--serve %s: %w", addr, err)
 	}
 	return nil
 }
 
-// reportPages serves the directory, which may appear later.
-func reportPages(dir string) http.Handler {
+// reportPages serves the directory, which may appear later. Its host may be a name, besides IP addresses and localhost.
+func reportPages(dir, host string) http.Handler {
 	mux := http.NewServeMux()
 	list := func(tag string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -67,6 +69,10 @@ func reportPages(dir string) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cache-Control", "no-cache")
+		if err := httpapi.CheckHost(r, host); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	})
 }

@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"locklab/internal/httpapi/httpapitest"
 	"locklab/internal/testfile"
 )
 
 func TestReportPages(t *testing.T) {
 	outside := t.TempDir()
 	dir := filepath.Join(t.TempDir(), "runs")
-	server := httptest.NewServer(reportPages(dir))
+	server := httptest.NewServer(reportPages(dir, "reports.example"))
 	defer server.Close()
 	get := func(path string) (int, string) {
 		t.Helper()
@@ -82,6 +83,15 @@ func TestReportPages(t *testing.T) {
 	} {
 		if code, text := get(path); code >= 400 != (want != 200) || strings.Contains(text, "secret") {
 			t.Errorf("GET %s: %d, want %d", path, code, want)
+		}
+	}
+	for host, want := range map[string]int{
+		"localhost:8080": http.StatusOK, "[::1]:8080": http.StatusOK, "reports.example:8080": http.StatusOK,
+		"evil.example:8080": http.StatusForbidden,
+	} {
+		code, text := httpapitest.Ask(t, http.MethodGet, server.URL, "", map[string]string{"Host": host})
+		if code != want || code == http.StatusForbidden && !strings.Contains(text, "want its IP address, or localhost") {
+			t.Errorf("as %s: %d, want %d: %s", host, code, want, text)
 		}
 	}
 	response, err := server.Client().Post(server.URL+"/aaa/", "text/plain", nil)

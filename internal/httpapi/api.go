@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -140,12 +141,15 @@ func (a *API) check(r *http.Request) error {
 	return nil
 }
 
-// IsAddress says whether a request's Host is an IP address or localhost: a name could be one
-// that a web page's own name server made point here.
-func IsAddress(host string) bool {
-	name := (&url.URL{Host: host}).Hostname()
+// CheckHost refuses a request whose Host is neither an IP address, nor localhost, nor one of the names: a web page's
+// own name server could have made it point here (DNS rebinding).
+func CheckHost(r *http.Request, names ...string) error {
+	name := (&url.URL{Host: r.Host}).Hostname()
 	_, err := netip.ParseAddr(name)
-	return err == nil || strings.EqualFold(name, "localhost")
+	if err == nil || strings.EqualFold(name, "localhost") || slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("%q is no name of this server: want its IP address, or localhost", r.Host)
 }
 
 // NewToken makes a random token.

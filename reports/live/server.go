@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -71,11 +70,10 @@ func guard(next http.Handler, names []string) http.Handler {
 		} {
 			w.Header().Set(name, value)
 		}
-		host, origin := (&url.URL{Host: r.Host}).Hostname(), r.Header.Get("Origin")
+		foreign, origin := httpapi.CheckHost(r, names...), r.Header.Get("Origin")
 		switch {
-		case !httpapi.IsAddress(r.Host) && !slices.Contains(names, host):
-			text := fmt.Sprintf("%q is no name of this server: want its IP address or localhost", r.Host)
-			http.Error(w, text, http.StatusForbidden)
+		case foreign != nil:
+			http.Error(w, foreign.Error(), http.StatusForbidden)
 		case origin != "" && origin != "http://"+r.Host:
 			http.Error(w, "another site may not ask for this", http.StatusForbidden)
 		default:

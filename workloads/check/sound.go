@@ -58,7 +58,7 @@ func judgeSound(r *record.Run, row *result.Row) (deadStands bool) {
 		givenUp, nodes, lab, hands, j.unproven(),
 		{code: result.Contradiction, Flaws: j.wrong},
 		{code: result.Missing, Flaws: j.missing},
-		saturated, j.late(), j.linksUnused(), j.nothing(),
+		saturated, j.late(), j.nothing(), j.linksUnused(),
 	} {
 		if found.N > 0 {
 			row.Verdict.Sound = result.Statement{State: result.Unknown, Code: found.code, N: float64(found.N), Of: found.First}

@@ -62,7 +62,7 @@ func onFleet(
 			file.Run.Majority = append(file.Run.Majority, l.String())
 		}
 	}
-	logFile, log, err := openLog(c.Dir)
+	logFile, log, err := OpenLog(c.Dir)
 	if err != nil {
 		return file, err
 	}

@@ -126,15 +126,16 @@ const (
 	LogDir     = "logs"      // with what the nodes of every run had to say
 )
 
-// openLog keeps logs of agents and links off the console. Its lock marks the directory as in use; see Complete.
-func openLog(dir string) (io.Closer, *slog.Logger, error) {
+// OpenLog keeps logs of agents and links off the console. Its lock marks the directory as in use; see Complete.
+func OpenLog(dir string) (io.Closer, *slog.Logger, error) {
 	path := filepath.Join(dir, LogFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // meant to be read by others
 	if err != nil {
 		return nil, nil, fmt.Errorf("create log: %w", err)
 	}
 	if err := filelock.Exclusive(f); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("lock %s: another run works in this directory: %w", f.Name(), err), f.Close())
+		const text = "lock %s: another run works in this directory: want another one, or wait for its end: %w"
+		return nil, nil, errors.Join(fmt.Errorf(text, f.Name(), err), f.Close())
 	}
 	return f, slog.New(slog.NewTextHandler(f, nil)), nil
 }
@@ -147,7 +148,7 @@ func Complete(ctx context.Context, dir string) error {
 	if err != nil || !file.Run.Unfinished {
 		return err
 	}
-	log, _, err := openLog(dir)
+	log, _, err := OpenLog(dir)
 	if errors.Is(err, filelock.ErrInUse) {
 		return nil // it goes on
 	}
