@@ -242,7 +242,7 @@ func (r *Reader) Err() error {
 // Traits are the properties of a lock that decide the effects of faults.
 type Traits struct {
 	Agree   string `json:"agree"`             // one of the Agree constants
-	Lease   string `json:"lease,omitempty"`   // one of the Lease constants; "" if holds do not expire
+	Lease   string `json:"lease,omitempty"`   // one of the Lease constants; "" if a hold ends with its session or peer
 	Keeps   string `json:"keeps,omitempty"`   // one of the Keeps constants; "" without servers
 	Replica string `json:"replica,omitempty"` // one of the Replica constants; "" if there is none
 	Tokens  bool   `json:"tokens"`            // every grant has a higher token than the one before it
@@ -259,11 +259,12 @@ const (
 	AgreeAll       = "all-peers"
 )
 
-// The clock by which an unreleased hold ends.
+// What ends a hold that nobody releases.
 const (
-	LeaseOwn    = "own-clock"    // a monotonic clock, which no step moves
-	LeaseServer = "server-clock" // the wall clock of the servers
-	LeaseClient = "client-clock" // the wall clock of the clients
+	LeaseOwn     = "own-clock"     // a monotonic clock, which no step moves
+	LeaseServer  = "server-clock"  // the wall clock of the servers
+	LeaseClient  = "client-clock"  // the wall clock of the clients
+	LeaseRelease = "until-release" // nothing
 )
 
 // The acknowledged data that survive a server's crash.

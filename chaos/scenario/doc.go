@@ -8,7 +8,8 @@
 //
 //	agree      who has to agree: nobody, one-server, majority-of-servers, majority-of-peers,
 //	           connected-peers, all-peers; unknown if the lock does not say
-//	lease      by whose clock a hold ends: none, own-clock, server-clock, client-clock
+//	lease      what ends a hold that nobody releases: own-clock, server-clock, client-clock, none
+//	           (the end of its session), or nothing (until-release)
 //	keeps      what is left after a crash: nothing, synced-later (what was synced), everything
 //	replica    whether another server may take over: none, asynchronous, acknowledged
 //	fault      kinds of faults, or none: all kinds of the scenario must be among them

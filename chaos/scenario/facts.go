@@ -15,7 +15,8 @@ type Lock struct {
 	Traits locks.Traits
 	// Waits says that a server which lost its data stays away until its grants have expired.
 	Waits bool
-	// Lease is how long a grant lasts at most; 0 if it has none. Measured is the run's measured part.
+	// Lease is how long a grant lasts at most: 0 if it has none, longer than any run if only its release ends it.
+	// Measured is the run's measured part.
 	Lease, Measured time.Duration
 	// Clients request the lock, and Deciders have to agree: all, a majority, or one.
 	Clients, Deciders []fault.Node

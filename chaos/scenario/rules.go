@@ -73,7 +73,7 @@ func facts() map[string][]string {
 			locks.AgreeUnknown, locks.AgreeNobody, locks.AgreeServer, locks.AgreeServers, locks.AgreePeers,
 			locks.AgreeConnected, locks.AgreeAll,
 		},
-		"lease":     {none, locks.LeaseOwn, locks.LeaseServer, locks.LeaseClient},
+		"lease":     {none, locks.LeaseOwn, locks.LeaseServer, locks.LeaseClient, locks.LeaseRelease},
 		"keeps":     {none, locks.KeepsNothing, locks.KeepsSyncedLater, locks.KeepsEverything},
 		"replica":   {none, locks.ReplicaAsync, locks.ReplicaAcked},
 		"fault":     append(kinds, none),

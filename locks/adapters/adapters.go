@@ -44,7 +44,7 @@ var ErrNotInstalled = errors.New("is not installed here")
 func All() []Adapter {
 	// What decides, as the servers run in the lab: Redis keeps nothing.
 	var (
-		redis  = locks.Traits{Agree: locks.AgreeServer, Keeps: locks.KeepsNothing}
+		redis  = locks.Traits{Agree: locks.AgreeServer, Lease: locks.LeaseRelease, Keeps: locks.KeepsNothing}
 		leased = locks.Traits{Agree: locks.AgreeServer, Lease: locks.LeaseServer, Keeps: locks.KeepsNothing}
 		quorum = locks.Traits{Agree: locks.AgreeServers, Lease: locks.LeaseServer, Keeps: locks.KeepsNothing}
 		raft   = locks.Traits{Agree: locks.AgreeServers, Lease: locks.LeaseOwn, Keeps: locks.KeepsEverything}
@@ -131,7 +131,7 @@ const (
 const session = 3 * time.Second
 
 func sessionOf(t locks.Traits) time.Duration {
-	if t.Lease == "" {
+	if t.Lease == "" || t.Lease == locks.LeaseRelease {
 		return 0
 	}
 	return session

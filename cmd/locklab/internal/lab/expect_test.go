@@ -8,6 +8,8 @@ import (
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/locks"
+	"locklab/locks/adapters"
+	"locklab/locks/program"
 	"locklab/nodes/topology"
 )
 
@@ -27,6 +29,12 @@ func told(t *testing.T, name, place string, lock catalog.Lock) string {
 // TestExpectations: what the rules say where locks differ, by their traits and by what is left of
 // them in each topology.
 func TestExpectations(t *testing.T) {
+	library, _ := adapters.Find("redis-py") // its holds end by their release alone
+	hello := program.Hello{Servers: []program.Need{{Role: "redis", Nodes: 1}}}
+	redisPy, err := catalog.OfAdapter(library, program.Command{}, hello)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ scenario, locks, in2, in3 string }{
 		{"baseline", "redlock,raft,multiphase,lamport,postgres", "safe live", "safe live"},
 		{"baseline", "none,local", "unsafe live", "unsafe live"},
@@ -40,20 +48,24 @@ func TestExpectations(t *testing.T) {
 		{"zone-partition", "redis:replica", "safe live/stalls/down", "? live/stalls/down"},
 		{"zone-partition", "redis:replica,wait=1", "safe live/stalls/down", "safe live/stalls/down"},
 		{"zone-partition-reset", "postgres,postgres:advisory", "? live/stalls", "? live/stalls"},
+		{"zone-partition-reset", "redis-py", "safe live/stalls/down", "safe live/stalls/down"},
+		{"link-flap", "redis-py", "safe live/stalls/down", "safe live/stalls/down"},
 		{"one-way-partition", "lamport", "safe stalls/down", "safe stalls/down"},
 		{"one-way-partition", "multiphase", "? live/stalls", "? live/stalls"},
 		{"zone-failure", "redlock,raft,etcd,zookeeper,multiphase:quorum", "safe down", "safe live/stalls"},
 		{"zone-failure", "multiphase,lamport:detect=on", "safe live/stalls", "safe live/stalls"},
 		{"zone-failure", "redis,postgres", "safe down", "safe down"},
+		{"zone-failure", "redis-py", "? down", "? down"},
 		{"holder-kill", "redlock,raft,postgres", "safe live/stalls", "safe live/stalls"},
 		{"holder-kill", "multiphase:quorum", "safe stalls/down", "safe live/stalls"},
+		{"holder-kill", "redis-py", "safe live/stalls/down", "safe live/stalls/down"},
 		{"holder-pause", "redlock,raft,etcd,etcd:guard=on", "? live/stalls", "? live/stalls"},
-		{"holder-pause", "postgres", "safe live/stalls/down", "safe live/stalls/down"},
+		{"holder-pause", "postgres,redis-py", "safe live/stalls/down", "safe live/stalls/down"},
 		{"leader-pause", "raft", "safe live/stalls", "safe live/stalls"},
 		{"leader-pause", "etcd,zookeeper", "safe live/stalls/down", "safe live/stalls/down"},
 		{"leader-kill", "raft,etcd,zookeeper", "safe live/stalls", "safe live/stalls"},
 		{"leader-kill", "redlock,none,postgres,multiphase", "-", "-"},
-		{"redis-restart", "redlock,redsync,redis", "unsafe live/stalls", "unsafe live/stalls"},
+		{"redis-restart", "redlock,redsync,redis,redis-py", "unsafe live/stalls", "unsafe live/stalls"},
 		{"redis-restart", "redlock:persistence=always,redis:persistence=always", "safe live/stalls", "safe live/stalls"},
 		{"redis-restart", "redlock:persistence=everysec", "? live/stalls", "? live/stalls"},
 		{"restart-one", "redlock,redsync", "unsafe live/stalls", "unsafe live/stalls"},
@@ -62,8 +74,11 @@ func TestExpectations(t *testing.T) {
 		{"restart-one", "redis,postgres,redis:replica", "-", "-"},
 		{"restart-delayed", "redlock,redis", "safe live/stalls/down", "safe live/stalls/down"},
 		{"restart-delayed", "redlock:restart_delay=100ms,redis:restart_delay=100ms", "unsafe live/stalls/down", "unsafe live/stalls/down"},
+		{"restart-delayed", "redis-py", "unsafe live/stalls/down", "unsafe live/stalls/down"},
 		{"server-clock", "redlock,redis", "unsafe live/stalls", "unsafe live/stalls"},
 		{"server-clock", "redis:setnx-getset", "safe live/stalls", "safe live/stalls"},
+		{"server-clock", "redis:replica", "? live/stalls/down", "? live/stalls/down"},
+		{"server-clock", "postgres,raft,redis-py", "safe live", "safe live"},
 		{"client-clock", "redis:setnx-getset", "unsafe live/stalls/down", "unsafe live/stalls/down"},
 		{"client-clock", "redlock,raft,postgres:lease,multiphase:quorum", "safe live", "safe live"},
 		{"late-release", "redis:release=naive", "unsafe live/stalls/down", "unsafe live/stalls/down"},
@@ -74,13 +89,15 @@ func TestExpectations(t *testing.T) {
 		{"restart-majority", "etcd", "? live/stalls/down", "? live/stalls/down"},
 		{"restart-majority", "zookeeper,postgres:lease", "safe live/stalls/down", "safe live/stalls/down"},
 		{"majority-loss", "raft,postgres", "safe down", "safe down"},
-		{"majority-loss", "redlock,redis,redlock:persistence=everysec", "? down", "? down"},
+		{"majority-loss", "redlock,redis,redlock:persistence=everysec,redis-py", "? down", "? down"},
 		{"majority-loss", "redlock:persistence=always,redlock:ttl=1s,redis:ttl=1s", "safe down", "safe down"},
 		{"slow-disk", "raft,etcd,zookeeper,postgres,redlock:persistence=always", "safe live/stalls/down", "safe live/stalls/down"},
 		{"slow-disk", "redlock,postgres:advisory", "-", "-"},
 		{"slow-disk-peers", "multiphase:quorum", "safe live/stalls/down", "safe live/stalls/down"},
+		{"wakeup-lost", "redis-py", "safe live/stalls/down", "safe live/stalls/down"},
+		{"power-loss", "redis-py", "unsafe live/stalls/down", "unsafe live/stalls/down"},
 	} {
-		for _, lock := range bound(t, c.locks) {
+		for _, lock := range bound(t, c.locks, redisPy) {
 			for place, want := range map[string]string{"seoul-2az": c.in2, "seoul-3az": c.in3} {
 				if got := told(t, c.scenario, place, lock); got != want {
 					t.Errorf("%s under %s in %s: %s, want %s", lock, c.scenario, place, got, want)
@@ -120,7 +137,7 @@ func TestNewLock(t *testing.T) {
 		"zone-partition": "safe live/stalls/down", "zone-partition-reset": "safe live/stalls/down", "one-way-partition": "safe live/stalls/down", "link-flap": "safe live/stalls/down",
 		"zone-failure": "safe down", "majority-loss": "safe down", "failure-in-partition": "safe stalls/down",
 		"holder-kill": "safe live/stalls", "holder-pause": "? live/stalls", "granted-pause": "? live/stalls", "session-expired": "safe live/stalls/down",
-		"client-clock": "safe live", "restart-majority": "safe live/stalls", "slow-disk": "safe live/stalls/down", "full-disk": "safe live/stalls/down",
+		"client-clock": "safe live", "server-clock": "safe live", "server-drift": "safe live", "restart-majority": "safe live/stalls", "slow-disk": "safe live/stalls/down", "full-disk": "safe live/stalls/down",
 		"server-gone": "safe down", "slow-news": "safe live/stalls",
 		"power-loss": "safe live/stalls/down", "power-loss-one": "safe live/stalls/down", "power-loss-all": "safe live/stalls/down",
 		"zone-power": "safe live/stalls/down", "flaky": "safe live/stalls", "slow-zone": "safe live/stalls", "limp": "safe live/stalls",

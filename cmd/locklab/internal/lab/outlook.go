@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -152,8 +153,12 @@ func beyondProgram(plan fault.Plan, node string) string {
 
 // subject is what expectations must know of a lock.
 func subject(topo *topology.Topology, lock catalog.Lock, measured time.Duration) scenario.Lock {
+	lease := lock.Lease
+	if lock.Traits.Lease == locks.LeaseRelease {
+		lease = math.MaxInt64 // it outlasts every fault
+	}
 	l := scenario.Lock{
-		Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lock.Lease, Lease: lock.Lease, Measured: measured,
+		Spec: lock.Spec, Traits: lock.Traits, Waits: lock.Away >= lease, Lease: lease, Measured: measured,
 		Clients: nodes(topo.NodesOf(role.Master)),
 	}
 	switch deciders := nodes(topo.NodesOf(lock.Deciders()...)); lock.Traits.Agree {

@@ -22,10 +22,10 @@ import (
 	"locklab/nodes/topology"
 )
 
-// bound are the locks of a list.
-func bound(t testing.TB, list string) []catalog.Lock {
+// bound are the locks of a list; own are those that the catalogue has not.
+func bound(t testing.TB, list string, own ...catalog.Lock) []catalog.Lock {
 	t.Helper()
-	all, err := catalog.ParseList("--locks", []string{list})
+	all, err := catalog.ParseList("--locks", []string{list}, own...)
 	if err != nil {
 		t.Fatal(err)
 	}
