@@ -142,17 +142,32 @@ func (l *Link) why() error {
 	return l.cause
 }
 
-// read delivers payloads until the connection ends, and returns the reason.
+// read delivers payloads until the connection ends, and returns the reason. It locks once for all that have arrived.
 func (l *Link) read() error {
 	for {
 		payload, err := l.readFrame()
-		if err == nil && len(payload) > 0 {
-			err = l.mesh.cfg.Handler.Receive(l, payload)
+		l.mesh.cfg.Lock.Lock()
+		for err == nil {
+			if len(payload) > 0 {
+				err = l.mesh.cfg.Handler.Receive(l, payload)
+			}
+			if err != nil || !l.arrived() {
+				break
+			}
+			payload, err = l.readFrame()
 		}
+		l.mesh.cfg.Lock.Unlock()
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// arrived says whether the reader has a whole frame.
+func (l *Link) arrived() bool {
+	head, _ := l.reader.Peek(min(l.reader.Buffered(), binary.MaxVarintLen32)) // it has so many
+	size, n := binary.Uvarint(head)
+	return n > 0 && uint64(l.reader.Buffered()-n) >= size
 }
 
 // readFrame reads a payload, which is valid until the next call.
