@@ -94,7 +94,7 @@ func (r Run) Flags(lock string, lease time.Duration, tries int) []string {
 // Anomaly is one named way in which a lock fails.
 type Anomaly struct {
 	Letter, Name, Shown string
-	// Control is a lock that must show it: where it does not, nothing is said of the others.
+	// Control is a lock that must show it in the first of the runs: where it does not, nothing is said of the others.
 	Control string
 	Runs    []string // that provoke it; any of them shows it
 	Figures []string // of a report, that show it; none if it is the verdict on safety
@@ -355,11 +355,21 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 	}
 }
 
-// Controls says whether the lock is the control of a column that the run provokes.
+// Controls says whether the run must show an anomaly of the lock.
 func Controls(lock, run string) bool {
 	return slices.ContainsFunc(Anomalies(), func(a Anomaly) bool {
-		return a.Control == lock && slices.Contains(a.Runs, run)
+		return a.Control == lock && a.Runs[0] == run
 	})
+}
+
+// scenarios are those of its runs.
+func (a Anomaly) scenarios() (names []string) {
+	for _, run := range Runs() {
+		if slices.Contains(a.Runs, run.Name) {
+			names = append(names, run.Scenario)
+		}
+	}
+	return names
 }
 
 // tries is how many episodes a run has: the faults of its most frequent kind.

@@ -256,7 +256,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Measured from 2026-11-29 until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
-		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | the verdict | none | 1 of 1 |",
+		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | the verdict | herd | none | 1 of 1 |",
 		"| curator | J | 1 of 1 | locklab run --locks curator | [history](<histories/curator.alone.jsonl.gz>) | at any time no two",
 		"| curator | G | · no replica |", "| lease-safe |",
 	} {

@@ -89,6 +89,7 @@ func (p Page) Add(all []Result, rows []string) Page {
 				p.Rows[at].Cells[i] = a.cell(r, version, p.Rows[at].Cells[i])
 			}
 			if a.Control == r.Lock {
+				a.Runs = a.Runs[:1]
 				p.Controls[i] = a.cell(r, version, p.Controls[i])
 			}
 		}
@@ -176,10 +177,11 @@ func (p Page) Picture(w io.Writer) error {
 
 // Columns are the anomalies with their controls.
 func (p Page) Columns() table.Table {
-	t := table.Table{Columns: table.Heads("=", "anomaly", "shown when", "seen in", "control", "fired")}
+	t := table.Table{Columns: table.Heads("=", "anomaly", "shown when", "seen in", "scenarios", "control", "fired")}
 	for i, a := range Anomalies() {
 		c := p.Controls[i]
-		t.Rows = append(t.Rows, table.Row(a.Letter, a.Name, a.Shown, cmp.Or(strings.Join(a.Figures, ", "), "the verdict"), a.Control, fmt.Sprintf("%d of %d", c.Shown, c.Runs)))
+		t.Rows = append(t.Rows, table.Row(a.Letter, a.Name, a.Shown, cmp.Or(strings.Join(a.Figures, ", "), "the verdict"),
+			strings.Join(a.scenarios(), ", "), a.Control, fmt.Sprintf("%d of %d", c.Shown, c.Runs)))
 	}
 	return t
 }
