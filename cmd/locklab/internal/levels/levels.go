@@ -51,7 +51,7 @@ type Run struct {
 func Runs() []Run {
 	const s, ms = time.Second, time.Millisecond
 	return []Run{
-		{"crowd", "herd", "handoff", 10 * s, 0, 0, 1, 1, ""},
+		{"crowd", "herd", "handoff", 3 * s, 0, 0, 1, 1, ""},
 		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 2, 3, "--hold 20ms"},
 		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 3, "--hold 20ms"},
 		{"stop", "granted-pause", "fenced-write", 3 * s, 0.6, 700 * ms, 3, 3, ""},
