@@ -59,8 +59,8 @@ func Runs() []Run {
 		{"power", "power-loss", "mutex", 11 * s, 0, 0, 1, 5, ""},
 		{"peers-power", "power-loss-peers", "mutex", 6 * s, 0, 0, 1, 3, ""},
 		{"failover", "failover", "mutex", 10 * s, 0, 0, 1, 1, ""},
-		{"leader-dies", "leader-kill", "mutex", 11 * s, 0, 0, 3, 3, "--hold 20ms"},
-		{"leader-stops", "leader-pause", "mutex", 9500 * ms, 0, 0, 1, 3, "--hold 20ms"},
+		{"leader-dies", "leader-kill", "mutex", 20 * s, 0, 0, 3, 3, "--hold 20ms"},
+		{"leader-stops", "leader-pause", "mutex", 17 * s, 0, 0, 1, 3, "--hold 20ms"},
 		{"server-clock", "server-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
 		{"client-clock", "client-clock", "mutex", 4 * s, 0, 0, 3, 3, ""},
 		{"late", "late-release", "mutex", 3 * s, 0.6, s, 3, 3, ""},
@@ -68,7 +68,7 @@ func Runs() []Run {
 		{"dies", "holder-kill", "mutex", 5 * s, 0.7, 2 * s, 3, 3, "--resources 12"},
 		{"lost", "wakeup-lost", "mutex", 6 * s, 0, 0, 1, 4, "--hold 20ms"},
 		{"news", "slow-news", "mutex", 4 * s, 0, 0, 3, 3, "--clients 32 --resources 1 --rate 4 --hold 50ms"},
-		{"server-dies", "server-gone", "mutex", 10 * s, 0, 0, 2, 4, "--hold 20ms"},
+		{"server-dies", "server-gone", "mutex", 18 * s, 0, 0, 2, 4, "--hold 20ms"},
 	}
 }
 
@@ -178,10 +178,10 @@ func Anomalies() []Anomaly {
 			[]string{"wakeups_per_handoff"}, above(10),
 		},
 		{
-			"O", "down with one server", "no grant in a zone for 3 s after one server, the leader if there is one, had died or stood still",
+			"O", "down with one server", "no grant in a zone for 5 s after one server, the leader if there is one, had died or stood still; that lasts for 6 s",
 			"redis",
 			[]string{"server-dies", "leader-dies", "leader-stops"},
-			[]string{"zone_outage_ms"}, above(3000),
+			[]string{"zone_outage_ms"}, above(5000),
 		},
 	}
 }
