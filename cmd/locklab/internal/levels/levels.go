@@ -3,8 +3,8 @@
 //
 //	locks × runs ──▶ locklab run, once for each ──▶ rows ──▶ cells: shown, not shown in n tries, ...
 //
-// The letters stay. A tick wants each run of its column that applies. A try is one episode of the fault that was proven, or a run in which nothing is
-// broken.
+// The letters stay. A tick wants each run of its column that applies. A try is one episode of the fault that
+// was proven, or a run in which nothing is broken.
 package levels
 
 import (
@@ -178,7 +178,8 @@ func Anomalies() []Anomaly {
 			[]string{"wakeups_per_handoff"}, above(10),
 		},
 		{
-			"O", "down with one server", "no grant in a zone for 5 s after one server, the leader if there is one, had died or stood still; that lasts for 6 s",
+			"O", "down with one server",
+			"no grant in a zone for 5 s after one server, the leader if there is one, had died or stood still for 6 s",
 			"redis",
 			[]string{"server-dies", "leader-dies", "leader-stops"},
 			[]string{"zone_outage_ms"}, above(5000),
