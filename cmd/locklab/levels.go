@@ -57,7 +57,7 @@ that was made with other flags is refused.
         documentation promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock, or cannot be done to it here
-  ?     undecided: no run was sound, or what must show it did not
+  ?     undecided: a run was not sound or too short, or what must show it did not
 
 With --add the tries add up, cell by cell: each run counts once, and the cells
 of a library, settings or scenario that changed begin anew.`,
@@ -143,7 +143,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	for _, row := range page.Rows {
 		for _, c := range row.Cells {
 			if c.Shown > 0 {
-				fmt.Fprintf(stdout, "%s %s  %s  (%d of %d)\n", row.Lock, c.Letter, c.Again, c.Shown, c.Runs)
+				fmt.Fprintf(stdout, "%s %s  %s  (%d of %d)\n", row.Lock, c.Letter, c.Command(), c.Shown, c.Runs)
 			}
 		}
 	}

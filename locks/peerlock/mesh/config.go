@@ -36,7 +36,7 @@ type Config struct {
 	// Listener accepts connections from peers of lower ranks. The Mesh owns it.
 	Listener net.Listener
 	Handler  Handler
-	// Lock is held while Receive is called, and from one payload of a read to the next; nil: a new mutex.
+	// Lock is held by the mesh while it calls Receive, and only then; nil: a new mutex.
 	Lock sync.Locker
 
 	Clock clock.Clock // nil: the system's

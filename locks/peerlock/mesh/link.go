@@ -142,25 +142,33 @@ func (l *Link) why() error {
 	return l.cause
 }
 
-// read delivers payloads until the connection ends, and returns the reason. It locks once for all that have arrived.
+// read delivers payloads until the connection ends, and returns the reason.
 func (l *Link) read() error {
 	for {
 		payload, err := l.readFrame()
-		l.mesh.cfg.Lock.Lock()
-		for err == nil {
-			if len(payload) > 0 {
-				err = l.mesh.cfg.Handler.Receive(l, payload)
-			}
-			if err != nil || !l.arrived() {
-				break
-			}
-			payload, err = l.readFrame()
+		if err == nil && len(payload) > 0 {
+			err = l.deliver(payload)
 		}
-		l.mesh.cfg.Lock.Unlock()
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// deliver delivers a payload and those that have arrived with it, and locks once for all of them.
+func (l *Link) deliver(payload []byte) (err error) {
+	l.mesh.cfg.Lock.Lock()
+	defer l.mesh.cfg.Lock.Unlock()
+	for err == nil {
+		if len(payload) > 0 {
+			err = l.mesh.cfg.Handler.Receive(l, payload)
+		}
+		if err != nil || !l.arrived() {
+			return err
+		}
+		payload, err = l.readFrame()
+	}
+	return err
 }
 
 // arrived says whether the reader has a whole frame.

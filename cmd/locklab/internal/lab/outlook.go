@@ -123,8 +123,10 @@ func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, pro
 	case program && beyond != "":
 		const text = "it would hit %s, but not the lock program there, which has %s: want another fault, or other nodes"
 		wrong = fmt.Sprintf(text, node, beyond)
+	case here && disk && diskfault.Missing() != nil:
+		return notHereError{diskfault.Missing()}
 	case here && disk:
-		return diskfault.Missing()
+		return nil
 	case !clock || r.OwnClock:
 		return nil
 	case !r.FakeClock:

@@ -178,7 +178,7 @@ func Anomalies() []Anomaly {
 			[]string{"wakeups_per_handoff"}, above(10),
 		},
 		{
-			"O", "down with one server",
+			"O", "down without one server",
 			"no grant in a zone for 5 s after one server, the leader if there is one, had died or stood still for 6 s",
 			"redis",
 			[]string{"server-dies", "leader-dies", "leader-stops"},
@@ -246,7 +246,11 @@ type Cell struct {
 	Tries     int     `json:"tries,omitzero"`      // that these made
 	LongestMS float64 `json:"longest_ms,omitzero"` // of J, how long it lasted
 	Why       string  `json:"why,omitzero"`        // there is nothing to say
-	NotHere   string  `json:"not_here,omitzero"`   // why one of its runs, which would apply, cannot be made
+	// Lacks is why a run that applies decided nothing; with NotHere it cannot be done to the lock.
+	Lacks   string `json:"lacks,omitzero"`
+	NotHere bool   `json:"not_here,omitzero"`
+	// Decided are the runs that did.
+	Decided []string `json:"decided,omitzero"`
 	// Settings is a digest of the library's version and of what the runs do: tries add up where it is the same.
 	Settings string `json:"settings,omitzero"`
 	// Counted are the [Mark] of each run that decided, so that none counts twice.
@@ -279,21 +283,22 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	if before.Settings == c.Settings {
 		c = before
 	}
-	c.NotHere = ""
+	c.Lacks, c.NotHere = "", false
 	var unfit, undecided []string
 	for _, run := range a.Runs {
 		file, ran := of.Files[run]
 		if !ran {
 			unfit = append(unfit, of.Unfit[run].Why)
 			if of.Unfit[run].NotHere {
-				c.NotHere = of.Unfit[run].Why
+				c.Lacks, c.NotHere = of.Unfit[run].Why, true
 			}
 			continue
 		}
+		why := ""
 		for i := range file.Rows {
 			r := &file.Rows[i]
 			if !Tells(r) {
-				undecided = append(undecided, fmt.Sprintf("%s: %s", run, cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code)))
+				why = fmt.Sprintf("%s: %s", run, cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code))
 				continue
 			}
 			shown, few, never := a.shows(a, r, of.Lease)
@@ -302,12 +307,15 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 				unfit = append(unfit, never)
 				continue
 			case few != "":
-				undecided = append(undecided, few)
+				why = few
 				continue
 			case slices.Contains(c.Counted, Mark(r)):
 				continue
 			}
 			c.Counted = append(c.Counted, Mark(r))
+			if !slices.Contains(c.Decided, run) {
+				c.Decided = append(c.Decided, run)
+			}
 			c.Runs++
 			c.Tries += tries(r)
 			if !shown {
@@ -315,13 +323,14 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			}
 			if c.Shown++; c.Run == "" && c.History == "" {
 				c.Run, c.Mark, c.Again = run, Mark(r), of.Again[run]
-				if len(a.Figures) > 0 {
-					c.Again += " --full"
-				}
 			}
 			if a.Letter == "J" {
 				c.LongestMS = max(c.LongestMS, math.Round(r.Figures["zombie_ms"]))
 			}
+		}
+		if why != "" && !slices.Contains(c.Decided, run) {
+			undecided = append(undecided, why)
+			c.Lacks, c.NotHere = why, false
 		}
 	}
 	switch {
@@ -329,8 +338,8 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	case before.Runs > 0 && len(undecided) > 0:
 		return before // until a run with the new settings decides
 	case len(undecided) == 0:
-		c.Glyph, c.Why = "·", cmp.Or(c.NotHere, cmp.Or(unfit...))
-	case c.Glyph == "":
+		c.Glyph, c.Why = "·", cmp.Or(c.Lacks, cmp.Or(unfit...))
+	default:
 		c.Glyph, c.Why = "?", undecided[0]
 	}
 	return c
@@ -349,8 +358,8 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 		}
 	case c.Runs > 0 && control.Shown == 0:
 		c.Glyph, c.Why = "?", "the control "+a.Control+" was silent"
-	case c.Runs > 0 && c.NotHere != "": // the others are half of the truth
-		c.Glyph, c.Why = "·", c.NotHere
+	case c.Lacks != "" && c.Runs > 0: // the other runs are half of the truth
+		c.Glyph, c.Why = map[bool]string{true: "·", false: "?"}[c.NotHere], c.Lacks
 	case c.Runs > 0:
 		c.Glyph, c.Why = fmt.Sprint("✓ ", c.Tries), ""
 	}
@@ -365,10 +374,9 @@ func Controls(lock, run string) bool {
 
 // scenarios are those of its runs.
 func (a Anomaly) scenarios() (names []string) {
-	for _, run := range Runs() {
-		if slices.Contains(a.Runs, run.Name) {
-			names = append(names, run.Scenario)
-		}
+	all := Runs()
+	for _, name := range a.Runs {
+		names = append(names, all[slices.IndexFunc(all, func(r Run) bool { return r.Name == name })].Scenario)
 	}
 	return names
 }
@@ -385,6 +393,14 @@ func tries(r *result.Row) int {
 	return most
 }
 
+// Command repeats a run that showed it, and prints the figures that did.
+func (c Cell) Command() string {
+	if slices.ContainsFunc(Anomalies(), func(a Anomaly) bool { return a.Letter == c.Letter && len(a.Figures) > 0 }) {
+		return c.Again + " --full"
+	}
+	return c.Again
+}
+
 // Level lists the names whose cells are ticks or do not apply, at least one of them a tick.
 func Level(cells []Cell) string {
 	var level []string
@@ -396,7 +412,7 @@ func Level(cells []Cell) string {
 			case !strings.Contains(name[0], c.Letter):
 			case strings.HasPrefix(c.Glyph, "✓"):
 				ticks++
-			case c.Glyph != "·":
+			case c.Glyph != "·" || c.NotHere:
 				ticks -= len(cells)
 			}
 		}

@@ -194,7 +194,7 @@ func (p Page) Shown() table.Table {
 			if c.Shown == 0 {
 				continue
 			}
-			row := table.Row(r.Lock, c.Letter, fmt.Sprintf("%d of %d", c.Shown, c.Runs), c.Again, "", c.Promise)
+			row := table.Row(r.Lock, c.Letter, fmt.Sprintf("%d of %d", c.Shown, c.Runs), c.Command(), "", c.Promise)
 			if c.History != "" {
 				row[4] = table.Cell{Text: "history", Link: c.History}
 			}
