@@ -113,6 +113,13 @@ type notHereError struct{ error }
 
 func (e notHereError) Unwrap() error { return e.error }
 
+func notHere(err error) error {
+	if err == nil {
+		return nil
+	}
+	return notHereError{err}
+}
+
 // able refuses a fault that the node cannot have. It may run the user's program, and may be on this machine.
 func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, program, here bool) error {
 	clock, disk := slices.Contains(p.Clocks, node), callsFor(p.Plan, node) != ""
@@ -123,20 +130,18 @@ func able(s scenario.Scenario, p scenario.Planned, node string, r role.Role, pro
 	case program && beyond != "":
 		const text = "it would hit %s, but not the lock program there, which has %s: want another fault, or other nodes"
 		wrong = fmt.Sprintf(text, node, beyond)
-	case here && disk && diskfault.Missing() != nil:
-		return notHereError{diskfault.Missing()}
 	case here && disk:
-		return nil
+		return notHere(diskfault.Missing())
 	case !clock || r.OwnClock:
 		return nil
 	case !r.FakeClock:
 		wrong = fmt.Sprintf("the clock of %s cannot be set: want servers of another role than %s", node, r.Name)
 	case here:
-		return fakeclock.Missing()
+		return notHere(fakeclock.Missing())
 	default:
 		return nil
 	}
-	return notHereError{fmt.Errorf("%s:%d: fault %s: %s: %w", s.File, p.Step.Line, p.Step.ID, wrong, scenario.ErrInvalid)}
+	return notHere(fmt.Errorf("%s:%d: fault %s: %s: %w", s.File, p.Step.Line, p.Step.ID, wrong, scenario.ErrInvalid))
 }
 
 // beyondProgram is what the plan breaks of a master but not of its lock program; "" if it reaches that, too.
