@@ -374,16 +374,18 @@ func (f *levelsFlags) write(p levels.Page, jobs []job) error {
 	if err := f.keepAll(p, jobs); err != nil {
 		return err
 	}
+	before, after, err := around(f.page())
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(p, jsontext.WithIndent(" "))
 	if err != nil {
 		return err
 	}
-	var picture bytes.Buffer
 	return errors.Join(
 		atomicfile.Write(filepath.Join(f.publish, result.FileName), append(text, '\n')),
-		p.Picture(&picture),
-		atomicfile.Write(filepath.Join(f.publish, "levels.svg"), picture.Bytes()),
-		between(f.page(), p.Markdown),
+		atomicfile.Write(filepath.Join(f.publish, "levels.svg"), []byte(p.Picture())),
+		atomicfile.Write(f.page(), []byte(before+levelsBegin+"\n"+p.Markdown()+"\n"+levelsEnd+after)),
 	)
 }
 
@@ -409,19 +411,6 @@ func around(page string) (before, after string, err error) {
 			page, strings.TrimSpace(levelsBegin), strings.TrimSpace(levelsEnd))
 	}
 	return before, after, nil
-}
-
-// between replaces the text of a page between these lines.
-func between(page string, write func(io.Writer) error) error {
-	before, after, err := around(page)
-	if err != nil {
-		return err
-	}
-	var made strings.Builder
-	if err := write(&made); err != nil {
-		return err
-	}
-	return atomicfile.Write(page, []byte(before+levelsBegin+"\n"+made.String()+"\n"+levelsEnd+after))
 }
 
 // maxKept is the size up to which a packed history is published.

@@ -250,18 +250,15 @@ func TestPage(t *testing.T) {
 			p.Rows[0].Cells[i].History = "histories/curator.alone.jsonl.gz"
 		}
 	}
-	var page strings.Builder
-	if err := p.Markdown(&page); err != nil {
-		t.Fatal(err)
-	}
+	page := p.Markdown()
 	for _, want := range []string{
 		"Measured from 2026-11-29 until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
 		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | the verdict | herd | none | 1 of 1 |",
 		"| curator | J | 1 of 1 | locklab run --locks curator | [history](<histories/curator.alone.jsonl.gz>) | at any time no two",
 		"| curator | G | · no replica |", "| lease-safe |",
 	} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("there is no %q in\n%s", want, page.String())
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %q in\n%s", want, page)
 		}
 	}
 	if len(p.Rows) != 1 || p.Controls[0].Shown != 1 {
