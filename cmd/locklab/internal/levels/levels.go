@@ -224,16 +224,10 @@ func passed(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, loc
 type Result struct {
 	Lock  string
 	Lease time.Duration
-	Files map[string]result.File // by the names of the runs
-	Again map[string]string      // likewise, the commands
-	Does  map[string]string      // likewise, what all tries of a run have in common
-	Unfit map[string]Unfit       // likewise, why there is none
-}
-
-// Unfit is why a lock does not go through a run.
-type Unfit struct {
-	Why     string
-	NotHere bool // it would apply, but cannot be done to this lock
+	Files map[string]result.File  // by the names of the runs
+	Again map[string]string       // likewise, the commands
+	Does  map[string]string       // likewise, what all tries of a run have in common
+	Unfit map[string]result.Unfit // likewise, why there is none
 }
 
 // Cell is what the runs say of a lock and an anomaly.

@@ -58,7 +58,7 @@ func TestCells(t *testing.T) {
 			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "power": file(0, "silent"), "alone": file(0, "safe"), "client-clock": file(0, "safe"),
 			"dies": {}, "lost": {},
 		},
-		Unfit: map[string]levels.Unfit{"failover": {Why: "it has no replica"}, "leader-dies": {Why: "it has no leader"}, "server-clock": {Why: "its clock cannot be set", NotHere: true}},
+		Unfit: map[string]result.Unfit{"failover": {Why: "it has no replica"}, "leader-dies": {Why: "it has no leader"}, "server-clock": {Why: "its clock cannot be set", NotHere: true}},
 	}
 	dies := file(0, "safe", "safe")
 	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2499, 2501
@@ -241,7 +241,7 @@ func TestPage(t *testing.T) {
 	shown.Run.Commit, shown.Run.Host = "abc", result.Host{CPUs: 2, CPUModel: "mine"}
 	curator := levels.Result{
 		Lock: "curator", Files: map[string]result.File{"alone": shown, "crowd": file(0, "safe")},
-		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]levels.Unfit{"failover": {Why: "no replica"}},
+		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]result.Unfit{"failover": {Why: "no replica"}},
 	}
 	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}}
 	p := levels.Page{}.Add([]levels.Result{curator, none}, []string{"curator"})
