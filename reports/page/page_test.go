@@ -2,7 +2,6 @@ package page_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -22,8 +21,6 @@ import (
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden pages from what the code does now")
 
 const ms = int64(time.Millisecond)
 
@@ -116,13 +113,7 @@ func TestGolden(t *testing.T) {
 	_, pages := written(t, aFile())
 	for name, have := range pages {
 		have = regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>`).ReplaceAllString(have, "")
-		path := filepath.Join("testdata", name)
-		if *update {
-			testfile.Write(t, path, have)
-		}
-		if want := string(testfile.Read(t, path)); have != want {
-			t.Errorf("%s is not as %s has it; look at it, then go test ./reports/page -update", name, path)
-		}
+		testfile.Golden(t, filepath.Join("testdata", name), have)
 	}
 }
 
