@@ -238,9 +238,7 @@ func TestNextRunsUndecidedRowsAgain(t *testing.T) {
 		f.Rows[0].Verdict.Sound.State = result.Failed
 		c.change(&f, &f.Rows[0])
 		var out bytes.Buffer
-		if err := view.Console(&out, f, lang.English(), view.Options{Page: "reports/runs/2026-11-28T02-28-28-2/index.html"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, view.Console(&out, f, lang.English(), view.Options{Page: "reports/runs/2026-11-28T02-28-28-2/index.html"}))
 		said := strings.Join(strings.Fields(out.String()), " ")
 		if strings.Contains(said, "next "+redo+" (what is undecided) full ") != c.redoes {
 			t.Errorf("%s: want %v of %q in\n%s", name, c.redoes, redo, out.String())
@@ -253,9 +251,7 @@ func TestNextRunsUndecidedRowsAgain(t *testing.T) {
 func TestSizes(t *testing.T) {
 	var console, report, figures bytes.Buffer
 	f := headline()
-	if err := errors.Join(view.Console(&console, f, lang.English(), view.Options{Page: "index.html"}), view.Markdown(&report, f, lang.English(), view.Options{}), view.CSV(&figures, f)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(view.Console(&console, f, lang.English(), view.Options{Page: "index.html"}), view.Markdown(&report, f, lang.English(), view.Options{}), view.CSV(&figures, f)))
 	if n := strings.Count(console.String(), "\n"); n > 30 {
 		t.Errorf("the first screen has %d lines", n)
 	}
