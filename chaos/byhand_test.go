@@ -11,14 +11,13 @@ import (
 
 	"locklab/chaos"
 	"locklab/chaos/fault"
+	"locklab/internal/must"
 )
 
 func byHand(t *testing.T, text string) fault.Fault {
 	t.Helper()
 	f, err := fault.Parse("test", []byte(text), errors.New("invalid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -32,9 +31,7 @@ func TestByHand(t *testing.T) {
 		begin := func(text string) string {
 			t.Helper()
 			id, err := h.Begin(byHand(t, text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return id
 		}
 		refused := func(why, text string) {

@@ -132,13 +132,11 @@ func (e *episode) makePlan(ctx context.Context) (err error) {
 
 // ready says whether the probes before the fault suffice to compare with.
 func (e *episode) ready(ctx context.Context) bool {
-	c := fault.NewChange(e.plan, nil, 0, 0)
-	if e.plan.Proof == nil || e.plan.Proof.Ready(c) {
+	if e.plan.Proof == nil || e.plan.Proof.Adds() == 0 {
 		return true
 	}
 	e.before = e.look(ctx)
-	c.Before = e.before
-	return e.plan.Proof.Ready(c)
+	return fault.NewChange(e.plan, e.before, 0, 0).Compares()
 }
 
 // prepare plans the fault. It tries for ProofTime, because a holder, leader or primary may be missing for a

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/chaos/link"
+	"locklab/internal/must"
 	"locklab/locks/clock"
 )
 
@@ -19,9 +20,7 @@ func lab(t *testing.T) *stage {
 		c := link.DefaultConfig()
 		c.Host, c.Seed = h.Name, 1
 		host, err := link.NewHost(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(host.Close)
 		server := httptest.NewServer(host.Handler())
 		t.Cleanup(server.Close)

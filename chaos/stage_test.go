@@ -18,6 +18,7 @@ import (
 	"locklab/chaos/link"
 	"locklab/chaos/scenario"
 	"locklab/internal/damage"
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -424,9 +425,7 @@ func (c control) trips(to string) (all []link.RTT) {
 func parse(t testing.TB, timeline string) scenario.Scenario {
 	t.Helper()
 	s, err := scenario.Parse("test.yaml", []byte("name: test\nsummary: test\ntimeline:\n"+timeline+"\nexpect: []\n"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 

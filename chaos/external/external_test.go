@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/chaos/external"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks/clock"
 )
@@ -30,9 +31,7 @@ func script(t *testing.T, text string) string {
 func parse(t *testing.T, name, start, stop string) external.Programs {
 	t.Helper()
 	p, err := external.Parse([]string{name + "=" + start + "," + stop})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p
 }
 
@@ -44,9 +43,7 @@ func TestProgramsGetTheWordsAndNothingElse(t *testing.T) {
 	start, stop := script(t, note), script(t, note)
 	p := parse(t, "fis", start, stop)
 	run := []string{"fis", "c", "zone-1"}
-	if err := errors.Join(p.Check(run), p.Start(t.Context(), run), p.Stop(t.Context(), run)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(p.Check(run), p.Start(t.Context(), run), p.Stop(t.Context(), run)))
 	got := testfile.Read(t, said)
 	if want := start + " 2 c zone-1 none|" + stop + " 2 c zone-1 none|"; string(got) != want {
 		t.Errorf("programs say %q, want %q", got, want)

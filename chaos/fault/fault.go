@@ -139,8 +139,6 @@ func (f fields) only(name, value string) bool {
 	return f.Get(name).Given() && f.Get(name).OneOf(value) != ""
 }
 
-func (f fields) loseData() []string { return f.Get("lose_data").Texts() }
-
 // target reads a selector of nodes of one of the kinds, by default of any.
 func (f fields) target(kinds ...string) selector {
 	if len(kinds) == 0 {
@@ -173,7 +171,7 @@ func traffic(more ...Field) []Field {
 	}, more...)
 }
 
-// hits describes the field that target reads, and lost the one that loseData reads.
+// hits describes the field that target reads.
 func hits(example string) Field {
 	return Field{"target", example, "what it hits: " + selected, true}
 }

@@ -14,6 +14,7 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/link"
+	"locklab/internal/must"
 	"locklab/internal/strictyaml"
 	"locklab/workloads/history"
 )
@@ -42,22 +43,16 @@ func (resolver) Primary(context.Context) (string, error) { return "redis-a", nil
 func read(t testing.TB, text string) fault.Fault {
 	t.Helper()
 	doc, err := strictyaml.Parse("f.yaml", []byte("{fault: "+text+"}"), errors.ErrUnsupported)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, _ := fault.Read(doc.Root, "")
-	if err := doc.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, doc.Err())
 	return f
 }
 
 func plan(t testing.TB, text string) fault.Plan {
 	t.Helper()
 	p, err := read(t, text).Plan(t.Context(), "f", inventory(), resolver{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p
 }
 

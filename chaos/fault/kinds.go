@@ -256,7 +256,7 @@ func nodeKinds() []Kind {
 }
 
 func readKill(f fields) Fault {
-	lost := f.loseData()
+	lost := f.Get("lose_data").Texts()
 	fault := onNodes(f.target(), func(sc scene, found []string) (Plan, error) {
 		return Plan{Kill: found, Wipe: sc.ofRoles(found, lost)}, nil
 	})
@@ -280,7 +280,7 @@ func readPause(f fields) Fault {
 
 // readZoneFailure reads a fault that resets a zone's connections and kills its nodes, which may lose data.
 func readZoneFailure(f fields) Fault {
-	zone, lost, power := f.target(FirstZone, "zone"), f.loseData(), f.only("power", "on")
+	zone, lost, power := f.target(FirstZone, "zone"), f.Get("lose_data").Texts(), f.only("power", "on")
 	fault := onLinks(sides{zone, selector{kind: Others}, true}, new(link.Reset), silent{silence})
 	cut := fault.plan
 	fault.Target, fault.LoseData, fault.Prepared = zone.String(), lost, power

@@ -110,7 +110,10 @@ func (sc scene) pairs(s sides) (p Plan, err error) {
 			p.From = append(p.From, h.Name)
 		}
 		p.To = p.From
-	} else if p.From, p.To, err = sc.twoSides(s.from, s.to); err != nil {
+	} else if p.From, err = sc.side(s.from, s.to); err == nil {
+		p.To, err = sc.side(s.to, s.from)
+	}
+	if err != nil {
 		return Plan{}, err
 	}
 	add := func(pair Pair) {
@@ -131,19 +134,6 @@ func (sc scene) pairs(s sides) (p Plan, err error) {
 		return Plan{}, fmt.Errorf("nothing is between the two sides, as there is no other host: %w", ErrNoTarget)
 	}
 	return p, nil
-}
-
-// twoSides returns the hosts of each side; a side of others may be empty.
-func (sc scene) twoSides(one, other selector) (from, to []string, err error) {
-	if one.kind == Others {
-		to, from, err = sc.twoSides(other, one)
-		return from, to, err
-	}
-	if from, err = sc.hosts(one); err == nil && other.kind != Others {
-		to, err = sc.hosts(other)
-		return from, to, err
-	}
-	return from, sc.others(from), err
 }
 
 // impairments puts the effect on the links that carry the pairs' traffic, by dialing host.
@@ -338,14 +328,18 @@ func (inv Inventory) named(s selector) []Node {
 	}
 }
 
-// others are the hosts that are not among the given ones.
-func (inv Inventory) others(hosts []string) (found []string) {
+// side are the hosts of one side; Others may be none.
+func (inv Inventory) side(one, other selector) (found []string, err error) {
+	if one.kind != Others {
+		return inv.hosts(one)
+	}
+	beside, err := inv.hosts(other)
 	for _, h := range inv.Hosts {
-		if !slices.Contains(hosts, h.Name) {
+		if !slices.Contains(beside, h.Name) {
 			found = append(found, h.Name)
 		}
 	}
-	return found
+	return found, err
 }
 
 func (inv Inventory) zone(host string) string {

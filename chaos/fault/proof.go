@@ -13,10 +13,9 @@ import (
 
 // Proof proves a fault of links by its probes: it returns since when the fault shows, or what is missing.
 type Proof interface {
-	// Adds is the one-way delay that the fault adds, for histories; 0 for a cut.
+	// Adds is the one-way delay that the fault adds, for histories; 0 for a cut. A delay is compared with what probes
+	// took before it: see [Change.Compares].
 	Adds() time.Duration
-	// Ready says whether the probes before the fault suffice to compare with.
-	Ready(c *Change) bool
 	Begun(c *Change, now Reports) (at int64, err error)
 	Ended(c *Change, now Reports) (at int64, err error)
 }
@@ -65,17 +64,10 @@ func NewChange(plan Plan, before Reports, asked, applied int64) *Change {
 	return &Change{plan, before, asked, applied, map[Pair]int64{}, map[leg]int64{}}
 }
 
-func (c *Change) hits(pair Pair) bool { return slices.Contains(c.Plan.Pairs, pair) }
-
 // leg is the way of a host's probes to a peer or, if back is set, of the answers.
 type leg struct {
 	from, to string
 	back     bool
-}
-
-// legsOf returns the legs whose bytes go from From to To: From's probes, and From's answers to To's probes.
-func legsOf(pair Pair) []leg {
-	return []leg{{pair.From, pair.To, false}, {pair.To, pair.From, true}}
 }
 
 func (l leg) String() string {
@@ -108,14 +100,11 @@ func (r Reports) passages(l leg) (all []passage, ok bool) {
 // eachLeg calls f for all legs that are probed, and fails if there is none.
 func (c *Change) eachLeg(now Reports, f func(l leg, seen []passage) error) (err error) {
 	some := false
-	for _, pair := range c.Plan.Pairs {
-		for _, l := range legsOf(pair) {
-			seen, ok := now.passages(l)
-			if !ok {
-				continue
+	for _, pair := range c.Plan.Pairs { // From's probes, and From's answers to To's probes
+		for _, l := range []leg{{pair.From, pair.To, false}, {pair.To, pair.From, true}} {
+			if seen, ok := now.passages(l); ok {
+				some, err = true, cmp.Or(err, f(l, seen))
 			}
-			some = true
-			err = cmp.Or(err, f(l, seen))
 		}
 	}
 	if !some {
@@ -168,9 +157,9 @@ func (c *Change) usual(l leg, upTo float64, shift time.Duration) (time.Duration,
 	return usual, nil
 }
 
-// compares says whether every leg has enough passages before the fault.
-func (c *Change) compares() bool {
-	few := c.Before == nil
+// Compares says whether the probes before the fault suffice to compare with.
+func (c *Change) Compares() bool {
+	few := false
 	_ = c.eachLeg(c.Before, func(_ leg, seen []passage) error { few = few || len(seen) < wantedRTTs; return nil })
 	return !few
 }
@@ -200,8 +189,6 @@ const (
 type silent struct{ least time.Duration }
 
 func (silent) Adds() time.Duration { return 0 }
-
-func (silent) Ready(*Change) bool { return true }
 
 func (s silent) Begun(c *Change, now Reports) (int64, error) { return c.every(now, s.since) }
 
@@ -241,7 +228,7 @@ func (s silent) unanswered(c *Change, now Reports, probes Pair) (at int64, probe
 
 // otherWay checks that a one-way cut leaves the other way alone.
 func otherWay(c *Change, now Reports, pair Pair) error {
-	if _, _, probed := now.peer(pair.To, pair.From); !probed || c.hits(Pair{pair.To, pair.From}) {
+	if _, _, probed := now.peer(pair.To, pair.From); !probed || slices.Contains(c.Plan.Pairs, Pair{pair.To, pair.From}) {
 		return nil
 	}
 	if heardAt, _ := now.heard(pair.From, pair.To); now[pair.From].At-heardAt > int64(alive) {
@@ -280,8 +267,6 @@ func (silent) Ended(c *Change, now Reports) (int64, error) {
 type slower struct{ by, adds time.Duration }
 
 func (s slower) Adds() time.Duration { return s.adds }
-
-func (s slower) Ready(c *Change) bool { return c.compares() }
 
 func (s slower) Begun(c *Change, now Reports) (int64, error) { return s.passages(c, now, quick, true) }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"locklab/chaos/link"
+	"locklab/internal/must"
 	"locklab/locks/clock"
 )
 
@@ -27,9 +28,7 @@ func dialFrom(t *testing.T, source, addr string) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
 	c, err := d.DialContext(context.Background(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(clock.System().Now().Add(30 * time.Second))
 	return c
@@ -47,9 +46,7 @@ func TestAGateTellsLinksApart(t *testing.T) {
 		}
 	}
 	cut := link.Impairment{ID: "cut", ToHosts: []string{"b"}, Direction: link.Both, Effect: new(link.Hold)}
-	if err := hosts["one"].Apply(cut); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hosts["one"].Apply(cut))
 	one, two := dialFrom(t, "127.43.7.2", addr), dialFrom(t, "127.43.7.3", addr)
 	say(t, one, "one")
 	say(t, two, "two")

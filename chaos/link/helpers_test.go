@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"locklab/chaos/link"
+	"locklab/internal/must"
 	"locklab/locks/clock"
 )
 
@@ -30,9 +31,7 @@ func gatedHost(t testing.TB, name string, gates *link.Gates) *link.Host {
 	config := link.DefaultConfig()
 	config.Host, config.Seed, config.Gates = name, 1, gates
 	h, err := link.NewHost(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(h.Close)
 	return h
 }
@@ -41,9 +40,7 @@ func gatedHost(t testing.TB, name string, gates *link.Gates) *link.Host {
 func serve(t testing.TB, handle func(*net.TCPConn)) (addr string) {
 	t.Helper()
 	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -85,18 +82,14 @@ func open(t testing.TB, h *link.Host, spec link.Spec) string {
 	}
 	spec.ToHost, spec.ToNode = cmp.Or(spec.ToHost, "b"), cmp.Or(spec.ToNode, "b-1")
 	addr, err := h.Open(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return addr
 }
 
 func dial(t testing.TB, addr string) *net.TCPConn {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(context.Background(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(clock.System().Now().Add(30 * time.Second)) // no test hangs for ever
 	return c.(*net.TCPConn)
@@ -141,9 +134,7 @@ func apply(t testing.TB, h *link.Host, i link.Impairment) {
 	if i.ID == "" {
 		i.ID = link.KindOf(i.Effect)
 	}
-	if err := h.Apply(i); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Apply(i))
 }
 
 func heal(t testing.TB, h *link.Host, id string) {

@@ -28,9 +28,7 @@ func TestBytesAndEndsPassBothWays(t *testing.T) {
 	say(t, c, "hello")
 	hear(t, c, "hello")
 	say(t, c, "last")
-	if err := c.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.CloseWrite())
 	rest, err := io.ReadAll(c)
 	if err != nil || string(rest) != "last" {
 		t.Fatalf("after half-close: %q, %v", rest, err)

@@ -83,15 +83,9 @@ func (l Lock) facts(plans []Planned) map[string][]string {
 	is["fault"] = d.kinds
 	for fact, word := range map[string]string{
 		"target": d.target, "left": l.left(d), "cut": l.cut(d), "clients": l.clients(d), "restarted": l.restarted(d),
-		"failover": none, "masters": "more",
+		"failover": l.failover(d), "masters": map[bool]string{true: "one", false: "more"}[len(l.Clients) == 1],
 	} {
 		is[fact] = []string{word}
-	}
-	if l.mayFailOver(d) {
-		is["failover"] = []string{"possible"}
-	}
-	if len(l.Clients) == 1 {
-		is["masters"] = []string{"one"}
 	}
 	return is
 }
@@ -192,8 +186,8 @@ func (l Lock) restarted(d damage) string {
 	return word
 }
 
-// mayFailOver says whether a majority of watchers can lose the decider and reach a replica.
-func (l Lock) mayFailOver(d damage) bool {
+// failover is possible if a majority of watchers can lose the decider and reach a replica.
+func (l Lock) failover(d damage) string {
 	for _, replica := range l.Replicas {
 		votes := 0
 		for _, w := range l.Watchers {
@@ -205,8 +199,8 @@ func (l Lock) mayFailOver(d damage) bool {
 			}
 		}
 		if votes > len(l.Watchers)/2 {
-			return true
+			return "possible"
 		}
 	}
-	return false
+	return none
 }

@@ -11,6 +11,7 @@ import (
 
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks"
 )
@@ -34,9 +35,7 @@ expect:
 
 func TestParse(t *testing.T) {
 	s, err := scenario.Parse("f.yaml", []byte(strings.Replace(right, "from: zone: a", "from: zone:a", 1)), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(s.Timeline) != 2 || s.Timeline[0].ID != "cut" || s.Timeline[1].ID != "flaky-2" {
 		t.Fatalf("%+v", s.Timeline)
 	}
@@ -68,9 +67,7 @@ expect:
   - {when: {lease: [server-clock, none]}, liveness: [live, stalls], why: it polls}
   - {when: {lock: raft}, safety: not-judged, liveness: not-judged}
 `), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, c := range []struct {
 		lock   string
 		traits locks.Traits
@@ -84,9 +81,7 @@ expect:
 		{"lamport", locks.Traits{Agree: locks.AgreeAll}, "f.yaml:5: they wait"},
 	} {
 		spec, err := locks.ParseSpec(c.lock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		e := s.Expect(scenario.Lock{Spec: spec, Traits: c.traits, Clients: []fault.Node{{Name: "m", Host: "h"}}}, nil)
 		got := fmt.Sprintf("%s %v %.2f; %s (%s); %s", e.Safety, e.Liveness, e.Availability.Outside, e.SafetyBy.Why, e.SafetyBy.Source, e.LivenessBy.Why)
 		if not := s.NotFor(spec, c.traits); not != nil {
@@ -261,9 +256,7 @@ func TestTitles(t *testing.T) {
 	seen := map[string]string{}
 	for _, name := range scenario.Names() {
 		s, err := scenario.Load(name, "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, title := range []string{s.Title, s.TitleKO} {
 			if other, twice := seen[title]; twice || !fits(title) {
 				t.Errorf("%s: the title %q is that of %q, or does not fit", name, title, other)

@@ -48,17 +48,6 @@ type Step struct {
 	Fault fault.Fault
 }
 
-// External are the words of all external faults of the timeline, in its order.
-func (s Scenario) External() [][]string {
-	var all [][]string
-	for _, step := range s.Timeline {
-		if len(step.Fault.Run) > 0 {
-			all = append(all, step.Fault.Run)
-		}
-	}
-	return all
-}
-
 // Moment is a share of the measured time, plus a duration.
 type Moment struct {
 	Percent  float64
@@ -130,18 +119,6 @@ func (s Scenario) CheckLocks(check func(locks.Spec) error) error {
 		for _, spec := range r.locks {
 			if err := check(spec); err != nil {
 				return fmt.Errorf("%s:%d: expect: %w: %w", s.File, r.Line, err, ErrInvalid)
-			}
-		}
-	}
-	return nil
-}
-
-// CheckData passes the roles that come back without their data to check, and returns its first error.
-func (s Scenario) CheckData(check func(role string) error) error {
-	for _, step := range s.Timeline {
-		for _, role := range step.Fault.LoseData {
-			if err := check(role); err != nil {
-				return fmt.Errorf("%s:%d: fault %s: lose_data: %w: %w", s.File, step.Line, step.ID, err, ErrInvalid)
 			}
 		}
 	}

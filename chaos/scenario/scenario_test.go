@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/chaos/scenario"
+	"locklab/internal/must"
 )
 
 func TestFaultsMustFitIntoTheRun(t *testing.T) {
@@ -30,9 +31,7 @@ func TestFaultsMustFitIntoTheRun(t *testing.T) {
 		{"at: 1990ms", 2 * time.Second, "from 1.99s to 2s"},
 	} {
 		s, err := scenario.Parse("f.yaml", []byte(step(c.times+", fault: kill, target: holder")), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		err = s.CheckTimes(c.measured)
 		switch {
 		case c.want == "" && err != nil:

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"locklab/cmd/locklab/internal/threshold"
+	"locklab/internal/must"
 	"locklab/workloads/result"
 )
 
@@ -39,9 +40,7 @@ func TestThresholds(t *testing.T) {
 		"no figure":    {[]result.File{measured(20)}, "handoff_p99_ms>3", exitOK, "--fail-on handoff_p99_ms>3 decides nothing"},
 	} {
 		thresholds, err := threshold.ParseAll([]string{tt.text}, true, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		told, as := threshold.Gate(tt.files, []string{"a", "b"}, thresholds)
 		if said, code := strings.Join(told, "\n"), as.ExitCode(); code != tt.code || !strings.Contains(said, tt.says) || tt.says == "" && said != "" {
 			t.Errorf("%s: exit code %d, want %d; said %q", name, code, tt.code, said)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/workloads/history"
 )
@@ -70,9 +71,7 @@ func mutexHistory(t *testing.T, together bool, expect *history.Expect) string {
 	const ms = int64(1e6)
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	w, err := history.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	w.Record(history.Event{Kind: history.KindRun, AtNS: 1, Run: &history.Run{
 		Schema: history.Schema, Lock: "none", Scenario: "mine", Workload: "mutex", DurationNS: 2000 * ms, Expect: expect,
 		NodeHosts: map[string]string{"m1": "h1", "m2": "h2"}, HostZones: map[string]string{"h1": "a", "h2": "b"},
@@ -101,9 +100,7 @@ func mutexHistory(t *testing.T, together bool, expect *history.Expect) string {
 			w.Record(history.Event{Kind: history.KindRelease, Node: node, Hold: hold, Resource: "r", FromNS: from + 5*ms, AtNS: from + 6*ms, Outcome: "ok"})
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return path
 }
 
@@ -133,9 +130,7 @@ func TestCheckJudgesAsTheReport(t *testing.T) {
 func TestSampleIsThePrograms(t *testing.T) {
 	const sample = "../../reports/sample"
 	dir := filepath.Join(t.TempDir(), "sample")
-	if err := os.CopyFS(dir, os.DirFS(sample)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(sample)))
 	if code, said := call(t, "report", dir); code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"locklab/internal/must"
 	"locklab/locks/locktest"
 	"locklab/workloads/result"
 )
@@ -36,9 +37,7 @@ type composed struct {
 func newComposed(t *testing.T) *composed {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := &composed{dir: filepath.Join(t.TempDir(), "clone"), project: fmt.Sprintf("locklab-e2e-%d", os.Getpid()), owner: os.Getuid()}
 	if c.owner == 0 {
 		c.owner = 12345
@@ -51,9 +50,7 @@ func newComposed(t *testing.T) *composed {
 	const files = "git ls-files -z --cached --others --exclude-standard | while IFS= read -rd '' f; do [ ! -e \"$f\" ] || printf '%s\\0' \"$f\"; done"
 	copied := exec.CommandContext(t.Context(), "bash", "-c", files+` | tar -c --null -T - | tar -x -C "$0" && { [ "$1" = "$UID" ] || chown -R "$1:$1" "$0"; }`, c.dir, fmt.Sprint(c.owner))
 	copied.Dir = root
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(c.dir, 0o755))
 	if out, err := copied.CombinedOutput(); err != nil {
 		t.Fatalf("copy the work tree: %v\n%s", err, out)
 	}
@@ -100,9 +97,7 @@ func (c *composed) follow(t *testing.T, container string) (*syncBuffer, func()) 
 	logs := exec.CommandContext(t.Context(), "docker", "logs", "-f", container)
 	said := &syncBuffer{}
 	logs.Stdout, logs.Stderr = said, said
-	if err := logs.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, logs.Start())
 	return said, func() { _ = logs.Wait() } // it ends with the container
 }
 
@@ -246,9 +241,7 @@ func (c *composed) isPlayed(t *testing.T) {
 func get(t *testing.T, url string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Error(err)
@@ -277,9 +270,7 @@ func (c *composed) checkConfinement(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &containers); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &containers))
 	if len(containers) < 19 {
 		t.Errorf("%d containers, want those of 16 hosts, the lab, the page and Prometheus", len(containers))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/reports/lang"
 	"locklab/reports/table"
@@ -21,21 +22,15 @@ import (
 // reading does.
 func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	must(err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = master.Close() })
-	must(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	must.Do(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	must(err)
+	must.Do(t, err)
 	file, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(err)
-	must(unix.IoctlSetWinsize(int(file.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	must.Do(t, err)
+	must.Do(t, unix.IoctlSetWinsize(int(file.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
 	var seen bytes.Buffer
 	ended := make(chan struct{})
 	go func() {
@@ -43,7 +38,7 @@ func terminal(t *testing.T, columns uint16) (file *os.File, read func() string) 
 		_, _ = io.Copy(&seen, master) // it ends with an error as soon as nobody has the other side open
 	}()
 	return file, func() string {
-		must(file.Close())
+		must.Do(t, file.Close())
 		<-ended
 		return strings.ReplaceAll(seen.String(), "\r\n", "\n")
 	}
@@ -65,13 +60,9 @@ func onTerminal(t *testing.T, args ...string) string {
 // nothing is left out of what stands in a file.
 func TestWhatIsPrintedFitsTheTerminal(t *testing.T) {
 	sample, err := filepath.Abs("../../reports/sample")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Chdir(t.TempDir())
-	if err := os.CopyFS(filepath.Join("runs", "a"), os.DirFS(sample)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join("runs", "a"), os.DirFS(sample)))
 	testfile.Write(t, filepath.Join("runs", "a", "index.html"), "") // of git's sample there is no page
 	history := filepath.Join("runs", "a", "histories", "multiphase", "zone-partition.matchmaking.1.jsonl.gz")
 	words := regexp.MustCompile(`\p{L}[\p{L}\d:=-]+`)

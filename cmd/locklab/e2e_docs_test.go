@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 )
 
@@ -71,9 +72,7 @@ func TestE2EDocs(t *testing.T) {
 		}
 	}
 	bin := t.TempDir()
-	if err := os.Symlink(binary, filepath.Join(bin, "locklab")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(binary, filepath.Join(bin, "locklab")))
 	env := []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 	for _, name := range docs() {
 		p := pages[name]
@@ -132,9 +131,7 @@ func elsewhere(t *testing.T, page, command, how string) {
 	switch test := regexp.MustCompile(`^TestE2E\w+`).FindString(how); {
 	case test != "":
 		files, err := filepath.Glob("*_test.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, file := range files {
 			found = found || strings.Contains(string(testfile.Read(t, file)), "func "+test+"(")
 		}
@@ -158,9 +155,7 @@ func serves(t *testing.T, dir string) {
 	lab.said.awaitLine(t, "http://127.0.0.1:")
 	url := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(lab.said.String())
 	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text, err := io.ReadAll(response.Body)
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/workloads/result"
@@ -16,9 +17,7 @@ import (
 func pythonLock(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../locks/program/examples/python/redis_lock.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return "python3 '" + path + "'"
 }
 

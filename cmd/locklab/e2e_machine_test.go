@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/workloads/result"
 )
 
@@ -20,9 +21,7 @@ func TestE2EBusyMachineJudgesNothing(t *testing.T) {
 	}
 	for range 16 * runtime.NumCPU() {
 		loop := exec.Command("sh", "-c", "while :; do :; done")
-		if err := loop.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, loop.Start())
 		t.Cleanup(func() { _ = loop.Process.Kill(); _ = loop.Wait() })
 	}
 	dir := filepath.Join(t.TempDir(), "out")

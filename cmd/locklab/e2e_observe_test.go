@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 )
@@ -39,9 +40,7 @@ type dashboard struct {
 // readDashboard reads the dashboard, all of whose panels ask the data source that is provisioned.
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal(testfile.Read(t, filepath.Join(grafanaDir, "dashboards", "locklab.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(testfile.Read(t, filepath.Join(grafanaDir, "dashboards", "locklab.json")), &d))
 	provisioned := string(testfile.Read(t, filepath.Join(grafanaDir, "provisioning", "datasources", "prometheus.yml")))
 	for _, p := range d.Panels {
 		if p.Type == "row" {
@@ -75,17 +74,13 @@ func needs(t *testing.T, program string) {
 func prometheus(t *testing.T, targets []string) string {
 	t.Helper()
 	var config map[string]any
-	if err := yaml.Load(testfile.Read(t, filepath.Join(grafanaDir, "prometheus.yml")), &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Load(testfile.Read(t, filepath.Join(grafanaDir, "prometheus.yml")), &config))
 	job := config["scrape_configs"].([]any)[0].(map[string]any)
 	delete(job, "dns_sd_configs")
 	job["static_configs"] = []any{map[string]any{"targets": targets}}
 	job["authorization"] = map[string]any{"credentials_file": write(t, "token", scrapeSecret)}
 	text, err := yaml.Dump(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	file, addr := write(t, "prometheus.yml", string(text)), locktest.FreeAddr(t)
 	if out := finish(t, command(t, nil, "promtool", "check", "config", file)); out.code != 0 {
 		t.Fatalf("promtool check config:\n%s%s\n%s", out.stdout, out.stderr, text)
@@ -93,9 +88,7 @@ func prometheus(t *testing.T, targets []string) string {
 	cmd := command(t, nil, "prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(t.TempDir(), "tsdb"), "--web.listen-address="+addr)
 	said := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks/clock"
 	"locklab/workloads/result"
@@ -27,23 +28,17 @@ func TestE2EPlay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	tab, stop, err := browser.Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer stop()
 	out := filepath.Join(t.TempDir(), "out")
 	lab := begin(t, nil, "play", "--locks", "none,multiphase", "--rate", "150", "--out", out)
 	lab.said.awaitLine(t, "in a browser")
 	url := regexp.MustCompile(`http://[^\s/]+`).FindString(lab.said.String())
 	w, err := browser.Follow(tab, url+"/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	visit := func(tag string) {
 		t.Helper()
-		if err := browser.Visit(tab, url+"/?lang="+tag, 1280, 1400, browser.Light); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, browser.Visit(tab, url+"/?lang="+tag, 1280, 1400, browser.Light))
 	}
 	shows := func(what, script string) {
 		t.Helper()
@@ -56,9 +51,7 @@ func TestE2EPlay(t *testing.T) {
 			return
 		}
 		png, err := chromedp.Run(tab, chromedp.FullScreenshot(100))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		testfile.Write(t, filepath.Join(dir, name+".png"), png)
 	}
 	click := func(selector string) {

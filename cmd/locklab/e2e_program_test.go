@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/locks/locktest"
 	"locklab/workloads/history"
@@ -48,9 +49,7 @@ func home(t *testing.T) string {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
 	dir := filepath.Join(filepath.Dir(binary), name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o700))
 	return dir
 }
 
@@ -155,9 +154,7 @@ func blames(r result.Row, code result.Code) bool {
 func read(t *testing.T, dir string) result.File {
 	t.Helper()
 	file, err := result.Read(filepath.Join(dir, result.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return file
 }
 
@@ -193,9 +190,7 @@ func begin(t *testing.T, env []string, args ...string) *program {
 	p := &program{Cmd: command(t, env, binary, args...)}
 	p.Stdout, p.Stderr = &p.said, &p.said
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Start())
 	t.Cleanup(func() {
 		_ = p.Process.Kill()
 		_ = p.end()
@@ -209,9 +204,7 @@ func begin(t *testing.T, env []string, args ...string) *program {
 // signal sends the process a signal.
 func (p *program) signal(t *testing.T, s os.Signal) {
 	t.Helper()
-	if err := p.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Process.Signal(s))
 }
 
 // end waits for the end and gives the exit code, -1 after a signal.
@@ -264,9 +257,7 @@ func (b *syncBuffer) awaitLine(t *testing.T, words ...string) {
 func processes(t *testing.T) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var found []string
 	for _, dir := range dirs {
 		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/workloads/result"
 )
 
@@ -41,9 +42,7 @@ claims:
 	}
 	nothingLeft(t)
 	reported := filepath.Join(t.TempDir(), "reported")
-	if err := os.CopyFS(reported, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(reported, os.DirFS(dir)))
 	mustRun(t, 0, "report", reported)
 	if r := row(t, read(t, reported), "local", "baseline"); r.Decided() || !r.Partial || r.History == "" {
 		t.Errorf("the run that was killed is %+v, %q", r.Verdict, r.History)
@@ -81,9 +80,7 @@ claims:
 	// A row whose verdict somebody wants to seek again: as if the machine had been busy.
 	after.Rows[i].Verdict.Sound = result.Statement{State: result.Failed, Code: result.Saturated}
 	after.Run.Commit = "another"
-	if err := result.Write(filepath.Join(dir, result.FileName), after); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, result.Write(filepath.Join(dir, result.FileName), after))
 	busy := 0
 	for _, r := range after.Rows {
 		if !r.Decided() {

@@ -54,9 +54,7 @@ func nodesOf(t *testing.T, role string) []int {
 		fields := strings.Fields(line)
 		if len(fields) > 3 && fields[2] == "node" && fields[3] == role {
 			pid, err := strconv.Atoi(fields[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			pids = append(pids, pid)
 		}
 	}

@@ -89,11 +89,6 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if len(rows) == 0 {
 		rows = levels.Rows()
 	}
-	for i := len(rows) - 1; i >= 0; i-- { // a lock that is named twice has one row
-		if slices.Contains(rows[:i], rows[i]) {
-			rows = slices.Delete(rows, i, i+1)
-		}
-	}
 	_, err := f.published(rows)
 	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
 	if f.publish != "" {
@@ -113,13 +108,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 		}
 		defer func() { _ = log.Close() }() // it only marks the directory as in use
 	}
-	locks := slices.Clone(rows)
-	for _, a := range levels.Anomalies() { // whose silence would leave a column undecided
-		if !slices.Contains(locks, a.Control) {
-			locks = append(locks, a.Control)
-		}
-	}
-	jobs, all, err := f.plan(ctx, locks, rows, stderr)
+	jobs, all, err := f.plan(ctx, rows, stderr)
 	if err != nil {
 		return err
 	}
@@ -194,10 +183,15 @@ func (f *levelsFlags) published(rows []string) (p levels.Page, err error) {
 	return levels.Page{}, nil
 }
 
-// plan makes the jobs of the rows. A control that is no row has only the runs of its column.
+// plan makes the jobs of the rows and of the controls, whose silence would leave a column undecided. A control that is
+// no row has only the runs of its column.
 func (f *levelsFlags) plan(
-	ctx context.Context, names, rows []string, stderr io.Writer,
+	ctx context.Context, rows []string, stderr io.Writer,
 ) (jobs []job, all []levels.Result, err error) {
+	names := slices.Clone(rows)
+	for _, a := range levels.Anomalies() {
+		names = append(names, a.Control)
+	}
 	asked := map[string]library{}
 	config := func(flags ...string) (lab.Config, error) {
 		one := &runFlags{asked: asked}
@@ -209,7 +203,10 @@ func (f *levelsFlags) plan(
 		c, _, err := one.config(ctx, stderr)
 		return c, err
 	}
-	for _, name := range names {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
 		if a, is := adapters.Find(name); !is {
 			if _, err := catalog.ParseList("LOCK", []string{name}); err != nil {
 				return nil, nil, err
@@ -229,7 +226,7 @@ func (f *levelsFlags) plan(
 		lock := c.Locks[0]
 		r := levels.Result{
 			Lock: name, Lease: lock.Lease,
-			Files: map[string]result.File{}, Again: map[string]string{}, Does: map[string]string{}, Unfit: map[string]levels.Unfit{},
+			Files: map[string]result.File{}, Again: map[string]string{}, Does: map[string]string{}, Unfit: map[string]result.Unfit{},
 		}
 		for _, run := range levels.Runs() {
 			if !slices.Contains(rows, name) && !levels.Controls(name, run.Name) {
@@ -241,13 +238,13 @@ func (f *levelsFlags) plan(
 			case err != nil:
 				return nil, nil, err
 			case lock.Traits.Agree == locks.AgreeNobody && run.Scenario != "herd":
-				r.Unfit[run.Name] = levels.Unfit{Why: "masters agree on nothing, so that two hold at once all the time"}
+				r.Unfit[run.Name] = result.Unfit{Why: "masters agree on nothing, so that two hold at once all the time"}
 			case len(c.Unfit) > 0:
 				_, why, _ := strings.Cut(c.Unfit[0].Why, ": ") // behind the file and the line
 				if _, behind, cut := strings.Cut(why, ": "); cut && strings.HasPrefix(why, "fault ") {
 					why = behind
 				}
-				r.Unfit[run.Name] = levels.Unfit{Why: why, NotHere: c.Unfit[0].NotHere}
+				r.Unfit[run.Name] = result.Unfit{Why: why, NotHere: c.Unfit[0].NotHere}
 			default:
 				_, about := lab.Remaining([]lab.Config{c}, nil)
 				r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
@@ -374,16 +371,18 @@ func (f *levelsFlags) write(p levels.Page, jobs []job) error {
 	if err := f.keepAll(p, jobs); err != nil {
 		return err
 	}
+	before, after, err := around(f.page())
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(p, jsontext.WithIndent(" "))
 	if err != nil {
 		return err
 	}
-	var picture bytes.Buffer
 	return errors.Join(
 		atomicfile.Write(filepath.Join(f.publish, result.FileName), append(text, '\n')),
-		p.Picture(&picture),
-		atomicfile.Write(filepath.Join(f.publish, "levels.svg"), picture.Bytes()),
-		between(f.page(), p.Markdown),
+		atomicfile.Write(filepath.Join(f.publish, "levels.svg"), []byte(p.Picture())),
+		atomicfile.Write(f.page(), []byte(before+levelsBegin+"\n"+p.Markdown()+"\n"+levelsEnd+after)),
 	)
 }
 
@@ -409,19 +408,6 @@ func around(page string) (before, after string, err error) {
 			page, strings.TrimSpace(levelsBegin), strings.TrimSpace(levelsEnd))
 	}
 	return before, after, nil
-}
-
-// between replaces the text of a page between these lines.
-func between(page string, write func(io.Writer) error) error {
-	before, after, err := around(page)
-	if err != nil {
-		return err
-	}
-	var made strings.Builder
-	if err := write(&made); err != nil {
-		return err
-	}
-	return atomicfile.Write(page, []byte(before+levelsBegin+"\n"+made.String()+"\n"+levelsEnd+after))
 }
 
 // maxKept is the size up to which a packed history is published.

@@ -23,10 +23,7 @@ func TestLevelsKeepRunsOfOtherFlags(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "none", "crowd", result.FileName)
 	file := result.File{Schema: result.Schema, Run: result.Run{Args: strings.Fields("run --locks none --repeat 2")}}
-	testfile.Write(t, path, "")
-	if err := result.Write(path, file); err != nil {
-		t.Fatal(err)
-	}
+	leave(t, path, file)
 	for _, jobs := range []string{"0", "1"} {
 		code, said := call(t, "levels", "none", "--jobs", jobs, "--out", dir)
 		if code != exitCannotRun || !strings.Contains(said, filepath.Dir(path)+" has a run with other flags than --locks none") {

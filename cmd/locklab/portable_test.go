@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"locklab/internal/must"
 )
 
 // TestPortable: the program has no type error on the systems that it is not built on here. Types are
 // checked from source, without the bodies of other modules' functions: compiling takes 20 times as long.
 func TestPortable(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, system := range []string{"darwin", "freebsd"} {
 		t.Run(system, func(t *testing.T) {
 			list, err := packages.Load(&packages.Config{
@@ -37,9 +37,7 @@ func TestPortable(t *testing.T) {
 					return file, err
 				},
 			}, "./...")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			packages.Visit(list, nil, func(p *packages.Package) {
 				for _, e := range p.Errors {
 					if strings.HasPrefix(p.PkgPath, "locklab") {

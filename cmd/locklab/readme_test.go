@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 )
 
@@ -78,9 +79,7 @@ func TestRegressionsAreTested(t *testing.T) {
 	}
 	for _, row := range rows {
 		files, err := filepath.Glob(filepath.Join("..", "..", row[1], "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !slices.ContainsFunc(files, func(file string) bool {
 			return strings.Contains(string(testfile.Read(t, file)), "\nfunc "+row[2]+"(t *testing.T)")
 		}) {

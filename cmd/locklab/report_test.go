@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/workloads/result"
 )
@@ -18,13 +19,9 @@ func twoRuns(t *testing.T) []string {
 	file := measured(10, 11)
 	dirs := []string{"before", "after"}
 	for _, dir := range dirs {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o700))
 		file.Run.ID = dir
-		if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, result.Write(filepath.Join(dir, result.FileName), file))
 		file.Run.Host.OS = "another"
 	}
 	return dirs
@@ -50,9 +47,7 @@ func TestComparisonsAreListed(t *testing.T) {
 	}
 	for tag, want := range map[string]string{"en": "runs against each other", "ko": "실행끼리 비교"} {
 		page, err := listPage(tag, runs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if n := strings.Count(string(page), want); n < times {
 			t.Errorf("%s: %q stands there %d times, want %d\n%s", tag, want, n, times, page)
 		}
@@ -75,9 +70,7 @@ func TestNothingInCommon(t *testing.T) {
 	dirs := twoRuns(t)
 	other := measured(10)
 	other.Rows[0].Lock += ":other"
-	if err := result.Write(filepath.Join(dirs[1], result.FileName), other); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, result.Write(filepath.Join(dirs[1], result.FileName), other))
 	code, said := call(t, "report", "--out", "out", dirs[0], dirs[1])
 	if code != exitCannotRun || !strings.Contains(said, "nothing in common: no row of before is in after: want the same lock") {
 		t.Errorf("exit code %d: %s", code, said)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/workloads/result"
 )
 
@@ -15,9 +16,7 @@ func TestResumeTakesTheFlagsOfThen(t *testing.T) {
 	dir := t.TempDir()
 	then := []string{"run", "--agents", "http://{host}:7500", "--topology", "seoul-3az", "--locks", "raft", "--locks", "none", "--ui", "0.0.0.0:8081"}
 	file := result.File{Schema: result.Schema, Run: result.Run{Unfinished: true, Seed: 7, Args: then}}
-	if err := result.Write(filepath.Join(dir, result.FileName), file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, result.Write(filepath.Join(dir, result.FileName), file))
 	for line, want := range map[string]string{
 		"":                          "",
 		"--ui off":                  "",
@@ -34,9 +33,7 @@ func TestResumeTakesTheFlagsOfThen(t *testing.T) {
 		"--quick":                                          "--quick true: ",
 	} {
 		var f runFlags
-		if err := f.parse(append([]string{"--resume", dir}, strings.Fields(line)...)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.parse(append([]string{"--resume", dir}, strings.Fields(line)...)))
 		_, err := f.goOn(t.Context())
 		switch {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"locklab/internal/httpapi/httpapitest"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 )
 
@@ -23,14 +24,10 @@ func TestReportPages(t *testing.T) {
 	get := func(path string) (int, string) {
 		t.Helper()
 		response, err := server.Client().Get(server.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer func() { _ = response.Body.Close() }()
 		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return response.StatusCode, string(text)
 	}
 	if code, text := get("/"); code != http.StatusOK || !strings.Contains(text, "None is finished") {
@@ -54,14 +51,10 @@ func TestReportPages(t *testing.T) {
 	put("unfinished/lab.log", "")
 	put(".hidden/index.html", "secret")
 	for page, at := range map[string]time.Time{old: time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC), rebuilt: time.Now().Add(time.Hour)} {
-		if err := os.Chtimes(page, time.Time{}, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(page, time.Time{}, at))
 	}
 	testfile.Write(t, filepath.Join(outside, "key"), "secret")
-	if err := os.Symlink(outside, filepath.Join(dir, "aaa", "out")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(outside, filepath.Join(dir, "aaa", "out")))
 
 	_, list := get("/")
 	if a, m, z := strings.Index(list, `href="aaa/index.html"`), strings.Index(list, `href="mmm/index.html"`), strings.Index(list, `href="zzz/index.html"`); a < 0 || m < a || z < m || strings.Contains(list, "unfinished") || strings.Contains(list, ".hidden") {
@@ -95,9 +88,7 @@ func TestReportPages(t *testing.T) {
 		}
 	}
 	response, err := server.Client().Post(server.URL+"/aaa/", "text/plain", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", response.StatusCode)
@@ -107,9 +98,7 @@ func TestReportPages(t *testing.T) {
 // TestAnAddressThatIsTakenIsNotCalledWrong: another port is what helps.
 func TestAnAddressThatIsTakenIsNotCalledWrong(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = taken.Close() }()
 	const want = "want HOST:PORT of this machine"
 	for addr, says := range map[string]string{taken.Addr().String(): "want another port", "127.0.0.1": want, "192.0.2.1:80": want} {

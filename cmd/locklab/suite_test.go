@@ -10,6 +10,7 @@ import (
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/internal/must"
 	"locklab/workloads/result"
 )
 
@@ -17,9 +18,7 @@ import (
 func cells(t *testing.T, name string) map[string][]catalog.Lock {
 	t.Helper()
 	s, err := suite.Load(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	all := map[string][]catalog.Lock{}
 	for _, part := range s.Parts {
 		values := map[string]string{}
@@ -56,9 +55,7 @@ func TestControlsAreOfAll(t *testing.T) {
 	for _, name := range scenario.Names() {
 		for _, lock := range matrix[name] {
 			e, unfit, err := lab.Expected(name, "seoul-2az", lock)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if unfit != nil || e.Safety != result.Unsafe {
 				continue
 			}
@@ -85,9 +82,7 @@ func TestControlsAreOfAll(t *testing.T) {
 func TestSuitesCanBeRun(t *testing.T) {
 	for _, name := range suite.Names() {
 		flags := runFlags{}
-		if err := flags.parse([]string{"--suite", name, "--seed", "1", "--ui", "off"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, flags.parse([]string{"--suite", name, "--seed", "1", "--ui", "off"}))
 		p, err := flags.comparisons(t.Context(), io.Discard)
 		if err != nil || len(p.parts) == 0 {
 			t.Errorf("%s: %d parts, %v", name, len(p.parts), err)

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/reports/compare"
 	"locklab/workloads/result"
@@ -50,9 +51,7 @@ func TestTextsAreAllTranslated(t *testing.T) {
 	needed.ofLists(t)
 
 	var korean struct{ Texts map[string]string }
-	if err := yaml.Unmarshal(testfile.Read(t, filepath.Join(root, "reports", "lang", "ko.yaml")), &korean); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(testfile.Read(t, filepath.Join(root, "reports", "lang", "ko.yaml")), &korean))
 	for _, text := range slices.Sorted(maps.Keys(needed)) {
 		if korean.Texts[text] == "" {
 			t.Errorf("ko.yaml has no Korean for %q (%s)", text, needed[text])
@@ -101,9 +100,7 @@ func sources(t *testing.T, root string) map[string][]*ast.File {
 		packages[filepath.Dir(path)] = append(packages[filepath.Dir(path)], file)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return packages
 }
 
@@ -188,9 +185,7 @@ func (all texts) ofTemplate(t *testing.T, path string) {
 	data := testfile.Read(t, path)
 	for _, call := range regexp.MustCompile(`\b(?:t|tf|tm) ("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(string(data), -1) {
 		english, err := strconv.Unquote(call[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		all[english] = path
 	}
 	// What a template says by itself is no language: names of files, of commands, of us.
@@ -229,9 +224,7 @@ func (all texts) ofLists(t *testing.T) {
 	add("page", "unreachable")
 	for _, name := range suite.Names() {
 		s, err := suite.Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, c := range s.Claims {
 			add("suite "+s.Name, c.Claim, c.Source)
 		}

@@ -118,15 +118,13 @@ func explainCell(ctx context.Context, w io.Writer, say *lang.Lang, dir string, c
 		o.Of = say.Sprintf(", run %d of %d", row.Repeat, n)
 	}
 	var run *record.Run // nil where the history is lost
-	var err error
 	if row.History != "" {
 		path := filepath.Join(dir, filepath.FromSlash(row.History))
-		if run, err = record.Read(ctx, path); errors.Is(err, fs.ErrNotExist) {
-			run = nil
-		} else if err != nil {
+		read, err := record.Read(ctx, path)
+		if err == nil {
+			run, o.More = read, "locklab check "+path
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
-		} else {
-			o.More = "locklab check " + path
 		}
 	}
 	return why.Write(w, say, row, run, o)

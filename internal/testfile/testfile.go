@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"locklab/internal/must"
 )
 
@@ -29,7 +31,7 @@ func Golden(tb testing.TB, path, got string) {
 	tb.Helper()
 	if os.Getenv("REWRITE") != "" {
 		Write(tb, path, got)
-	} else if want := string(Read(tb, path)); want != got {
-		tb.Errorf("%s has\n%s\nbut should have (REWRITE=1 go test writes it)\n%s", path, want, got)
+	} else if diff := cmp.Diff(string(Read(tb, path)), got); diff != "" {
+		tb.Errorf("-%s +what the code makes (REWRITE=1 go test writes it):\n%s", path, diff)
 	}
 }

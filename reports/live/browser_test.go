@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
+	"locklab/internal/must"
 	"locklab/locks/clock"
 	"locklab/workloads/history"
 )
@@ -37,9 +38,7 @@ func TestPageFollowsARun(t *testing.T) {
 	b := board(t)
 	h := b.Handler()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	addr := listener.Addr().String()
 	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
@@ -48,14 +47,10 @@ func TestPageFollowsARun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	tab, stop, err := browser.Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer stop()
 	w, err := browser.Follow(tab, "http://"+addr+"/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	silent := func(when string) {
 		t.Helper()
 		for _, found := range w.Take() {
@@ -70,9 +65,7 @@ func TestPageFollowsARun(t *testing.T) {
 	}
 	for _, width := range []int64{360, 1280} {
 		for _, scheme := range []browser.Scheme{browser.Light, browser.Dark} {
-			if err := browser.Visit(tab, "http://"+addr+"/?lang=en", width, 800, scheme); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, browser.Visit(tab, "http://"+addr+"/?lang=en", width, 800, scheme))
 			eventually(tab, t, "the map", `document.querySelector("#map svg .card.up") !== null && document.querySelector("#rate svg") !== null`)
 			if have, err := chromedp.Run(tab, chromedp.Evaluate[int64](`document.documentElement.scrollWidth`)); err != nil || have > width {
 				t.Errorf("the page is %d pixels wide in a window of %d: %v", have, width, err)
@@ -104,9 +97,7 @@ func TestPageFollowsARun(t *testing.T) {
 	eventually(tab, t, "Korean", `document.documentElement.lang === "ko" && document.getElementById("now").textContent.includes("실행")`)
 	silent("until its server broke")
 
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Close())
 	eventually(tab, t, "the notice of the break", `document.body.dataset.state === "lost" && !document.getElementById("connection").hidden`)
 	if listener, err = net.Listen("tcp", addr); err != nil {
 		t.Fatal(err)
@@ -134,13 +125,9 @@ func TestAPressOutlivesNews(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tab, stop, err := browser.Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer stop()
-	if err := browser.Visit(tab, s.URL+"/?lang=en", 1280, 1200, browser.Light); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, browser.Visit(tab, s.URL+"/?lang=en", 1280, 1200, browser.Light))
 	change := func(to func(*ControlState)) {
 		lab.mu.Lock()
 		defer lab.mu.Unlock()
@@ -162,9 +149,7 @@ func TestAPressOutlivesNews(t *testing.T) {
 		at := `(() => { const b = document.querySelector('` + c.button + `'); if (!b) return [-1, -1]; b.scrollIntoView({block: "center"}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`
 		eventually(tab, t, c.button, at+`[0] > 0`)
 		place, err := chromedp.Run(tab, chromedp.Evaluate[[]float64](at))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		mouse := func(kind input.DispatchMouseEventType, x, y float64) {
 			t.Helper()
 			if _, err := chromedp.Run(tab, chromedp.MouseEvent(kind, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1))); err != nil {

@@ -2,7 +2,6 @@ package page_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"locklab/internal/browser"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/reports/lang"
 	"locklab/reports/page"
@@ -22,8 +22,6 @@ import (
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden pages from what the code does now")
 
 const ms = int64(time.Millisecond)
 
@@ -102,9 +100,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 func written(t *testing.T, f result.File) (dir string, pages map[string]string) {
 	t.Helper()
 	dir, pages = t.TempDir(), map[string]string{}
-	if err := page.Write(t.Context(), dir, "reports/runs/"+f.Run.ID, f, open); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(t.Context(), dir, "reports/runs/"+f.Run.ID, f, open))
 	for _, name := range []string{"index.html", "index.ko.html", "glossary.html", "glossary.ko.html"} {
 		pages[name] = string(testfile.Read(t, filepath.Join(dir, name)))
 	}
@@ -116,13 +112,7 @@ func TestGolden(t *testing.T) {
 	_, pages := written(t, aFile())
 	for name, have := range pages {
 		have = regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>`).ReplaceAllString(have, "")
-		path := filepath.Join("testdata", name)
-		if *update {
-			testfile.Write(t, path, have)
-		}
-		if want := string(testfile.Read(t, path)); have != want {
-			t.Errorf("%s is not as %s has it; look at it, then go test ./reports/page -update", name, path)
-		}
+		testfile.Golden(t, filepath.Join("testdata", name), have)
 	}
 }
 
@@ -176,28 +166,20 @@ func TestInTheBrowser(t *testing.T) {
 		Sections: []page.Section{{Title: "3 zones", Table: table.Table{Title: "peers", Columns: []table.Column{{Title: "lock", Key: true}}, Rows: [][]table.Cell{{{Text: "multiphase"}}}}}},
 	}
 	data, err := sheet.HTML(lang.English(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	testfile.Write(t, filepath.Join(dir, "sheet.html"), data)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a tab that hangs tells where
 	defer cancel()
 	tab, stop, err := browser.Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer stop()
 	w, err := browser.Follow(tab, "file://")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, name := range []string{"index.html", "index.ko.html", "glossary.html", "sheet.html"} {
 		for _, scheme := range []browser.Scheme{browser.Light, browser.Dark} {
 			for _, width := range []int64{360, 1280} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, scheme, width), func(t *testing.T) {
-					if err := browser.Visit(tab, "file://"+filepath.Join(dir, name), width, 800, scheme); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, browser.Visit(tab, "file://"+filepath.Join(dir, name), width, 800, scheme))
 					evaluate[int64](tab, t, `(document.querySelectorAll("details").forEach((d) => { d.open = true; }), 0)`)
 					if have := evaluate[int64](tab, t, `document.documentElement.scrollWidth`); have > width {
 						t.Errorf("the page is %d pixels wide", have)

@@ -3,9 +3,7 @@ package view_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"locklab/internal/must"
+	"locklab/internal/testfile"
 	"locklab/reports/lang"
 	"locklab/reports/table"
 	"locklab/reports/view"
 	"locklab/workloads/result"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // headline is the run of SCREEN.md: six locks under four scenarios.
 func headline() result.File {
@@ -130,9 +128,7 @@ func troubled() result.File {
 
 func TestGoldens(t *testing.T) {
 	korean, err := lang.Of(lang.KoreanTag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o := view.Options{Page: "reports/runs/2026-11-28T02-28-28/index.html", Link: func(k result.Key) string { return "#" + k.Scenario + "/" + k.Lock }}
 	type writer func(io.Writer, result.File, *lang.Lang, view.Options) error
 	files := map[string]writer{
@@ -157,22 +153,8 @@ func TestGoldens(t *testing.T) {
 		for _, kind := range golden.of {
 			t.Run(golden.name+"."+kind, func(t *testing.T) {
 				var out bytes.Buffer
-				if err := files[kind](&out, golden.file, golden.say, o); err != nil {
-					t.Fatal(err)
-				}
-				path := filepath.Join("testdata", golden.name+"."+kind)
-				if *update {
-					if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), out.String()); diff != "" {
-					t.Error(diff)
-				}
+				must.Do(t, files[kind](&out, golden.file, golden.say, o))
+				testfile.Golden(t, filepath.Join("testdata", golden.name+"."+kind), out.String())
 			})
 		}
 	}
@@ -256,9 +238,7 @@ func TestNextRunsUndecidedRowsAgain(t *testing.T) {
 		f.Rows[0].Verdict.Sound.State = result.Failed
 		c.change(&f, &f.Rows[0])
 		var out bytes.Buffer
-		if err := view.Console(&out, f, lang.English(), view.Options{Page: "reports/runs/2026-11-28T02-28-28-2/index.html"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, view.Console(&out, f, lang.English(), view.Options{Page: "reports/runs/2026-11-28T02-28-28-2/index.html"}))
 		said := strings.Join(strings.Fields(out.String()), " ")
 		if strings.Contains(said, "next "+redo+" (what is undecided) full ") != c.redoes {
 			t.Errorf("%s: want %v of %q in\n%s", name, c.redoes, redo, out.String())
@@ -271,9 +251,7 @@ func TestNextRunsUndecidedRowsAgain(t *testing.T) {
 func TestSizes(t *testing.T) {
 	var console, report, figures bytes.Buffer
 	f := headline()
-	if err := errors.Join(view.Console(&console, f, lang.English(), view.Options{Page: "index.html"}), view.Markdown(&report, f, lang.English(), view.Options{}), view.CSV(&figures, f)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(view.Console(&console, f, lang.English(), view.Options{Page: "index.html"}), view.Markdown(&report, f, lang.English(), view.Options{}), view.CSV(&figures, f)))
 	if n := strings.Count(console.String(), "\n"); n > 30 {
 		t.Errorf("the first screen has %d lines", n)
 	}

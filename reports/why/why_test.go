@@ -2,7 +2,6 @@ package why_test
 
 import (
 	"bytes"
-	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,8 +15,6 @@ import (
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // story is a history; its times are milliseconds of the measured part.
 type story struct{ events []history.Event }
@@ -238,13 +235,7 @@ func compare(t *testing.T, name, have string) {
 			t.Errorf("%s: more than 80 columns: %s", name, line)
 		}
 	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		testfile.Write(t, path, have)
-	}
-	if want := string(testfile.Read(t, path)); have != want {
-		t.Errorf("%s differs (-update writes it anew); have\n%s\nwant\n%s", name, have, want)
-	}
+	testfile.Golden(t, filepath.Join("testdata", name), have)
 }
 
 func TestNumbers(t *testing.T) {

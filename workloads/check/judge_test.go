@@ -2,24 +2,20 @@ package check_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
+	"locklab/internal/must"
+	"locklab/internal/testfile"
 	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/result"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the findings of the transcripts anew")
 
 const ruler = "---\n"
 
@@ -31,37 +27,19 @@ func TestTranscripts(t *testing.T) {
 		t.Fatal("no transcripts", err)
 	}
 	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var anew strings.Builder
-		for i, one := range strings.Split(string(text), "=== ") {
-			if i == 0 {
-				anew.WriteString(one) // of the file as a whole
-				continue
-			}
-			title, body, _ := strings.Cut(one, "\n")
-			drawn, want, _ := strings.Cut(body, ruler)
-			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt")+"/"+title, func(t *testing.T) {
-				d := draw(t, drawn)
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, rest, _ := strings.Cut(string(testfile.Read(t, path)), "=== ")
+			for one := range strings.SplitSeq(rest, "=== ") {
+				drawn, _, _ := strings.Cut(one, ruler)
+				_, body, _ := strings.Cut(drawn, "\n") // below the title
+				d := draw(t, body)
 				r, err := record.Of(d.events)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				row := check.Judge(r)
-				got := tell(&row, d.show)
-				fmt.Fprintf(&anew, "=== %s\n%s%s%s\n", title, drawn, ruler, got)
-				if diff := gocmp.Diff(strings.TrimSpace(want), strings.TrimSpace(got)); diff != "" && !*rewrite {
-					t.Errorf("-want +got:\n%s", diff)
-				}
-			})
-		}
-		if *rewrite {
-			if err := os.WriteFile(path, []byte(strings.TrimRight(anew.String(), "\n")+"\n"), 0o600); err != nil {
-				t.Fatal(err)
+				text += "=== " + drawn + ruler + tell(&row, d.show) + "\n"
 			}
-		}
+			testfile.Golden(t, path, strings.TrimRight(text, "\n")+"\n")
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"locklab/internal/must"
 	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
@@ -22,9 +23,7 @@ func figures(t *testing.T, want map[string]float64, events ...history.Event) res
 		{Kind: history.KindPhase, State: "drain", AtNS: 4000 * ms},
 		{Kind: history.KindPhase, State: "end", AtNS: 5000 * ms},
 	}, events...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := check.Judge(r)
 	for name, n := range want {
 		got, known := m.Figures[name]

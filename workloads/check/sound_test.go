@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/must"
 	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
@@ -124,9 +125,7 @@ func numbered(events []history.Event) []history.Event {
 func soundnessOf(t *testing.T, events []history.Event) result.Statement {
 	t.Helper()
 	r, err := record.Of(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var row result.Row
 	check.JudgeSound(r, &row)
 	return row.Verdict.Sound

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"locklab/internal/must"
 	"locklab/workloads/history"
 )
 
@@ -59,9 +60,7 @@ func TestCodecKnowsEveryField(t *testing.T) {
 	for _, want := range []history.Event{fullEvent(t), common} {
 		line := history.AppendJSON(nil, &want)
 		var ours, std history.Event
-		if err := errors.Join(new(history.Decoder).Decode(line, &ours), json.Unmarshal(line, &std)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(new(history.Decoder).Decode(line, &ours), json.Unmarshal(line, &std)))
 		if diff := cmp.Diff(want, ours); diff != "" {
 			t.Errorf("Decode (-want +got):\n%s", diff)
 		}

@@ -260,9 +260,7 @@ func gzipped(t *testing.T, text []byte) []byte {
 	if _, err := z.Write(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return buf.Bytes()
 }
 
@@ -328,9 +326,7 @@ func TestTakesInOrder(t *testing.T) {
 
 func TestReadWantsARegularFileAndEndsWithItsContext(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{pipe, t.TempDir(), "/dev/zero"} {
 		if _, _, err := historytest.ReadFile(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+" is not a regular file") {
 			t.Errorf("%s: %v", path, err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"locklab/internal/must"
+	"locklab/internal/testfile"
 	"locklab/workloads/result"
 )
 
@@ -26,14 +28,10 @@ func file() result.File {
 
 func TestWriteThenReadGivesTheSame(t *testing.T) {
 	want, dir := file(), t.TempDir()
-	if err := result.Write(filepath.Join(dir, result.FileName), want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, result.Write(filepath.Join(dir, result.FileName), want))
 	for _, path := range []string{dir, filepath.Join(dir, result.FileName)} {
 		have, err := result.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(want, have); diff != "" {
 			t.Error(diff)
 		}
@@ -45,13 +43,8 @@ func TestWriteThenReadGivesTheSame(t *testing.T) {
 
 func TestBadFilesAreExplained(t *testing.T) {
 	dir := t.TempDir()
-	if err := result.Write(filepath.Join(dir, result.FileName), file()); err != nil {
-		t.Fatal(err)
-	}
-	good, err := os.ReadFile(filepath.Join(dir, result.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, result.Write(filepath.Join(dir, result.FileName), file()))
+	good := testfile.Read(t, filepath.Join(dir, result.FileName))
 	for _, tc := range []struct {
 		old, new, want string
 	}{
@@ -79,13 +72,8 @@ func TestBadFilesAreExplained(t *testing.T) {
 // FuzzParse: no file makes the reader panic, and what it takes can be written and read again.
 func FuzzParse(f *testing.F) {
 	dir := f.TempDir()
-	if err := result.Write(filepath.Join(dir, result.FileName), file()); err != nil {
-		f.Fatal(err)
-	}
-	good, err := os.ReadFile(filepath.Join(dir, result.FileName))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, result.Write(filepath.Join(dir, result.FileName), file()))
+	good := testfile.Read(f, filepath.Join(dir, result.FileName))
 	f.Add(good)
 	f.Add([]byte(`{"schema":"locklab/result/v2","results":[{}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -97,9 +85,7 @@ func FuzzParse(f *testing.F) {
 			c.Worst()
 		}
 		dir := t.TempDir()
-		if err := result.Write(filepath.Join(dir, result.FileName), have); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, result.Write(filepath.Join(dir, result.FileName), have))
 		if _, err := result.Read(dir); err != nil {
 			t.Fatal(err)
 		}

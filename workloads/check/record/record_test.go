@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
@@ -57,27 +58,19 @@ func written(t *testing.T, holds int) string {
 func TestFilesAreAsEvents(t *testing.T) {
 	path := written(t, 3000) // several batches
 	events, _, err := historytest.ReadFile(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want, err := record.Of(events)
 	if err != nil || len(want.Acquires) != 3000 {
 		t.Fatal(err)
 	}
 	out, err := os.Create(path + ".gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	z := gzip.NewWriter(out)
 	_, err = z.Write(testfile.Read(t, path))
-	if err := errors.Join(err, z.Close(), out.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, z.Close(), out.Close()))
 	for _, p := range []string{path, path + ".gz"} {
 		got, err := record.Read(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(record.Run{}, record.Acquire{})); diff != "" {
 			t.Errorf("%s (-events +file):\n%s", p, diff)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"locklab/internal/must"
 	"locklab/workloads/check/record"
 	"locklab/workloads/check/visualize"
 	"locklab/workloads/history"
@@ -23,9 +24,7 @@ func TestWrite(t *testing.T) {
 				history.Event{Kind: history.KindRelease, Node: node, Client: "p", Resource: "r1", Hold: hold, Outcome: "ok", FromNS: (at + 100) * 1e6, AtNS: (at + 101) * 1e6})
 		}
 		r, err := record.Of(events)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var page bytes.Buffer
 		have, err := visualize.Write(&page, r, "r1", record.Span{From: 0, To: 1e9})
 		if err != nil || have != want {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/must"
 	"locklab/locks"
 )
 
@@ -66,9 +67,7 @@ func TestLeases(t *testing.T) {
 		"multiphase": {}, "multiphase:quorum,ttl=5s": {5 * time.Second, 5 * time.Second},
 	} {
 		specs, err := catalog.ParseList("--locks", []string{text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := specs[0]; got.Lease != want.lease || got.Away != want.away {
 			t.Errorf("%s: %v and %v, want %v", text, got.Lease, got.Away, want)
 		}

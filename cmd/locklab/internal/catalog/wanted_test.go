@@ -9,6 +9,7 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/must"
 )
 
 // TestInsteadOfTheUsual: what a scenario changes of the load is told, and nothing that the user set;
@@ -36,9 +37,7 @@ func TestInsteadOfTheUsual(t *testing.T) {
 			}
 			flags := pflag.NewFlagSet(w.Name, pflag.ContinueOnError)
 			load := w.Flags(flags)
-			if err := flags.Parse(c.flags); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, flags.Parse(c.flags))
 			if said := strings.Join(load.Instead(c.wants), " and "); said != c.said {
 				t.Errorf("%s %v: %q, want %q", c.workload, c.flags, said, c.said)
 			}

@@ -12,6 +12,7 @@ import (
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/masternode"
+	"locklab/internal/must"
 	"locklab/nodes/redisnode"
 	"locklab/nodes/role"
 	"locklab/nodes/topology"
@@ -20,13 +21,9 @@ import (
 func layoutFor(t *testing.T, topologyName, lock string) Layout {
 	t.Helper()
 	topo, err := topology.Load(topologyName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bound, err := catalog.ParseList("--locks", []string{lock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return NewLayout(bound[0], topo, "test", 1)
 }
 
@@ -78,9 +75,7 @@ func TestServersKnowEachOtherByOneAddress(t *testing.T) {
 	}
 	for _, n := range p.Topology.NodesOf(redisnode.Name, redisnode.SentinelName) {
 		text, err := p.settings(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		told[n.Name] = string(text)
 		if at := p.aliases[n.Name]; !at.Addr().IsLoopback() || p.nodeAt(at.String()) != n.Name || !strings.Contains(told[n.Name], `"announce":"`+at.String()) {
 			t.Errorf("%s at %s is told %s", n.Name, at, text)

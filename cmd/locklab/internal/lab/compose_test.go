@@ -11,6 +11,7 @@ import (
 
 	"locklab/cmd/locklab/internal/catalog"
 	"locklab/cmd/locklab/internal/cluster"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/nodes/topology"
 )
@@ -57,13 +58,9 @@ func TestComposeFilesAreTheTopologies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := testfile.Read(t, filepath.Join("..", "..", "..", "..", file))
 			var compose composeFile
-			if err := yaml.Load(text, &compose); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, yaml.Load(text, &compose))
 			topo, err := topology.Load(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if !strings.Contains(string(text), "TOPOLOGY: ${TOPOLOGY:-"+name+"}") {
 				t.Error("the lab does not run this topology")
 			}
@@ -135,14 +132,10 @@ func zonesDialed(t *testing.T, topo *topology.Topology) map[string][]string {
 		specs = append(specs, strings.TrimSuffix(name, ":"))
 	}
 	topo, err := topo.WithAgents("http://{host}:7500")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	config := configFor(t, topo, "none")
 	config.Names.Locks = specs
-	if err := config.readLocks(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, config.readLocks())
 	dialed := map[string][]string{}
 	for _, lock := range config.Locks {
 		for _, pair := range cluster.NewLayout(lock, topo, "test", 1).HostPairs() {
@@ -159,9 +152,7 @@ func TestPrometheusHasNoControl(t *testing.T) {
 	read := func(into any, path ...string) {
 		t.Helper()
 		text := testfile.Read(t, filepath.Join(append([]string{"..", "..", "..", ".."}, path...)...))
-		if err := yaml.Load(text, into); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Load(text, into))
 	}
 	var compose struct {
 		Services map[string]struct {

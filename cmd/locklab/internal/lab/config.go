@@ -258,12 +258,19 @@ func (c *Config) checkScenarios() error {
 
 // checkScenario refuses a scenario that would fit no lock.
 func (c *Config) checkScenario(s scenario.Scenario) error {
-	if err := cmp.Or(s.CheckLocks(c.knows), s.CheckData(checkData)); err != nil {
+	if err := s.CheckLocks(c.knows); err != nil {
 		return err
 	}
-	for _, run := range s.External() {
-		if err := c.External.Check(run); err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
+	for _, step := range s.Timeline {
+		for _, role := range step.Fault.LoseData {
+			if err := checkData(role); err != nil {
+				return fmt.Errorf("%s:%d: fault %s: lose_data: %w: %w", s.File, step.Line, step.ID, err, scenario.ErrInvalid)
+			}
+		}
+		if run := step.Fault.Run; len(run) > 0 {
+			if err := c.External.Check(run); err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
+			}
 		}
 	}
 	if err := s.CheckTimes(c.Duration); err != nil && c.Duration >= s.MinDuration {

@@ -7,6 +7,7 @@ import (
 
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/must"
 	"locklab/locks"
 	"locklab/locks/adapters"
 	"locklab/locks/program"
@@ -17,9 +18,7 @@ import (
 func told(t *testing.T, name, place string, lock catalog.Lock) string {
 	t.Helper()
 	e, unfit, err := Expected(name, place, lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if unfit != nil {
 		return "-"
 	}
@@ -32,9 +31,7 @@ func TestExpectations(t *testing.T) {
 	library, _ := adapters.Find("redis-py") // its holds end by their release alone
 	hello := program.Hello{Servers: []program.Need{{Role: "redis", Nodes: 1}}}
 	redisPy, err := catalog.OfAdapter(library, program.Command{}, hello)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, c := range []struct{ scenario, locks, in2, in3 string }{
 		{"baseline", "redlock,raft,multiphase,lamport,postgres", "safe live", "safe live"},
 		{"baseline", "none,local", "unsafe live", "unsafe live"},

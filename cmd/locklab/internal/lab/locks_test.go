@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 )
 
@@ -45,9 +46,7 @@ hosts:
 			return config, config.Resolve()
 		}
 		all, err := use("all")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(all.Locks)+len(all.Unavailable) != len(catalog.Names()) {
 			t.Errorf("%s: %d locks and %d unavailable, of %d", c.topology, len(all.Locks), len(all.Unavailable), len(catalog.Names()))
 		}

@@ -26,9 +26,7 @@ import (
 func bound(t testing.TB, list string, own ...catalog.Lock) []catalog.Lock {
 	t.Helper()
 	all, err := catalog.ParseList("--locks", []string{list}, own...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }
 
@@ -151,9 +149,7 @@ func TestFaultsReachLockPrograms(t *testing.T) {
 				}
 			}
 			mine, err := catalog.OfProgram("mine", program.Command{Args: []string{"mine"}}, program.Hello{Servers: c.servers})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			config := configFor(t, nil, "redis")
 			config.Locks = append(config.Locks, mine)
 			config.Suite = true
@@ -187,9 +183,7 @@ func TestHoldersOfWhatIsLocked(t *testing.T) {
 			if w.Name == c.workload {
 				flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 				config.Workload, config.Load = w, w.Flags(flags)
-				if err := flags.Parse(strings.Fields(c.flags)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, flags.Parse(strings.Fields(c.flags)))
 			}
 		}
 		refuses(t, config, "seoul-2az", fmt.Sprintf(text, c.wants), c.want)
@@ -200,9 +194,7 @@ func TestHoldersOfWhatIsLocked(t *testing.T) {
 func TestBuiltinScenariosFit(t *testing.T) {
 	for _, name := range scenario.Names() {
 		s, err := scenario.Load(name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		lock := "redis:replica" // of what has only a primary to break
 		for _, other := range bound(t, "multiphase:quorum,redlock,redlock:persistence=always,raft,postgres") {
 			if _, unfit, err := Expected(name, "seoul-2az", other); err == nil && unfit == nil {

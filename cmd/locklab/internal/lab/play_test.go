@@ -23,9 +23,7 @@ func (nobody) Primary(context.Context) (string, error)        { return "", nil }
 // TestRefusalsSayWhatIsWrong: of everything that can be wrong with an order of the page.
 func TestRefusalsSayWhatIsWrong(t *testing.T) {
 	topo, err := topology.Load("seoul-2az")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	play, err := NewPlay(*configFor(t, topo, "none,raft"))
 	must.Do(t, err)
 	refused := map[string]error{
@@ -43,9 +41,7 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 	}
 	for _, order := range []string{`{"fault":"kill","target":"node:gone"}`, `{"fault":"kill","target":"holder"}`, `{"fault":"partition","between":["zone:x","others"],"mode":"hold"}`, `{"fault":"partition","between":["zone:a","others"],"mode":"hold"}`} {
 		f, err := fault.Parse("fault", []byte(order), errBadFault)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = f.Plan(t.Context(), "id", fault.Inventory{Hosts: []fault.Host{{Name: "h", Zone: "a"}}}, nobody{})
 		refused["planned "+order] = readable(err)
 	}

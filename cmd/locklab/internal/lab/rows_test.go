@@ -38,9 +38,7 @@ func TestWhatARunGoesOnFrom(t *testing.T) {
 	if err := rows.put(row("none", 2)); err != nil || !rows.done(partial.Key(), 2) {
 		t.Errorf("the row that was run again: %v", err)
 	}
-	if err := rows.put(row("local", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rows.put(row("local", 1)))
 	var order []string
 	for _, r := range file.Rows {
 		order = append(order, r.Lock)

@@ -108,81 +108,63 @@ type judge func(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run,
 func Anomalies() []Anomaly {
 	return []Anomaly{
 		{
-			"A", "two at once, calm", "two held at once, or a token went back, with nothing broken", "none",
-			[]string{"crowd"},
-			nil, unsafe,
+			"A", "two at once, calm", "two held at once, or a token went back, with nothing broken",
+			"none", []string{"crowd"}, nil, unsafe,
 		},
 		{
-			"B", "split", "the same, while the zones were cut or as they met again", "multiphase",
-			[]string{"cut", "reset"},
-			nil, unsafe,
+			"B", "split", "the same, while the zones were cut or as they met again",
+			"multiphase", []string{"cut", "reset"}, nil, unsafe,
 		},
 		{
-			"C", "late holder", "a holder that had stood still wrote after the next grant, or tried to", "redis",
-			[]string{"stop"},
-			[]string{"stale_writes", "fenced_writes"}, above(0),
+			"C", "late holder", "a holder that had stood still wrote after the next grant, or tried to",
+			"redis", []string{"stop"}, []string{"stale_writes", "fenced_writes"}, above(0),
 		},
 		{"D", "late write taken", "and the store took it", "redis", []string{"stop"}, []string{"stale_writes"}, above(0)},
 		{
-			"E", "two at once, crash", "two held at once after most servers were killed and came back", "redis",
-			[]string{"crash"},
-			nil, unsafe,
+			"E", "two at once, crash", "two held at once after most servers were killed and came back",
+			"redis", []string{"crash"}, nil, unsafe,
 		},
 		{
 			"F", "two at once, power loss", "two held at once after most servers lost their power, with what was not synced",
-			"redis:persistence=everysec",
-			[]string{"power", "peers-power"},
-			nil, unsafe,
+			"redis:persistence=everysec", []string{"power", "peers-power"}, nil, unsafe,
 		},
 		{
-			"G", "two at once, failover", "two held at once after another server took over", "redis:replica",
-			[]string{"failover", "leader-dies"},
-			nil, unsafe,
+			"G", "two at once, failover", "two held at once after another server took over",
+			"redis:replica", []string{"failover", "leader-dies"}, nil, unsafe,
 		},
 		{
-			"H", "trusts a clock", "two held at once after the clock of the servers, or of a client, was set", "redis",
-			[]string{"server-clock", "client-clock"},
-			nil, unsafe,
+			"H", "trusts a clock", "two held at once after the clock of the servers, or of a client, was set",
+			"redis", []string{"server-clock", "client-clock"}, nil, unsafe,
 		},
 		{
-			"I", "frees another's", "a release that came after its lease freed the next one's hold", "redis:release=naive",
-			[]string{"late"},
-			nil, unsafe,
+			"I", "frees another's", "a release that came after its lease freed the next one's hold",
+			"redis:release=naive", []string{"late"}, nil, unsafe,
 		},
 		{
 			"J", "silent loss",
-			"a holder that was cut off believed that it held after the next grant; the time is for how long at most", "kazoo",
-			[]string{"alone"},
-			nil, unsafe,
+			"a holder that was cut off believed that it held after the next grant; the time is for how long at most",
+			"kazoo", []string{"alone"}, nil, unsafe,
 		},
 		{
-			"K", "ghost", "a resource that clients wanted stayed free for longer than the lease and 1.5 s", "redis-py",
-			[]string{"dies", "lost", "cut", "reset"},
-			[]string{"resource_outage_ms", "zone_outage_ms"}, ghost,
+			"K", "ghost", "a resource that clients wanted stayed free for longer than the lease and 1.5 s",
+			"redis-py", []string{"dies", "lost", "cut", "reset"}, []string{"resource_outage_ms", "zone_outage_ms"}, ghost,
 		},
 		{
 			"L", "lost wake-up", "a resource was free for 1.5 s while others waited, though no message was lost",
-			"zookeeper:watch=late",
-			[]string{"news"},
-			[]string{"resource_outage_ms"}, above(1500),
+			"zookeeper:watch=late", []string{"news"}, []string{"resource_outage_ms"}, above(1500),
 		},
 		{
 			"M", "barging", "a waiter was passed by more than 150 grants to the 99 others",
-			"redlock",
-			[]string{"crowd"},
-			[]string{"passed_max"}, passed,
+			"redlock", []string{"crowd"}, []string{"passed_max"}, passed,
 		},
 		{
-			"N", "herd", "more than 10 of 100 waiters were woken for each handoff", "zookeeper:watch=all",
-			[]string{"crowd"},
-			[]string{"wakeups_per_handoff"}, above(10),
+			"N", "herd", "more than 10 of 100 waiters were woken for each handoff",
+			"zookeeper:watch=all", []string{"crowd"}, []string{"wakeups_per_handoff"}, above(10),
 		},
 		{
 			"O", "down without one server",
 			"no grant in a zone for 5 s after one server, the leader if there is one, had died or stood still for 6 s",
-			"redis",
-			[]string{"server-dies", "leader-dies", "leader-stops"},
-			[]string{"zone_outage_ms"}, above(5000),
+			"redis", []string{"server-dies", "leader-dies", "leader-stops"}, []string{"zone_outage_ms"}, above(5000),
 		},
 	}
 }
@@ -225,16 +207,10 @@ func passed(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, loc
 type Result struct {
 	Lock  string
 	Lease time.Duration
-	Files map[string]result.File // by the names of the runs
-	Again map[string]string      // likewise, the commands
-	Does  map[string]string      // likewise, what all tries of a run have in common
-	Unfit map[string]Unfit       // likewise, why there is none
-}
-
-// Unfit is why a lock does not go through a run.
-type Unfit struct {
-	Why     string
-	NotHere bool // it would apply, but cannot be done to this lock
+	Files map[string]result.File  // by the names of the runs
+	Again map[string]string       // likewise, the commands
+	Does  map[string]string       // likewise, what all tries of a run have in common
+	Unfit map[string]result.Unfit // likewise, why there is none
 }
 
 // Cell is what the runs say of a lock and an anomaly.

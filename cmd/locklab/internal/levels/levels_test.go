@@ -58,7 +58,7 @@ func TestCells(t *testing.T) {
 			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "power": file(0, "silent"), "alone": file(0, "safe"), "client-clock": file(0, "safe"),
 			"dies": {}, "lost": {},
 		},
-		Unfit: map[string]levels.Unfit{"failover": {Why: "it has no replica"}, "leader-dies": {Why: "it has no leader"}, "server-clock": {Why: "its clock cannot be set", NotHere: true}},
+		Unfit: map[string]result.Unfit{"failover": {Why: "it has no replica"}, "leader-dies": {Why: "it has no leader"}, "server-clock": {Why: "its clock cannot be set", NotHere: true}},
 	}
 	dies := file(0, "safe", "safe")
 	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2499, 2501
@@ -241,7 +241,7 @@ func TestPage(t *testing.T) {
 	shown.Run.Commit, shown.Run.Host = "abc", result.Host{CPUs: 2, CPUModel: "mine"}
 	curator := levels.Result{
 		Lock: "curator", Files: map[string]result.File{"alone": shown, "crowd": file(0, "safe")},
-		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]levels.Unfit{"failover": {Why: "no replica"}},
+		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]result.Unfit{"failover": {Why: "no replica"}},
 	}
 	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}}
 	p := levels.Page{}.Add([]levels.Result{curator, none}, []string{"curator"})
@@ -250,18 +250,15 @@ func TestPage(t *testing.T) {
 			p.Rows[0].Cells[i].History = "histories/curator.alone.jsonl.gz"
 		}
 	}
-	var page strings.Builder
-	if err := p.Markdown(&page); err != nil {
-		t.Fatal(err)
-	}
+	page := p.Markdown()
 	for _, want := range []string{
 		"Measured from 2026-11-29 until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
 		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | the verdict | herd | none | 1 of 1 |",
 		"| curator | J | 1 of 1 | locklab run --locks curator | [history](<histories/curator.alone.jsonl.gz>) | at any time no two",
 		"| curator | G | · no replica |", "| lease-safe |",
 	} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("there is no %q in\n%s", want, page.String())
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %q in\n%s", want, page)
 		}
 	}
 	if len(p.Rows) != 1 || p.Controls[0].Shown != 1 {

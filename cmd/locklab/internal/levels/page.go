@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -136,8 +135,8 @@ func (p Page) Glyphs() table.Table {
 	return t
 }
 
-// Picture writes the table as an SVG, with the names above the columns.
-func (p Page) Picture(w io.Writer) error {
+// Picture is the table as an SVG, with the names above the columns.
+func (p Page) Picture() string {
 	const lock, cell, line, above, level = 190, 40, 20, 160, 330
 	width, height := lock+cell*len(Anomalies())+level, above+line*len(p.Rows)+50
 	var b strings.Builder
@@ -170,9 +169,7 @@ func (p Page) Picture(w io.Writer) error {
 	}
 	text(4, height-20, "", "✗ shown   ✗! against its documentation   ✓ not shown where the control showed it: no proof   "+
 		"· does not apply, or cannot be done here   ? undecided")
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String() + "</svg>\n"
 }
 
 // Columns are the anomalies with their controls.
@@ -236,29 +233,23 @@ func (p Page) Versions() table.Table {
 	return t
 }
 
-// Markdown writes all of it.
-func (p Page) Markdown(w io.Writer) (err error) {
-	_, err = fmt.Fprintf(w, "Measured from %s until %s with %s on %s.\n", p.Since, p.Date,
+// Markdown is all of it.
+func (p Page) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Measured from %s until %s with %s on %s.\n", p.Since, p.Date,
 		strings.Join(p.Commits, ", "), strings.Join(p.Machines, ", "))
 	for _, part := range []struct {
 		title string
 		table table.Table
 	}{
-		{"", p.Glyphs()},
-		{"Columns", p.Columns()},
-		{"Shown", p.Shown()},
-		{"Libraries", p.Versions()},
-		{"Cells that say nothing", p.Without()},
+		{"\n", p.Glyphs()},
+		{"\n## Columns\n\n", p.Columns()},
+		{"\n## Shown\n\n", p.Shown()},
+		{"\n## Libraries\n\n", p.Versions()},
+		{"\n## Cells that say nothing\n\n", p.Without()},
 	} {
-		if err == nil && part.title != "" {
-			_, err = fmt.Fprintf(w, "\n## %s\n", part.title)
-		}
-		if err == nil {
-			_, err = io.WriteString(w, "\n")
-		}
-		if err == nil {
-			err = table.Markdown(w, part.table)
-		}
+		b.WriteString(part.title)
+		_ = table.Markdown(&b, part.table) // a builder takes everything
 	}
-	return err
+	return b.String()
 }

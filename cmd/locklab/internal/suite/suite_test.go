@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"locklab/cmd/locklab/internal/suite"
+	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/workloads/result"
 )
@@ -29,9 +30,7 @@ claims:
 
 func TestParse(t *testing.T) {
 	s, err := suite.Parse("f.yaml", []byte(good))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []suite.Flag{{"locks", "redis,redlock", 4}, {"scenarios", "baseline", 4}, {"workload", "mutex", 4}, {"duration", "2s", 4}}
 	if diff := cmp.Diff(want, s.Parts[0].Flags); diff != "" {
 		t.Error(diff)
@@ -81,9 +80,7 @@ parts:
   - {scenarios: baseline}
   - {scenarios: herd, locks: "redis:ttl=1s,raft"}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for part, want := range []string{"redlock", "redis:ttl=1s,redlock", "redis:ttl=1s,raft"} {
 		flags := s.Parts[part].Flags
 		if len(flags) != 2 || flags[1].Name != "locks" || flags[1].Value != want || flags[1].Line != []int{2, 2, 6}[part] {
@@ -104,9 +101,7 @@ func rowOf(lock, safety, word string) result.Row {
 // have it decide nothing.
 func TestFigures(t *testing.T) {
 	s, err := suite.Parse("f.yaml", []byte(strings.Replace(good, "shows: safe", "shows: outage_ms>1500", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cells := s.Claims[0].Cells[:1]
 	cells[0].Lock, cells[0].Scenario, cells[0].Workload = "redis", "s", "w"
 	for name, tt := range map[string]struct {
@@ -179,9 +174,7 @@ func TestDecide(t *testing.T) {
 // TestOnly: the suite of one claim has the parts that make its rows, and no others.
 func TestOnly(t *testing.T) {
 	track, err := suite.Load("track")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	one, err := track.Only([]string{"symfony-pdo"})
 	if err != nil || len(one.Claims) != 1 || one.Claims[0].ID != "symfony-pdo" || len(one.Parts) != 1 ||
 		!strings.Contains(fmt.Sprint(one.Parts), "symfony-pdo") {
@@ -189,9 +182,7 @@ func TestOnly(t *testing.T) {
 	}
 	text := strings.NewReplacer("- claim:", "- id: mine\n    claim:", `locks: "redis,redlock", `, "").Replace(good)
 	usual, err := suite.Parse("f.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if one, err := usual.Only([]string{"mine"}); err != nil || len(one.Parts) != 1 {
 		t.Errorf("a part that names no locks: %+v, %v", one, err)
 	}
@@ -204,9 +195,7 @@ func TestOnly(t *testing.T) {
 func TestTrackIsWhole(t *testing.T) {
 	const adapters = "../../../../locks/adapters"
 	track, err := suite.Load("track")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, c := range track.Claims {
 		if found, _ := filepath.Glob(filepath.Join(adapters, "track", c.ID+".*")); len(found) != 1 {
 			t.Errorf("%s: programs %v; want one", c.ID, found)

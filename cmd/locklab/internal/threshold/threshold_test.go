@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"locklab/cmd/locklab/internal/threshold"
+	"locklab/internal/must"
 	"locklab/workloads/result"
 )
 
 func parse(t *testing.T, text string) threshold.Threshold {
 	t.Helper()
 	p, err := threshold.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p
 }
 
