@@ -226,7 +226,8 @@ func (f *levelsFlags) plan(
 		lock := c.Locks[0]
 		r := levels.Result{
 			Lock: name, Lease: lock.Lease,
-			Files: map[string]result.File{}, Again: map[string]string{}, Does: map[string]string{}, Unfit: map[string]result.Unfit{},
+			Files: map[string]result.File{}, Unfit: map[string]result.Unfit{},
+			Again: map[string]string{}, Does: map[string]string{},
 		}
 		for _, run := range levels.Runs() {
 			if !slices.Contains(rows, name) && !levels.Controls(name, run.Name) {

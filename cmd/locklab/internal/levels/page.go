@@ -159,7 +159,8 @@ func (p Page) Picture() string {
 			glyph, rest, _ := strings.Cut(c.Glyph, " ")
 			class := map[string]string{"✗": "s", "✓": "n", "?": "q"}[glyph]
 			x := lock + cell*k
-			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", cmp.Or(class, "d"), x, y, cell-1, line-1)
+			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
+				cmp.Or(class, "d"), x, y, cell-1, line-1)
 			if strings.HasSuffix(rest, "!") {
 				glyph += "!"
 			}
