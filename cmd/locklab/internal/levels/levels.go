@@ -315,7 +315,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 		return before // until a run with the new settings decides
 	case len(undecided) == 0:
 		c.Glyph, c.Why = "·", cmp.Or(c.Lacks, cmp.Or(unfit...))
-	default:
+	case c.Glyph != "·": // by an earlier run
 		c.Glyph, c.Why = "?", undecided[0]
 	}
 	return c
