@@ -106,12 +106,14 @@ func (away) Begun(c *Change, now Reports) (int64, error) {
 // Ended proves that the controller reaches the hosts again. Their probes may not work: a restarted host has
 // lost its links.
 func (away) Ended(c *Change, now Reports) (last int64, err error) {
-	for _, host := range c.Plan.Gone {
+	for n, host := range c.Plan.Gone {
 		report, reports := now[host]
 		if !reports {
 			return 0, fmt.Errorf("host %s is not back", host)
 		}
-		last = max(last, report.At)
+		if n == 0 || report.At > last {
+			last = report.At
+		}
 	}
 	return last, nil
 }

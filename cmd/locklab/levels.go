@@ -57,7 +57,7 @@ that was made with other flags is refused.
         documentation promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock, or cannot be done to it here
-  ?     undecided: a run was not sound or too short, or what must show it did not
+  ?     undecided: a run was not sound or too short, or its control was silent
 
 With --add the tries add up, cell by cell: each run counts once, and the cells
 of a library, settings or scenario that changed begin anew.`,

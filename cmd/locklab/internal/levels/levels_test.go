@@ -143,7 +143,7 @@ func TestTriesAddUp(t *testing.T) {
 	one.Rows[0].Cells[9].History = "histories/first"
 	two := published(one.Add(second, rows))
 	for letter, want := range map[string]string{
-		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? crash: saturated: 0 of 0 runs, 0 tries", "J": "✗ 2.3 s : 2 of 4 runs, 4 tries",
+		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? crash: control-silent: 0 of 0 runs, 0 tries", "J": "✗ 2.3 s : 2 of 4 runs, 4 tries",
 	} {
 		if got := says(two, letter); got != want {
 			t.Errorf("%s: %s, want %s", letter, got, want)
