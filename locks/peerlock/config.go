@@ -13,7 +13,7 @@ import (
 
 // Config configures a [Locker]. O is the options of the algorithm.
 type Config[O any] struct {
-	mesh.Config // Protocol, Handler and Lock are set by New; Cluster, Peers and Options must be the same at all peers
+	mesh.Config // Protocol and Handler are set by New; Cluster, Peers and Options must be the same at all peers
 	Options     O
 
 	// Founding says that this peer has never run before: it is part of a new cluster and

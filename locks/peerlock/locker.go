@@ -61,7 +61,7 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 		lost:      make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}),
 		rand: cfg.Seed.Child(cfg.Self.ID).Rand(), // by ID, so that peers without a seed pause differently
 	}
-	cfg.Protocol, cfg.Handler, cfg.Lock = protocol.Spec, (*network[S, M, P])(l), &l.mu
+	cfg.Protocol, cfg.Handler = protocol.Spec, (*network[S, M, P])(l)
 	state := journal.Config{Path: cfg.StateFile, Owner: cfg.owner(), Sync: cfg.sync}
 	if err := l.begin(cfg.Config, cfg.Founding, state); err != nil {
 		_ = l.Close() // ends the parts that have started
@@ -217,7 +217,7 @@ func (n *network[S, M, P]) Disconnected(link *mesh.Link, _ error) {
 	(*Locker[S, M, P])(n).connection(link, peercore.Disconnect)
 }
 
-// Receive implements [mesh.Handler]. It steps the state machine of the resource. The mesh holds the mutex.
+// Receive implements [mesh.Handler]. It steps the state machine of the resource.
 func (n *network[S, M, P]) Receive(link *mesh.Link, payload []byte) error {
 	m, name, err := n.protocol.Decode(payload)
 	if err != nil {

@@ -110,6 +110,8 @@ func (l *Locker[S, M, P]) send(r *resource[S, M, P], e *peercore.Effect[M]) {
 
 // receive handles one message from link.
 func (l *Locker[S, M, P]) receive(link *mesh.Link, name []byte, m M) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	r := l.resources[string(name)]
 	switch {
 	case l.closed:

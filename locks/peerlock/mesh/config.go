@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"locklab/internal/seed"
@@ -36,8 +35,6 @@ type Config struct {
 	// Listener accepts connections from peers of lower ranks. The Mesh owns it.
 	Listener net.Listener
 	Handler  Handler
-	// Lock is held by the mesh while it calls Receive, and only then; nil: a new mutex.
-	Lock sync.Locker
 
 	Clock clock.Clock // nil: the system's
 	Seed  seed.Seed
@@ -66,9 +63,6 @@ func patience(late time.Duration) time.Duration {
 // complete fills in defaults and checks the ranks.
 func (c *Config) complete() error {
 	c.Clock, c.Log = cmp.Or(c.Clock, clock.System()), cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	if c.Lock == nil {
-		c.Lock = &sync.Mutex{}
-	}
 	for _, p := range append([]Peer{c.Self}, c.Peers...) {
 		if p.Rank < 0 || p.Rank > MaxRank {
 			return fmt.Errorf("mesh: peer %q: rank %d should be from 0 to %d: %w", p.ID, p.Rank, MaxRank, locks.ErrInvalid)

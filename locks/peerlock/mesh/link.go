@@ -147,35 +147,12 @@ func (l *Link) read() error {
 	for {
 		payload, err := l.readFrame()
 		if err == nil && len(payload) > 0 {
-			err = l.deliver(payload)
+			err = l.mesh.cfg.Handler.Receive(l, payload)
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// deliver delivers a payload and those that have arrived with it, and locks once for all of them.
-func (l *Link) deliver(payload []byte) (err error) {
-	l.mesh.cfg.Lock.Lock()
-	defer l.mesh.cfg.Lock.Unlock()
-	for err == nil {
-		if len(payload) > 0 {
-			err = l.mesh.cfg.Handler.Receive(l, payload)
-		}
-		if err != nil || !l.arrived() {
-			return err
-		}
-		payload, err = l.readFrame()
-	}
-	return err
-}
-
-// arrived says whether the reader has a whole frame.
-func (l *Link) arrived() bool {
-	head, _ := l.reader.Peek(min(l.reader.Buffered(), binary.MaxVarintLen32)) // it has so many
-	size, n := binary.Uvarint(head)
-	return n > 0 && uint64(l.reader.Buffered()-n) >= size
 }
 
 // readFrame reads a payload, which is valid until the next call.
