@@ -451,17 +451,33 @@ func (f *levelsFlags) keepAll(p levels.Page, jobs []job) error {
 	return err
 }
 
-// packed is the history of a run.
+// packed is the history of a run. Where that is above maxKept, it is of the resource of a violation alone.
 func (j job) packed(mark string) ([]byte, error) {
 	rows := j.result().Rows
-	i := slices.IndexFunc(rows, func(r result.Row) bool { return levels.Mark(&r) == mark })
-	text, err := os.ReadFile(filepath.Join(j.dir, rows[i].History))
+	r := rows[slices.IndexFunc(rows, func(r result.Row) bool { return levels.Mark(&r) == mark })]
+	text, err := os.ReadFile(filepath.Join(j.dir, r.History))
 	if err != nil {
 		return nil, err
 	}
+	whole, err := pack(string(text))
+	v, _ := r.Subject()
+	if err != nil || len(whole) <= maxKept || v == nil {
+		return whole, err
+	}
+	var part strings.Builder
+	for line := range strings.Lines(string(text)) {
+		others := strings.Contains(line, `"resource":"`) && !strings.Contains(line, `"resource":"`+v.Resource+`"`)
+		if !others && !strings.Contains(line, `"kind":"usage"`) {
+			part.WriteString(line)
+		}
+	}
+	return pack(part.String())
+}
+
+func pack(text string) ([]byte, error) {
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // there is this level
-	_, err = w.Write(text)
+	_, err := io.WriteString(w, text)
 	err = errors.Join(err, w.Close())
 	return packed.Bytes(), err
 }
