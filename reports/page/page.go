@@ -150,7 +150,7 @@ func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{
 		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": sentence.Group, "table": table.HTML,
 		"lang":    func() string { return say.Tag },
-		"verdict": func(r *result.Row) string { return verdict(say, r) },
+		"verdict": func(r *result.Row) string { return view.Verdict(say, r) },
 		"file":    func(name string) string { return FileIn(say, name) },
 		"others":  func() []other { return others },
 		"style":   func() template.CSS { return template.CSS(Style) }, //nolint:gosec // our own file
