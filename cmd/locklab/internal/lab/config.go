@@ -136,7 +136,7 @@ func (c *Config) readLocks() (err error) {
 		return err
 	}
 	for _, l := range c.Own {
-		if !named(c.Locks, l.String()) {
+		if !slices.Contains(catalog.Texts(c.Locks), l.String()) {
 			c.Locks = append(c.Locks, l)
 		}
 	}
@@ -156,10 +156,6 @@ func (c *Config) readLocks() (err error) {
 		return nil
 	}
 	return lacking
-}
-
-func named(all []catalog.Lock, spec string) bool {
-	return slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == spec })
 }
 
 // lacks is why a lock cannot be compared: the topology has no node of a role that it needs, or this machine has a host
@@ -353,7 +349,7 @@ func whole(parts []Config) Config {
 		maps.Copy(c.Programs, p.Programs)
 		c.Unfit = append(c.Unfit, p.Unfit...)
 		for _, lock := range p.Locks {
-			if !named(c.Locks, lock.String()) {
+			if !slices.Contains(catalog.Texts(c.Locks), lock.String()) {
 				c.Locks = append(c.Locks, lock)
 			}
 		}

@@ -149,7 +149,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		rec.kind = history.KindMatch
 	}
 	rec.Record(x.head(outlook.expect))
-	c, err := x.fleet.Up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
+	c, err := x.fleet.Up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(logDir, "")))
 	if err != nil {
 		return false, err
 	}
