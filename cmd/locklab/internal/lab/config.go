@@ -77,8 +77,7 @@ type Config struct {
 	Dir         string            // of the report
 	Token       string            // of running agents
 	Wait        time.Duration     // for running agents that do not answer yet
-	Command     string            // as the user typed it
-	Args        []string          // the same in pieces, without the program
+	Args        []string          // of the program, as the user typed them
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
 	Live        *live.Board       // shows the runs to browsers; may be nil

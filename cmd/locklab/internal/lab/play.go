@@ -60,9 +60,6 @@ func NewPlay(c Config) (*Play, error) {
 	return &Play{config: c, lock: c.Locks[0], rate: uint32(rate)}, nil
 }
 
-// Show has a board follow the session, whose report is to be in the directory. Call it before Run.
-func (p *Play) Show(dir string, board *live.Board) { p.config.Dir, p.config.Live = dir, board }
-
 var errNotYet = errors.New("the lab starts or stops right now: try again in a moment")
 
 var errBadFault = errors.New("bad fault")
@@ -174,9 +171,10 @@ func (p *Play) State() live.ControlState {
 // playTries is how many runs in a row may end by themselves, such as on a busy machine.
 const playTries = 3
 
-// Run plays until ctx ends. That is no interruption: the present run ends as if it had been that long, and is in the
-// file, which is as with [Compare].
-func (p *Play) Run(ctx context.Context, display *progress.Display) (result.File, error) {
+// Run plays into a directory until ctx ends, and a board follows. That is no interruption: the present run ends as if
+// it had been that long, and is in the file, which is as with [Compare].
+func (p *Play) Run(ctx context.Context, dir string, board *live.Board, display *progress.Display) (result.File, error) {
+	p.config.Dir, p.config.Live = dir, board
 	return onFleet(ctx, []Config{p.config}, nil, display, func(fleet *cluster.Fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
 			lock, err := p.one(ctx, fleet, display, rows)
