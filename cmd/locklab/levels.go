@@ -80,21 +80,18 @@ of a library, settings or scenario that changed begin anew.`,
 
 // job is one locklab run of one lock, and where it leaves its result.
 type job struct {
-	lock, run, dir string
-	flags          []string
-	about          time.Duration
+	of       levels.Result
+	run, dir string
+	flags    []string
+	about    time.Duration
 }
 
 func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.Writer) error {
 	if len(rows) == 0 {
 		rows = levels.Rows()
 	}
-	_, err := f.published(rows)
+	_, _, err := f.published(rows)
 	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
-	if f.publish != "" {
-		_, _, marks := around(f.page())
-		err = errors.Join(err, marks)
-	}
 	if err != nil {
 		return err
 	}
@@ -120,8 +117,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 		return err
 	}
 	for _, j := range jobs {
-		i := slices.IndexFunc(all, func(r levels.Result) bool { return r.Lock == j.lock })
-		all[i].Files[j.run] = j.result()
+		j.of.Files[j.run] = j.result()
 	}
 	page := levels.Page{}.Add(all, rows)
 	for _, part := range []table.Table{page.Glyphs(), page.Columns()} {
@@ -129,14 +125,13 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 			return err
 		}
 	}
-	for _, row := range page.Rows {
-		for _, c := range row.Cells {
-			if c.Shown > 0 {
-				fmt.Fprintf(stdout, "%s %s  %s  (%d of %d)\n", row.Lock, c.Letter, c.Command(), c.Shown, c.Runs)
-			}
-		}
+	for _, row := range page.Shown().Rows {
+		fmt.Fprintf(stdout, "%s %s  %s  (%s)\n", row[0].Text, row[1].Text, row[3].Text, row[2].Text)
 	}
-	before, err := f.published(rows) // again: another one may have published since
+	if f.publish == "" {
+		return nil
+	}
+	before, around, err := f.published(rows) // again: another one may have published since
 	if err != nil {
 		return err
 	}
@@ -145,42 +140,53 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 		page = before.Add(all, rows)
 		fmt.Fprintf(stderr, "locklab: %s had %d tries and has %d\n", f.publish, had, page.Tries())
 	}
-	if f.publish == "" {
-		return nil
-	}
-	return f.write(page, jobs)
+	return f.write(page, around, jobs)
 }
 
-// published is the page that the tries are added to. Without --add it refuses to drop rows of a page.
-func (f *levelsFlags) published(rows []string) (p levels.Page, err error) {
+// The lines between which README.md has the table of levels.
+const (
+	levelsBegin = "<!-- levels: made by locklab levels -->\n"
+	levelsEnd   = "<!-- end of levels -->\n"
+)
+
+// published is the page that the tries are added to, and the text of README.md before and after its tables. Without
+// --add it refuses to drop rows of a page.
+func (f *levelsFlags) published(rows []string) (p levels.Page, around [2]string, err error) {
 	if f.publish == "" && f.add {
-		return p, errors.New("--add: want --publish with the directory that has the tries of before")
+		return p, around, errors.New("--add: want --publish with the directory that has the tries of before")
 	} else if f.publish == "" {
-		return p, nil
+		return p, around, nil
 	}
-	path := filepath.Join(f.publish, result.FileName)
-	text, err := os.ReadFile(path) //nolint:gosec // the user names it
+	readme, path := filepath.Join(f.publish, "README.md"), filepath.Join(f.publish, result.FileName)
+	text, err := os.ReadFile(readme) //nolint:gosec // the user names it
+	if err != nil {
+		return p, around, err
+	}
+	before, rest, begins := strings.Cut(string(text), levelsBegin)
+	_, after, ends := strings.Cut(rest, levelsEnd)
+	if around = [2]string{before, after}; !begins || !ends {
+		return p, around, fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
+			readme, strings.TrimSpace(levelsBegin), strings.TrimSpace(levelsEnd))
+	}
+	text, err = os.ReadFile(path) //nolint:gosec // likewise
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !f.add:
-		return p, nil
+		return p, around, nil
 	case err != nil:
-		return p, fmt.Errorf("--publish: %w", err)
+		return p, around, fmt.Errorf("--publish: %w", err)
 	}
 	if err = strictjson.Decode(text, &p); err == nil {
 		err = p.Check()
 	}
 	if err != nil {
-		return p, fmt.Errorf("--publish: %s: %w", path, err)
-	}
-	if f.add {
-		return p, nil
+		return p, around, fmt.Errorf("--publish: %s: %w", path, err)
 	}
 	for _, row := range p.Rows {
-		if !slices.Contains(rows, row.Lock) {
-			return p, fmt.Errorf("--publish: %s has a row of %s, which would be lost: --add keeps it", path, row.Lock)
+		if !f.add && !slices.Contains(rows, row.Lock) {
+			return p, around, fmt.Errorf("--publish: %s has a row of %s, which would be lost: --add keeps it", path, row.Lock)
 		}
 	}
-	return levels.Page{}, nil
+	return p, around, nil
 }
 
 // plan makes the jobs of the rows and of the controls, whose silence would leave a column undecided. A control that is
@@ -194,12 +200,10 @@ func (f *levelsFlags) plan(
 	}
 	asked := map[string]library{}
 	config := func(flags ...string) (lab.Config, error) {
-		one := &runFlags{asked: asked}
-		err := one.parse(flags)
-		if err != nil {
+		one := &runFlags{Config: lab.Config{Suite: true}, asked: asked}
+		if err := one.parse(flags); err != nil {
 			return lab.Config{}, err
 		}
-		one.Suite = true
 		c, _, err := one.config(ctx, stderr)
 		return c, err
 	}
@@ -251,7 +255,7 @@ func (f *levelsFlags) plan(
 				r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
 				r.Does[run.Name] = strings.Join(run.Flags(name, lock.Lease, 1), " ") + " " + c.Scenarios[0].Does
 				dir := filepath.Join(f.out, strings.NewReplacer(":", "+", ",", "+").Replace(name), run.Name)
-				j := job{name, run.Name, dir, flags, about + time.Second}
+				j := job{r, run.Name, dir, flags, about + time.Second}
 				if err := j.check(); err != nil {
 					return nil, nil, err
 				}
@@ -279,79 +283,71 @@ func (j job) check() error {
 func (j job) result() result.File {
 	f, err := result.Read(j.dir)
 	if err != nil || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
-		none := result.Row{Lock: j.lock}
+		none := result.Row{Lock: j.of.Lock}
 		none.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.GivenUp}
 		return result.File{Rows: []result.Row{none}}
 	}
 	return f
 }
 
-func decided(f result.File) bool {
-	return !slices.ContainsFunc(f.Rows, func(r result.Row) bool { return !levels.Tells(&r) })
+// undecided is why a row of the job says nothing; "" if all do.
+func (j job) undecided() (why string) {
+	for _, r := range j.result().Rows {
+		if !levels.Tells(&r) {
+			why = "undecided: " + string(cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code))
+		}
+	}
+	return why
 }
 
 // makeAll runs undecided jobs, atOnce of them at a time; what is still undecided runs once more, alone.
 func makeAll(ctx context.Context, jobs []job, own string, atOnce int, stderr io.Writer) error {
 	for _, atOnce := range []int{atOnce, min(atOnce, 1)} {
-		todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return atOnce == 0 || decided(j.result()) })
+		todo := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return atOnce == 0 || j.undecided() == "" })
+		if len(todo) == 0 {
+			return nil
+		}
 		// Libraries of a slow language are neighbours in the list.
 		seed.Seed(1).Rand().Shuffle(len(todo), func(i, k int) { todo[i], todo[k] = todo[k], todo[i] })
-		if err := makeOnce(ctx, todo, own, atOnce, stderr); err != nil {
+		var left time.Duration
+		for _, j := range todo {
+			left += j.about
+		}
+		fmt.Fprintf(stderr, "locklab: %s, %d at once, about %v\n", sentence.Plural(len(todo), "run"), atOnce,
+			sentence.Lasting((left / time.Duration(atOnce)).Round(time.Second)))
+		var mu sync.Mutex
+		done, group := 0, new(errgroup.Group)
+		group.SetLimit(atOnce)
+		for _, j := range todo {
+			group.Go(func() error {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				began := clock.System().Now()
+				said := j.make(ctx, own)
+				mu.Lock()
+				defer mu.Unlock()
+				done, left = done+1, left-j.about
+				fmt.Fprintf(stderr, "%4d/%d  %s %s: %s in %v of %v; %v left\n", done, len(todo), j.of.Lock, j.run, said,
+					clock.System().Now().Sub(began).Round(time.Second), j.about.Round(time.Second),
+					(left / time.Duration(atOnce)).Round(time.Second))
+				return ctx.Err()
+			})
+		}
+		if err := group.Wait(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// makeOnce runs jobs, each as a program of its own.
-func makeOnce(ctx context.Context, jobs []job, own string, atOnce int, stderr io.Writer) error {
-	if len(jobs) == 0 {
-		return nil
-	}
-	var left time.Duration
-	for _, j := range jobs {
-		left += j.about
-	}
-	fmt.Fprintf(stderr, "locklab: %s, %d at once, about %v\n", sentence.Plural(len(jobs), "run"), atOnce,
-		sentence.Lasting((left / time.Duration(atOnce)).Round(time.Second)))
-	var mu sync.Mutex
-	done, group := 0, new(errgroup.Group)
-	group.SetLimit(atOnce)
-	for _, j := range jobs {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			began := clock.System().Now()
-			err := j.make(ctx, own)
-			mu.Lock()
-			defer mu.Unlock()
-			done, left = done+1, left-j.about
-			said := "decided"
-			for _, r := range j.result().Rows {
-				if !levels.Tells(&r) {
-					said = "undecided: " + string(cmp.Or(r.Verdict.Sound.Code, r.Verdict.Why.Code))
-				}
-			}
-			if err != nil {
-				said = err.Error()
-			}
-			fmt.Fprintf(stderr, "%4d/%d  %s %s: %s in %v of %v; %v left\n", done, len(jobs), j.lock, j.run, said,
-				clock.System().Now().Sub(began).Round(time.Second), j.about.Round(time.Second),
-				(left / time.Duration(atOnce)).Round(time.Second))
-			return ctx.Err()
-		})
-	}
-	return group.Wait()
-}
-
-// make runs the job, or what is left of it; an error says why there is no result.
-func (j job) make(ctx context.Context, own string) error {
+// make runs the job, or what is left of it, and says what came of it.
+func (j job) make(ctx context.Context, own string) (said string) {
 	flags := append(slices.Clone(j.flags), "--out", j.dir)
 	switch f := j.result(); {
 	case slices.ContainsFunc(f.Rows, func(r result.Row) bool { return r.Verdict.As == result.Silent }):
 		if err := os.RemoveAll(j.dir); err != nil { // --redo would let a silent run stand
-			return err
+			return err.Error()
 		}
 	case hasResult(j.dir):
 		flags = []string{"--resume", j.dir, "--redo", "inconclusive"}
@@ -359,21 +355,16 @@ func (j job) make(ctx context.Context, own string) error {
 	cmd := exec.CommandContext(ctx, own, slices.Concat([]string{"run", "--ui", "off"}, flags)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
-	out, err := cmd.CombinedOutput()
-	if err == nil || hasResult(j.dir) {
-		return nil
+	if out, err := cmd.CombinedOutput(); err != nil && !hasResult(j.dir) {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return fmt.Sprintf("%v: %s", err, lines[len(lines)-1])
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return fmt.Errorf("%w: %s", err, lines[len(lines)-1])
+	return cmp.Or(j.undecided(), "decided")
 }
 
 // write publishes the page with its result.json, picture and histories.
-func (f *levelsFlags) write(p levels.Page, jobs []job) error {
+func (f *levelsFlags) write(p levels.Page, around [2]string, jobs []job) error {
 	if err := f.keepAll(p, jobs); err != nil {
-		return err
-	}
-	before, after, err := around(f.page())
-	if err != nil {
 		return err
 	}
 	text, err := json.Marshal(p, jsontext.WithIndent(" "))
@@ -383,32 +374,9 @@ func (f *levelsFlags) write(p levels.Page, jobs []job) error {
 	return errors.Join(
 		atomicfile.Write(filepath.Join(f.publish, result.FileName), append(text, '\n')),
 		atomicfile.Write(filepath.Join(f.publish, "levels.svg"), []byte(p.Picture())),
-		atomicfile.Write(f.page(), []byte(before+levelsBegin+"\n"+p.Markdown()+"\n"+levelsEnd+after)),
+		atomicfile.Write(filepath.Join(f.publish, "README.md"),
+			[]byte(around[0]+levelsBegin+"\n"+p.Markdown()+"\n"+levelsEnd+around[1])),
 	)
-}
-
-// The lines between which a page has the table of levels.
-const (
-	levelsBegin = "<!-- levels: made by locklab levels -->\n"
-	levelsEnd   = "<!-- end of levels -->\n"
-)
-
-// page is the one that the tables are written into.
-func (f *levelsFlags) page() string { return filepath.Join(f.publish, "README.md") }
-
-// around is the text of a page before and after these lines.
-func around(page string) (before, after string, err error) {
-	text, err := os.ReadFile(page) //nolint:gosec // the user names it
-	if err != nil {
-		return "", "", err
-	}
-	before, rest, begins := strings.Cut(string(text), levelsBegin)
-	_, after, ends := strings.Cut(rest, levelsEnd)
-	if !begins || !ends {
-		return "", "", fmt.Errorf("%s: want a line %q and below it a line %q, between which the table is written",
-			page, strings.TrimSpace(levelsBegin), strings.TrimSpace(levelsEnd))
-	}
-	return before, after, nil
 }
 
 // maxKept is the size up to which a packed history is published.
@@ -424,7 +392,7 @@ func (f *levelsFlags) keepAll(p levels.Page, jobs []job) error {
 	for _, row := range p.Rows {
 		for k, c := range row.Cells {
 			kept[filepath.Base(c.History)] = true
-			at := slices.IndexFunc(jobs, func(j job) bool { return j.lock == row.Lock && j.run == c.Run })
+			at := slices.IndexFunc(jobs, func(j job) bool { return j.of.Lock == row.Lock && j.run == c.Run })
 			if at < 0 {
 				continue
 			}

@@ -107,7 +107,6 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 	info.Control = session
 	page := servePage(ctx, listener, info, f.ui)
 	defer func() { failed = errors.Join(failed, page.close(dir)) }()
-	session.Show(dir, page.Board)
 	fmt.Fprintln(stderr, folded(stderr, fmt.Sprintf(
 		"locklab: open http://%s in a browser; seed %d; report in %s; Ctrl-C ends", toVisit(listener.Addr()), c.Seed, dir)))
 
@@ -121,7 +120,7 @@ func (f *playFlags) play(ctx context.Context, stdout, stderr io.Writer) (failed 
 		}
 		display.Note(note)
 	})()
-	file, runErr := session.Run(limited, display)
+	file, runErr := session.Run(limited, dir, page.Board, display)
 	if len(file.Rows) == 0 {
 		return errors.Join(runErr, limited.Err(), discard(dir, created))
 	}

@@ -273,11 +273,9 @@ func (f *runFlags) setUp(ctx context.Context, c *lab.Config, stderr io.Writer) e
 		return fmt.Errorf("--capacity %s: want on or off", f.capacity)
 	}
 	c.Capacity = f.capacity != "off" && !c.Suite && (!f.quick || f.set.Changed("capacity"))
-	c.Args = f.args
-	if c.Args == nil {
+	if c.Args = f.args; c.Args == nil {
 		c.Args = os.Args[1:]
 	}
-	c.Command = strings.Join(append([]string{"locklab"}, c.Args...), " ")
 	c.OwnDuration, c.OwnWarmup = f.set.Changed("duration"), f.set.Changed("warmup")
 	return inOrder(
 		func() error { return f.chooseWorkload(c) },

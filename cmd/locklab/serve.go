@@ -124,7 +124,7 @@ func listPage(tag, dir string) ([]byte, error) {
 	if len(all) == 0 {
 		sheet.Lede = say.Text("None is finished yet.")
 	}
-	return sheet.HTML(say, page.File)
+	return sheet.HTML(say)
 }
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }

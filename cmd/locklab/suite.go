@@ -87,9 +87,9 @@ func joinPart(rows map[result.Key]bool, programs map[string]string, locks []stri
 	all := strings.Split(strings.Join(locks, ","), ",")
 	all = slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(adapters.Names(), name) })
 	named, _ := catalog.ParseList("", locks) // a lock of the user, or all: c has them
-	for _, lock := range slices.Concat(c.Locks, named) {
-		if !slices.Contains(all, lock.String()) {
-			all = append(all, lock.String())
+	for _, lock := range catalog.Texts(slices.Concat(c.Locks, named)) {
+		if !slices.Contains(all, lock) {
+			all = append(all, lock)
 		}
 	}
 	for _, lock := range all {

@@ -77,7 +77,7 @@ func Runs(files []result.File, figures ...result.Figure) (all []Difference) {
 	}
 	cells := files[0].Cells()
 	for i := 1; i < len(files); i++ {
-		same := !slices.ContainsFunc(Mismatches(files[0].Run, files[i].Run), func(m Mismatch) bool { return m.Refuses })
+		same := !slices.ContainsFunc(mismatches(files[0].Run, files[i].Run), func(m mismatch) bool { return m.Refuses })
 		for _, after := range files[i].Cells() {
 			at := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Key == after.Key })
 			if at < 0 {
@@ -123,23 +123,23 @@ func Apart(files []result.File) int {
 	})
 }
 
-// Mismatch is a setting in which two runs differ. Refuses: the locks had different work, so no difference is
+// mismatch is a setting in which two runs differ. Refuses: the locks had different work, so no difference is
 // claimed.
-type Mismatch struct {
+type mismatch struct {
 	Name, Was, Is string
 	Refuses       bool
 }
 
-// Mismatches lists the settings in which two runs differ.
-func Mismatches(a, b result.Run) []Mismatch {
+// mismatches lists the settings in which two runs differ.
+func mismatches(a, b result.Run) []mismatch {
 	machine := func(h result.Host) string {
 		return fmt.Sprintf("%s/%s, %d x %s, %s", h.OS, h.Arch, h.CPUs, h.CPUModel, h.Go)
 	}
 	versions := func(of map[string]string) string { return strings.TrimPrefix(fmt.Sprint(of), "map") } // in order
-	return slices.DeleteFunc([]Mismatch{
+	return slices.DeleteFunc([]mismatch{
 		{"topology", a.Topology, b.Topology, true},
 		{"load", a.Load, b.Load, true},
 		{"machine", machine(a.Host), machine(b.Host), false},
 		{"versions", versions(a.Versions), versions(b.Versions), false},
-	}, func(m Mismatch) bool { return m.Was == m.Is })
+	}, func(m mismatch) bool { return m.Was == m.Is })
 }

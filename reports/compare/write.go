@@ -91,7 +91,7 @@ func Said(say *lang.Lang, files []result.File, names []string, ds []Difference) 
 		lines = append(lines, say.Sprintf("%d of %d figures differ (Mann-Whitney with Holm, 95 %%).", differ, tests))
 	}
 	for i := 1; i < len(files); i++ {
-		for _, m := range Mismatches(files[0].Run, files[i].Run) {
+		for _, m := range mismatches(files[0].Run, files[i].Run) {
 			text := say.Sprintf("%s: %s was %s, is %s", names[i], m.Name, m.Was, m.Is)
 			if m.Refuses {
 				text += say.Text("; so nothing is claimed")
@@ -116,7 +116,7 @@ func Write(dir string, files []result.File, names []string) error {
 		if len(shown.Rows) > 0 {
 			sheet.Sections = slices.Insert(sheet.Sections, 0, page.Section{Title: say.Text("differences"), Table: shown})
 		}
-		html, err := sheet.HTML(say, page.File)
+		html, err := sheet.HTML(say)
 		if err != nil {
 			return err
 		}

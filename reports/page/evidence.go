@@ -124,14 +124,3 @@ func evidenceOf(say *lang.Lang, v *view.View, c *cell) evidence {
 	}
 	return e
 }
-
-// verdict names the statements about a run.
-func verdict(say *lang.Lang, r *result.Row) string {
-	parts := []string{say.Term(string(r.Verdict.As))}
-	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {
-		if s.Code != "" {
-			parts = append(parts, view.Statement(say, s))
-		}
-	}
-	return strings.Join(parts, " · ")
-}

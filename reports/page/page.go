@@ -39,7 +39,7 @@ var script string
 // The names of the pages in English.
 const (
 	File         = "index.html"
-	GlossaryFile = "glossary.html"
+	glossaryFile = "glossary.html"
 )
 
 // History is a record, with the times of all its violations, in milliseconds since the measured part began: a row
@@ -71,7 +71,7 @@ func Write(ctx context.Context, dir, from string, f result.File, open Open) erro
 	for _, say := range lang.All() {
 		for name, make := range map[string]func() ([]byte, error){
 			File:         func() ([]byte, error) { return fill(say, "page.html", File, reportOf(say, from, f, cells)) },
-			GlossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", GlossaryFile, result.Figures()) },
+			glossaryFile: func() ([]byte, error) { return fill(say, "glossary.html", glossaryFile, result.Figures()) },
 		} {
 			data, err := make()
 			if err != nil {
@@ -133,24 +133,22 @@ type Section struct {
 	Table table.Table
 }
 
-// HTML returns the page. file is its English name, by which it links to its other languages; "" links to none.
-func (s *Sheet) HTML(say *lang.Lang, file string) ([]byte, error) {
-	return fill(say, "sheet.html", file, s)
-}
+// HTML returns the page, which is to be called [File].
+func (s *Sheet) HTML(say *lang.Lang) ([]byte, error) { return fill(say, "sheet.html", File, s) }
 
 // fill fills the template of a page.
 func fill(say *lang.Lang, name, file string, data any) ([]byte, error) {
 	type other struct{ Href, Tag, Name string }
 	var others []other
 	for _, l := range lang.All() {
-		if l.Tag != say.Tag && file != "" {
+		if l.Tag != say.Tag {
 			others = append(others, other{FileIn(l, file), l.Tag, l.Name})
 		}
 	}
 	t, err := template.New(name).Funcs(template.FuncMap{
 		"t": say.Text, "tf": say.Sprintf, "plain": table.Plain, "count": sentence.Group, "table": table.HTML,
 		"lang":    func() string { return say.Tag },
-		"verdict": func(r *result.Row) string { return verdict(say, r) },
+		"verdict": func(r *result.Row) string { return view.Verdict(say, r) },
 		"file":    func(name string) string { return FileIn(say, name) },
 		"others":  func() []other { return others },
 		"style":   func() template.CSS { return template.CSS(Style) }, //nolint:gosec // our own file

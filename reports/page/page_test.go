@@ -165,7 +165,7 @@ func TestInTheBrowser(t *testing.T) {
 		Title: "a sheet", Lede: "<b>" + strings.Repeat("long", 60),
 		Sections: []page.Section{{Title: "3 zones", Table: table.Table{Title: "peers", Columns: []table.Column{{Title: "lock", Key: true}}, Rows: [][]table.Cell{{{Text: "multiphase"}}}}}},
 	}
-	data, err := sheet.HTML(lang.English(), "")
+	data, err := sheet.HTML(lang.English())
 	must.Do(t, err)
 	testfile.Write(t, filepath.Join(dir, "sheet.html"), data)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a tab that hangs tells where

@@ -30,7 +30,7 @@ type Offered struct{ FromMS, PerS float64 }
 const (
 	figureWidth = 520.0
 	leftMargin  = 46.0 // for the labels of the vertical axis
-	rightMargin = 10.0
+	rightEdge   = 510.0
 	topMargin   = 4.0
 	axisHeight  = 46.0 // for the horizontal axis and its label
 	nameHeight  = 16.0 // for the name above a strip
@@ -46,41 +46,38 @@ type tick struct {
 // frame is a figure with a horizontal axis below its data.
 type frame struct {
 	svg
-	width               float64
-	left, right, bottom float64 // edges of the data, which begins at the top margin
-	high                float64 // value at the right end of the axis, which begins at 0
+	bottom float64 // edge of the data, which begins at the top margin
+	high   float64 // value at the right end of the axis, which begins at 0
 }
 
-func newFrame(width, left, height, right, high float64, label string, ticks []tick) *frame {
-	f := &frame{width: width, left: left, right: width - right, bottom: topMargin + height, high: high}
+func newFrame(height, high float64, label string, ticks []tick) *frame {
+	f := &frame{bottom: topMargin + height, high: high}
 	axis := f.bottom + 0.5
 	// Below the ticks' labels, whatever their size.
-	f.text(point{(f.left + f.right) / 2, axis + 4}, label, "middle", "2.35em", "")
-	ticks = slices.DeleteFunc(ticks, func(t tick) bool { return f.x(t.at) > f.right+0.01 })
+	f.text(point{(leftMargin + rightEdge) / 2, axis + 4}, label, "middle", "2.35em", "")
+	ticks = slices.DeleteFunc(ticks, func(t tick) bool { return f.x(t.at) > rightEdge+0.01 })
 	for _, t := range ticks {
 		f.text(point{f.x(t.at), axis + 4 - descent}, t.label, "middle", "1em", "")
 	}
 	for _, t := range ticks {
 		f.stroke(pen{inkAxis, 1, ""}, []point{{f.x(t.at), axis + 4}, {f.x(t.at), axis}})
 	}
-	f.stroke(pen{inkAxis, 1, ""}, []point{{f.left, axis}, {f.right, axis}})
+	f.stroke(pen{inkAxis, 1, ""}, []point{{leftMargin, axis}, {rightEdge, axis}})
 	return f
 }
 
 // x is the position of a value on the horizontal axis.
-func (f *frame) x(v float64) float64 { return f.left + v/f.high*(f.right-f.left) }
+func (f *frame) x(v float64) float64 { return leftMargin + v/f.high*(rightEdge-leftMargin) }
 
 // across draws a line through the data at each tick of the vertical axis; ticks are at heights in the drawing.
 func (f *frame) across(ticks []tick) {
 	var lines [][]point
 	for _, t := range ticks {
-		f.text(point{f.left - 3, t.at - descent}, t.label, "end", "0.56em", "")
-		lines = append(lines, []point{{f.left, t.at}, {f.right, t.at}})
+		f.text(point{leftMargin - 3, t.at - descent}, t.label, "end", "0.56em", "")
+		lines = append(lines, []point{{leftMargin, t.at}, {rightEdge, t.at}})
 	}
 	f.stroke(pen{inkGrid, 1, ""}, lines...)
 }
-
-func (f *frame) end(label string) []byte { return f.sized(f.width, f.bottom+axisHeight, "img", label) }
 
 // rows is a figure with one strip for each lock, one below the other. In a strip 0 is the bottom and 1 the top;
 // the lock's name is above.
@@ -107,8 +104,8 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 		ms = max(ms, l.Series.DurationMS)
 	}
 	seconds := max(ms/1000, 0.001)
-	f := newFrame(figureWidth, leftMargin, height*float64(max(len(lines), 1)), rightMargin, seconds,
-		say.Text("seconds since the measured part began"), timeSteps(seconds))
+	f := newFrame(height*float64(max(len(lines), 1)), seconds, say.Text("seconds since the measured part began"),
+		timeSteps(seconds))
 	r := rows{f, lines, height, below}
 	var ticks []tick
 	for i := range lines {
@@ -135,7 +132,7 @@ func (r rows) named(title, scenario string) []byte {
 		r.text(point{leftMargin + 1, r.level(i, 1) - 4}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
 		said = append(said, l.Name)
 	}
-	return r.end(strings.Join(said, "; "))
+	return r.sized(figureWidth, r.bottom+axisHeight, "img", strings.Join(said, "; "))
 }
 
 // timeSteps are round numbers from 0 to high.

@@ -89,12 +89,12 @@ func Offer(all []Offered, atMS, perS float64) []Offered {
 // offered is the line of the load, in steps.
 func (r rows) offered(i int, l Line, high float64) (line []point) {
 	for j, o := range l.Offered {
-		until := r.right
+		until := rightEdge
 		if j+1 < len(l.Offered) {
-			until = min(r.x(l.Offered[j+1].FromMS/1000), r.right)
+			until = min(r.x(l.Offered[j+1].FromMS/1000), rightEdge)
 		}
 		if y := r.level(i, min(o.PerS/high, 1.04)); o.PerS > 0 {
-			line = append(line, point{min(r.x(o.FromMS/1000), r.right), y}, point{until, y})
+			line = append(line, point{min(r.x(o.FromMS/1000), rightEdge), y}, point{until, y})
 		}
 	}
 	return line
@@ -107,7 +107,7 @@ func (r rows) curve(i int, l Line, high float64, value func(series.Bin) float64)
 		y := r.level(i, min(value(b)/high, 1.04))
 		points = append(points, point{r.x(b.AtMS / 1000), y})
 		if j == len(l.Series.Bins)-1 {
-			points = append(points, point{min(r.x((b.AtMS+l.Series.BinMS)/1000), r.right), y})
+			points = append(points, point{min(r.x((b.AtMS+l.Series.BinMS)/1000), rightEdge), y})
 		}
 	}
 	return points

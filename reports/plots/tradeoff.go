@@ -34,8 +34,7 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 	for v := 0.0; v < highX+stepX; v += stepX {
 		ticks = append(ticks, tick{v + inset, number(v) + " %"})
 	}
-	f := newFrame(figureWidth, leftMargin, height, rightMargin, ticks[len(ticks)-1].at+inset/2,
-		say.Text("failed requests, in the measured part"), ticks)
+	f := newFrame(height, ticks[len(ticks)-1].at+inset/2, say.Text("failed requests, in the measured part"), ticks)
 	place := func(p Point) (at point, r float64) {
 		return point{f.x(p.X + inset), f.bottom - 16 - p.Y/highY*(height-50)}, 4 + 7*math.Sqrt(max(p.P99MS, 0)/slowest)
 	}
@@ -47,7 +46,7 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 	// On a phone letters are 15 high.
 	f.text(point{leftMargin + 1, topMargin + 11}, say.Text("violations"), "", "", "")
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(b.P99MS, a.P99MS) }) // small marks on top
-	taken := []box{{0, 0, f.right, topMargin + 15}}
+	taken := []box{{0, 0, rightEdge, topMargin + 15}}
 	for _, p := range points {
 		at, r := place(p)
 		taken = append(taken, box{at.x - r, at.y - r, 2 * r, 2 * r})
@@ -57,10 +56,10 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 		at, r := place(p)
 		width := letter * float64(utf8.RuneCountInString(p.name()))
 		// To the right of its mark, moved up or down as little as avoids all marks and other names.
-		free := box{min(at.x+r+4, f.right-width), at.y - 7, width, tall}
+		free := box{min(at.x+r+4, rightEdge-width), at.y - 7, width, tall}
 		for i := range 40 {
 			down := float64((i+1)/2*(tall+1)) * float64(1-i%2*2)
-			b := box{min(at.x+r+4+math.Abs(down)/2, f.right-width), at.y - 7 + down, width, tall}
+			b := box{min(at.x+r+4+math.Abs(down)/2, rightEdge-width), at.y - 7 + down, width, tall}
 			if b.y > topMargin && b.y+b.h < f.bottom+2 && !slices.ContainsFunc(taken, b.hits) {
 				free = b
 				break

@@ -343,6 +343,20 @@ func (v *View) unexpected() {
 	}
 }
 
+// Verdict names the statements about a run. One that a person broke is not judged.
+func Verdict(say *lang.Lang, r *result.Row) string {
+	parts := []string{say.Term(string(r.Verdict.As))}
+	if r.Played {
+		parts[0] = say.Term(result.NotJudged)
+	}
+	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {
+		if s.Code != "" {
+			parts = append(parts, Statement(say, s))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
 // Statement describes a statement in words: the title of its code, its number, and its subject.
 func Statement(say *lang.Lang, s result.Statement) string {
 	title := say.Term(s.Code.Title())

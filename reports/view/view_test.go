@@ -98,8 +98,8 @@ func troubled() result.File {
 	f.Run.Scenarios = append(f.Run.Scenarios, result.Scenario{Name: "failure-in-partition"}, result.Scenario{Name: "herd"}, result.Scenario{Name: "one-way-partition"})
 	f.Run.Unfit = []result.Unfit{{Key: result.Key{Lock: "redlock", Scenario: "herd", Workload: "mutex"}, Why: "it has no queue"}}
 	f.Run.Claims = []result.Claim{{Claim: "A lock on one Redis loses mutual exclusion at failover.", Source: "redis.io", Verdict: result.ClaimPartly, Evidence: []result.Evidence{
-		{Lock: "redlock", Scenario: "zone-failure", Workload: "mutex", Wanted: []string{result.Unsafe}, Verdict: result.ClaimRefuted},
-		{Lock: "multiphase", Scenario: "zone-partition", Workload: "mutex", Wanted: []string{result.Stalls, result.Down}, Verdict: result.ClaimShown},
+		{Key: result.Key{Lock: "redlock", Scenario: "zone-failure", Workload: "mutex"}, Wanted: []string{result.Unsafe}, Verdict: result.ClaimRefuted},
+		{Key: result.Key{Lock: "multiphase", Scenario: "zone-partition", Workload: "mutex"}, Wanted: []string{result.Stalls, result.Down}, Verdict: result.ClaimShown},
 	}}}
 	for i := range f.Rows {
 		r := &f.Rows[i]

@@ -146,7 +146,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		t.note(fmt.Sprintf("%2d", len(row.Violations)+i+1),
 			say.Sprintf("outage of %s, %s from %s", cmp.Or(o.Of, say.Text("the lock")), table.Duration(o.MS()), since(o.FromMS)))
 	}
-	if Subjects(row) > 0 {
+	if subjects(row) > 0 {
 		t.note(say.Text("more"), "locklab check --explain 1 "+path)
 	}
 	return t.write(w)

@@ -20,7 +20,7 @@ import (
 
 // Options are the choices of the caller.
 type Options struct {
-	Number int    // of the list that [Subjects] counts; 0 is the worst
+	Number int    // of the violations, and after them the outages, from 1; 0 is the worst
 	Of     string // the repeat, such as ", run 2 of 3"; may be empty
 	More   string // the command that shows more; may be empty
 	Width  int    // of the console; 0 is 80
@@ -29,8 +29,8 @@ type Options struct {
 // maxMoments leaves room for the other lines of 25.
 const maxMoments = 12
 
-// Subjects counts the violations and outages of a row, which are numbered in that order.
-func Subjects(row *result.Row) int { return len(row.Violations) + len(row.Outages) }
+// subjects counts the violations and outages of a row, which are numbered in that order.
+func subjects(row *result.Row) int { return len(row.Violations) + len(row.Outages) }
 
 // Write explains a row. The record is nil if the history is lost.
 func Write(w io.Writer, say *lang.Lang, row *result.Row, run *record.Run, o Options) error {
@@ -46,10 +46,10 @@ func Write(w io.Writer, say *lang.Lang, row *result.Row, run *record.Run, o Opti
 		switch {
 		case n < len(row.Violations):
 			violation = &row.Violations[n]
-		case n < Subjects(row):
+		case n < subjects(row):
 			outage = &row.Outages[n-len(row.Violations)]
 		default:
-			return fmt.Errorf("number %d: the list ends at %d", o.Number, Subjects(row))
+			return fmt.Errorf("number %d: the list ends at %d", o.Number, subjects(row))
 		}
 	}
 	switch {

@@ -87,13 +87,11 @@ type Claim struct {
 
 // Evidence is a row that decides a claim.
 type Evidence struct {
-	Lock     string   `json:"lock"`
-	Scenario string   `json:"scenario"`
-	Workload string   `json:"workload"`
-	Wanted   []string `json:"wanted"` // any of these shows the claim
-	Verdict  string   `json:"verdict"`
-	Shown    int      `json:"shown,omitempty"` // runs that showed it, of Tries that decided
-	Tries    int      `json:"tries,omitempty"`
+	Key
+	Wanted  []string `json:"wanted"` // any of these shows the claim
+	Verdict string   `json:"verdict"`
+	Shown   int      `json:"shown,omitempty"` // runs that showed it, of Tries that decided
+	Tries   int      `json:"tries,omitempty"`
 }
 
 // The verdicts on a claim.

@@ -49,7 +49,7 @@ var errNoRun = errors.New("the first line is not the description of a run: want 
 // begin keeps the description of the run, and refuses one that nothing can be judged by.
 func (s *scribe) begin(e *history.Event) (err error) {
 	switch head := e.Run; {
-	case s.Events > 1:
+	case s.Head.Lock != "":
 		return errors.New("a second description of a run: want the history of one run")
 	case e.Kind != history.KindRun || head == nil:
 		return errNoRun
@@ -98,7 +98,7 @@ func newScribe() *scribe {
 
 // add takes one event. It keeps nothing of e but strings and lists.
 func (s *scribe) add(e *history.Event) error {
-	if s.Events++; s.Events == 1 || e.Kind == history.KindRun {
+	if s.Head.Lock == "" || e.Kind == history.KindRun {
 		if err := s.begin(e); err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func both(list, more []string) []string {
 
 // settle completes the record. The scribe must not be used afterwards.
 func (s *scribe) settle() (*Run, error) {
-	if s.Events == 0 {
+	if s.Head.Lock == "" {
 		return nil, errNoRun
 	}
 	s.settlePhases()

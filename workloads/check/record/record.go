@@ -30,7 +30,6 @@ type Run struct {
 	Ended               bool
 	Torn                bool // the last line of the file was cut
 	GivenUp             []string
-	Events              int
 
 	Acquires []*Acquire // without canaries; sorted by Resource, then From
 	Canaries []*Acquire // sorted by At

@@ -104,6 +104,14 @@ func entry[O any](e Entry, parse func(locks.Spec) (O, error), of func(O) Lock) E
 // String is the lock's spec.
 func (l Lock) String() string { return l.Spec.String() }
 
+// Texts are the specs of locks.
+func Texts(all []Lock) (texts []string) {
+	for _, l := range all {
+		texts = append(texts, l.String())
+	}
+	return texts
+}
+
 // Roles are those of all nodes that run with the lock.
 func (l Lock) Roles() []string {
 	roles := []string{role.Master, role.Worker}

@@ -36,14 +36,14 @@ func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", flag, err)
 			}
-			i := slices.IndexFunc(own, func(o Lock) bool { return o.String() == spec.String() })
+			i := slices.Index(Texts(own), spec.String())
 			var l Lock
 			if i >= 0 {
 				l = own[i]
 			} else if l, err = Bind(spec); err != nil {
 				return nil, fmt.Errorf("%s: %w", flag, err)
 			}
-			if slices.ContainsFunc(all, func(o Lock) bool { return o.String() == l.String() }) {
+			if slices.Contains(Texts(all), l.String()) {
 				return nil, fmt.Errorf("%s: %q is named twice", flag, spec)
 			}
 			all = append(all, l)

@@ -51,7 +51,6 @@ type Load interface {
 // Run is what a load needs of a run.
 type Run struct {
 	Masters          []loadgen.Master
-	Repeat           int // 1 is the first
 	Rate             float64
 	Warmup, Duration time.Duration
 	Patience         time.Duration  // of clients

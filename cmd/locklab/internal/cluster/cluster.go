@@ -14,6 +14,7 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
+	"locklab/cmd/locklab/internal/masternode"
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/nodes/agent"
@@ -237,7 +238,9 @@ func (c *Cluster) stop(ctx context.Context, nodes []topology.Placed) error {
 }
 
 // masterURL is where players and the controller reach a master: over no link.
-func (c *Cluster) masterURL(name string) string { return "http://" + c.addrs[name]["http"] }
+func (c *Cluster) masterURL(name string) string {
+	return "http://" + c.addrs[name][masternode.PortHTTP]
+}
 
 // Masters are the masters, as players and the controller reach them.
 func (c *Cluster) Masters() (all []loadgen.Master) {

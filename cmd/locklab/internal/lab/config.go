@@ -77,8 +77,7 @@ type Config struct {
 	Dir         string            // of the report
 	Token       string            // of running agents
 	Wait        time.Duration     // for running agents that do not answer yet
-	Command     string            // as the user typed it
-	Args        []string          // the same in pieces, without the program
+	Args        []string          // of the program, as the user typed them
 	External    external.Programs // that scenarios may run
 	Programs    catalog.Programs  // of the locks that the user brings
 	Live        *live.Board       // shows the runs to browsers; may be nil
@@ -136,7 +135,7 @@ func (c *Config) readLocks() (err error) {
 		return err
 	}
 	for _, l := range c.Own {
-		if !named(c.Locks, l.String()) {
+		if !slices.Contains(catalog.Texts(c.Locks), l.String()) {
 			c.Locks = append(c.Locks, l)
 		}
 	}
@@ -156,10 +155,6 @@ func (c *Config) readLocks() (err error) {
 		return nil
 	}
 	return lacking
-}
-
-func named(all []catalog.Lock, spec string) bool {
-	return slices.ContainsFunc(all, func(l catalog.Lock) bool { return l.String() == spec })
 }
 
 // lacks is why a lock cannot be compared: the topology has no node of a role that it needs, or this machine has a host
@@ -353,7 +348,7 @@ func whole(parts []Config) Config {
 		maps.Copy(c.Programs, p.Programs)
 		c.Unfit = append(c.Unfit, p.Unfit...)
 		for _, lock := range p.Locks {
-			if !named(c.Locks, lock.String()) {
+			if !slices.Contains(catalog.Texts(c.Locks), lock.String()) {
 				c.Locks = append(c.Locks, lock)
 			}
 		}

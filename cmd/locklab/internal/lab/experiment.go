@@ -149,7 +149,7 @@ func (x *experiment) record(ctx context.Context, file history.Recorder) (measure
 		rec.kind = history.KindMatch
 	}
 	rec.Record(x.head(outlook.expect))
-	c, err := x.fleet.Up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(LogDir, "")))
+	c, err := x.fleet.Up(ctx, p, rec, filepath.Join(x.config.Dir, x.path(logDir, "")))
 	if err != nil {
 		return false, err
 	}
@@ -285,7 +285,7 @@ func (x *experiment) measure(ctx context.Context, c *cluster.Cluster, rec *recor
 
 func (x *experiment) load(c *cluster.Cluster, rec history.Recorder, start int64) catalog.Run {
 	return catalog.Run{
-		Masters: c.Masters(), Repeat: x.repeat, Rate: x.config.rateUnder(x.scenario), Wants: x.scenario.Wants,
+		Masters: c.Masters(), Rate: x.config.rateUnder(x.scenario), Wants: x.scenario.Wants,
 		Warmup: x.config.Warmup, Duration: x.measures(), Patience: x.config.patience(), Second: x.config.Topology.Second(),
 		Seed: x.seed(), StartNS: start, Recorder: rec,
 	}

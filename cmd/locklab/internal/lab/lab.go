@@ -50,7 +50,7 @@ func onFleet(
 	started := clk.Now()
 	file := result.File{Schema: result.Schema, Run: result.Run{
 		ID: filepath.Base(c.Dir), Unfinished: true, Started: started.UTC(), Seed: c.Seed, Commit: provenance.Commit(ctx),
-		Topology: c.Topology.Name, Command: c.Command, Args: c.Args,
+		Topology: c.Topology.Name, Command: strings.Join(append([]string{"locklab"}, c.Args...), " "), Args: c.Args,
 		Load: loads(parts), Repeats: c.Repeat, Scenarios: titles(parts),
 		Host: provenance.Host(), Versions: map[string]string{}, Unfit: c.Unfit,
 	}}

@@ -3,6 +3,7 @@ package lab
 import (
 	"time"
 
+	"locklab/cmd/locklab/internal/catalog"
 	"locklab/reports/lang"
 	"locklab/reports/live"
 	"locklab/reports/table"
@@ -31,10 +32,7 @@ func LiveInfo(title string, parts []Config, earlier *result.File) live.Info {
 
 // Grids are those of the rows so far, with a line for each lock of the comparisons.
 func Grids(parts []Config) func(*lang.Lang, result.File) []table.Table {
-	var locks []string
-	for _, lock := range whole(parts).Locks {
-		locks = append(locks, lock.String())
-	}
+	locks := catalog.Texts(whole(parts).Locks)
 	return func(say *lang.Lang, f result.File) []table.Table {
 		return view.Of(say, f, view.Options{Locks: locks}).Grids
 	}

@@ -23,11 +23,11 @@ import (
 	"locklab/workloads/result"
 )
 
-// PlayedScenario is the name of a run that is broken by hand. The second run of a lock is play-2.
-const PlayedScenario = "play"
+// playedScenario is the name of a run that is broken by hand. The second run of a lock is play-2.
+const playedScenario = "play"
 
-// MostPlayedRate is the highest rate by hand, in operations per second: more than two cores serve.
-const MostPlayedRate = 2000
+// mostPlayedRate is the highest rate by hand, in operations per second: more than two cores serve.
+const mostPlayedRate = 2000
 
 // Play is a session that goes on until the user ends it: one lock after the other, broken by hand. Its runs
 // have no expectation and no verdict. It can be controlled from any goroutine.
@@ -52,16 +52,13 @@ const longestPlay = 24 * time.Hour
 // NewPlay prepares a session that begins with the first lock; [Play.Run] plays it.
 func NewPlay(c Config) (*Play, error) {
 	rate := c.rate()
-	if rate != math.Trunc(rate) || rate > MostPlayedRate {
+	if rate != math.Trunc(rate) || rate > mostPlayedRate {
 		return nil, fmt.Errorf("--rate %v: want a whole number of 1 to %d a second, as the slider of the page has it",
-			rate, MostPlayedRate)
+			rate, mostPlayedRate)
 	}
 	c.Duration = longestPlay
 	return &Play{config: c, lock: c.Locks[0], rate: uint32(rate)}, nil
 }
-
-// Show has a board follow the session, whose report is to be in the directory. Call it before Run.
-func (p *Play) Show(dir string, board *live.Board) { p.config.Dir, p.config.Live = dir, board }
 
 var errNotYet = errors.New("the lab starts or stops right now: try again in a moment")
 
@@ -111,8 +108,8 @@ func readable(err error) error {
 
 // SetRate changes the rate of this run and of those that follow.
 func (p *Play) SetRate(perSecond uint32) error {
-	if perSecond < 1 || perSecond > MostPlayedRate {
-		return fmt.Errorf("rate %d: want 1 to %d a second", perSecond, MostPlayedRate)
+	if perSecond < 1 || perSecond > mostPlayedRate {
+		return fmt.Errorf("rate %d: want 1 to %d a second", perSecond, mostPlayedRate)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,9 +124,9 @@ func (p *Play) SetRate(perSecond uint32) error {
 
 // Switch ends the run, heals everything, and begins the next one.
 func (p *Play) Switch(name string) error {
-	i := slices.IndexFunc(p.config.Locks, func(l catalog.Lock) bool { return l.String() == name })
+	names := catalog.Texts(p.config.Locks)
+	i := slices.Index(names, name)
 	if i < 0 {
-		names := p.names()
 		return fmt.Errorf("unknown lock %.80q: want one of %s%s", name, strings.Join(names, ", "), nearest.Hint(name, names))
 	}
 	p.mu.Lock()
@@ -150,19 +147,13 @@ func (p *Play) finish() {
 	}
 }
 
-func (p *Play) names() (all []string) {
-	for _, l := range p.config.Locks {
-		all = append(all, l.String())
-	}
-	return all
-}
-
 // State is the present state.
 func (p *Play) State() live.ControlState {
 	p.mu.Lock()
 	hand, lock := p.hand, p.lock
 	s := live.ControlState{
-		Lock: lock.String(), Locks: p.names(), PerS: p.rate, MostPerS: MostPlayedRate, Running: hand != nil,
+		Lock: lock.String(), Locks: catalog.Texts(p.config.Locks), PerS: p.rate, MostPerS: mostPlayedRate,
+		Running: hand != nil,
 	}
 	p.mu.Unlock()
 	for _, n := range lock.Part(p.config.Topology).Nodes() {
@@ -180,9 +171,10 @@ func (p *Play) State() live.ControlState {
 // playTries is how many runs in a row may end by themselves, such as on a busy machine.
 const playTries = 3
 
-// Run plays until ctx ends. That is no interruption: the present run ends as if it had been that long, and is in the
-// file, which is as with [Compare].
-func (p *Play) Run(ctx context.Context, display *progress.Display) (result.File, error) {
+// Run plays into a directory until ctx ends, and a board follows. That is no interruption: the present run ends as if
+// it had been that long, and is in the file, which is as with [Compare].
+func (p *Play) Run(ctx context.Context, dir string, board *live.Board, display *progress.Display) (result.File, error) {
+	p.config.Dir, p.config.Live = dir, board
 	return onFleet(ctx, []Config{p.config}, nil, display, func(fleet *cluster.Fleet, rows *results) error {
 		for failures := 0; ctx.Err() == nil; {
 			lock, err := p.one(ctx, fleet, display, rows)
@@ -215,9 +207,9 @@ func (p *Play) one(
 	lock, config := p.lock, p.config
 	config.Rate = float64(p.rate)
 	p.mu.Unlock()
-	s := scenario.Scenario{Name: PlayedScenario}
+	s := scenario.Scenario{Name: playedScenario}
 	for n := 2; rows.done(config.key(lock, s), 1); n++ {
-		s.Name = fmt.Sprintf("%s-%d", PlayedScenario, n)
+		s.Name = fmt.Sprintf("%s-%d", playedScenario, n)
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

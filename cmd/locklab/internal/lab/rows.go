@@ -123,7 +123,7 @@ func rowOf(ctx context.Context, dir, path string, cut bool) (result.Row, error) 
 const (
 	LogFile    = "lab.log"   // what agents and links have to say
 	HistoryDir = "histories" // with the events of every run that began
-	LogDir     = "logs"      // with what the nodes of every run had to say
+	logDir     = "logs"      // with what the nodes of every run had to say
 )
 
 // OpenLog keeps logs of agents and links off the console. Its lock marks the directory as in use; see Complete.

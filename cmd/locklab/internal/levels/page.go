@@ -206,17 +206,14 @@ func (p Page) Shown() table.Table {
 func (p Page) Without() table.Table {
 	t := table.Table{Columns: table.Heads("=lock", "=", "why it says nothing")}
 	for _, r := range p.Rows {
-		letters := map[string]string{}
+		rows := map[string][]table.Cell{} // by why
 		for _, c := range r.Cells {
-			if c.Glyph == "·" || c.Glyph == "?" {
-				letters[c.Glyph+" "+c.Why] += c.Letter
-			}
-		}
-		for _, c := range r.Cells {
-			for why, which := range letters {
-				if strings.HasPrefix(which, c.Letter) {
-					t.Rows = append(t.Rows, table.Row(r.Lock, which, why))
+			if why := c.Glyph + " " + c.Why; c.Glyph == "·" || c.Glyph == "?" {
+				if rows[why] == nil {
+					rows[why] = table.Row(r.Lock, "", why)
+					t.Rows = append(t.Rows, rows[why])
 				}
+				rows[why][1].Text += c.Letter
 			}
 		}
 	}

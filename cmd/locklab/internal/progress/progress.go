@@ -14,7 +14,9 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"locklab/reports/lang"
 	"locklab/reports/table"
+	"locklab/reports/view"
 	"locklab/workloads/result"
 )
 
@@ -76,41 +78,13 @@ func Wrap(text string, width, indent int) string {
 	return strings.Join(table.Wrap(strings.Join(strings.Fields(text), " "), width, indent), "\n")
 }
 
-// line tells of a row: the worst of it, the word of its liveness, and the share served.
+// line tells of a row: the statements about it, and the share served.
 func line(row result.Row) string {
-	v := row.Verdict
-	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  "
-	switch {
-	case !row.Decided():
-		text += "? " + title(v.Sound)
-	case v.Safety.State == result.Failed:
-		text += fmt.Sprintf("✗ %s %s", table.Count(v.Safety.N), title(v.Safety))
-	case v.Safety.State == result.Unknown:
-		text += "? " + title(v.Safety)
-	default:
-		text += "✓"
-	}
-	if row.Decided() {
-		text += "  " + v.Word
-		if v.Liveness.N > 0 {
-			text += " " + table.Duration(v.Liveness.N)
-		}
-		if share, known := row.Of("served"); known {
-			text += "  served " + table.Share(share)
-		}
-	}
-	if v.As != result.AsExpected && v.As != "" && !row.Played {
-		text += "  ! " + string(v.As)
+	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  " + view.Verdict(lang.English(), &row)
+	if share, known := row.Of("served"); known && row.Decided() {
+		text += "  served " + table.Share(share)
 	}
 	return text
-}
-
-// title is the code of a statement in words, and its subject.
-func title(s result.Statement) string {
-	if s.Code == "" {
-		return string(s.State)
-	}
-	return strings.TrimSuffix(s.Code.Title()+": "+table.Plain(s.Of), ": ")
 }
 
 // permille is the resolution of a bar.

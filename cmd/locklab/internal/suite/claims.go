@@ -15,8 +15,7 @@ func Decide(claims []Claim, f result.File) []result.Claim {
 		decided := result.Claim{Claim: c.Claim, Source: c.Source}
 		count := map[string]int{}
 		for _, cell := range c.Cells {
-			e := result.Evidence{Lock: cell.Lock, Scenario: cell.Scenario, Workload: cell.Workload, Wanted: cell.Shows}
-			e.Verdict = result.ClaimNotRun
+			e := result.Evidence{Key: cell.Key, Wanted: cell.Shows, Verdict: result.ClaimNotRun}
 			if i := slices.IndexFunc(cells, func(c result.Cell) bool { return c.Key == cell.Key }); i >= 0 {
 				e.Verdict = cell.verdict(cells[i])
 				e.Shown, e.Tries = cell.tried(cells[i])

@@ -57,7 +57,6 @@ type Flag struct {
 
 // Claim is a statement about locks, and the rows that decide it.
 type Claim struct {
-	Line   int
 	ID     string // "" in a suite whose claims are not run one by one
 	Claim  string
 	Source string // document and section, or a public reference
@@ -117,7 +116,7 @@ func (s *Suite) share(locks strictyaml.Node) {
 			if err != nil {
 				locks.Fail("%s", strings.TrimPrefix(err.Error(), ": "))
 			}
-			value = strings.Join(slices.DeleteFunc(texts(whole),
+			value = strings.Join(slices.DeleteFunc(catalog.Texts(whole),
 				func(lock string) bool { return slices.Contains(named, lock) }), ",")
 		}
 		p.Flags = append(p.Flags, Flag{"locks", value, locks.Line()})
@@ -130,17 +129,10 @@ func namedIn(parts []Part, scenarios []string) (all []string) {
 	for _, p := range parts {
 		if f := p.flag("locks"); f != nil && slices.ContainsFunc(p.scenarios(), among) {
 			some, _ := catalog.ParseList("", []string{f.Value}) // reading the part says what is wrong
-			all = append(all, texts(some)...)
+			all = append(all, catalog.Texts(some)...)
 		}
 	}
 	return all
-}
-
-func texts(all []catalog.Lock) (texts []string) {
-	for _, l := range all {
-		texts = append(texts, l.String())
-	}
-	return texts
 }
 
 // scenarios are those that the part names.
@@ -175,7 +167,7 @@ func readPart(n strictyaml.Node) Part {
 func readClaim(n strictyaml.Node) Claim {
 	f := n.Fields("id", "claim", "source", "cells")
 	c := Claim{
-		Line: n.Line(), ID: f.Get("id").Text(), Claim: f.Get("claim").Need("a sentence").Text(),
+		ID: f.Get("id").Text(), Claim: f.Get("claim").Need("a sentence").Text(),
 		Source: f.Get("source").Need("the document and section that says so").Text(),
 	}
 	for _, one := range f.Get("cells").Some("the rows that decide it") {
@@ -241,7 +233,7 @@ func (s Suite) needs(p Part) bool {
 		return true
 	}
 	locks, _ := catalog.ParseList("locks", []string{named.Value}) // libraries are no locks of the catalogue
-	made := append(texts(locks), strings.Split(named.Value, ",")...)
+	made := append(catalog.Texts(locks), strings.Split(named.Value, ",")...)
 	for _, c := range s.Claims {
 		for _, cell := range c.Cells {
 			if slices.Contains(made, cell.Lock) && slices.Contains(p.scenarios(), cell.Scenario) {
