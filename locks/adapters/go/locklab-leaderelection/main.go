@@ -36,8 +36,8 @@ func main() {
 	})
 }
 
-// election has a candidate for each caller. As in a process that stands for as long as it lives, candidates stand on when
-// their callers give up: a new one waits for a whole lease from its first look, also where that has ended long before.
+// election has a candidate for each caller. Candidates stand on when their callers give up, as a process does that stands
+// for as long as it lives: a new one waits for a whole lease from its first look, also where that ended long before.
 type election struct {
 	leads chan *candidate // to a caller
 	idle  chan struct{}   // one for each candidate that has no caller
