@@ -68,9 +68,9 @@ func TestCells(t *testing.T) {
 	few := levels.Result{Lock: "few", Files: map[string]result.File{"crowd": crowd}}
 	apart := file(0, "unsafe")
 	apart.Rows[0].Figures["passed_max"] = 200
-	noTurns := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": apart}}
+	noTurns := levels.Result{Lock: "apart", Files: map[string]result.File{"crowd": apart}}
 	control := levels.Result{Lock: "redis", Files: map[string]result.File{"server-clock": file(0, "unsafe")}}
-	all := []levels.Result{none, multiphase, kazoo, mine, lease, few, control}
+	all := []levels.Result{none, multiphase, kazoo, mine, lease, few, noTurns, control}
 	for _, c := range []struct {
 		of           levels.Result
 		letter, want string
@@ -171,8 +171,8 @@ func TestTriesAddUp(t *testing.T) {
 	}
 	was := file(0, "safe")
 	was.Rows[0].Figures["passed_max"] = 200
-	passed := levels.Page{}.Add(night(28, "", map[string]result.File{"crowd": was}), rows)
-	never := passed.Add(night(29, "", map[string]result.File{"crowd": file(0, "unsafe")}), rows)
+	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"crowd": was}), rows))
+	never := published(passed).Add(night(29, "", map[string]result.File{"crowd": file(0, "unsafe")}), rows)
 	if got := says(passed, "M") + "; " + says(never, "M"); !strings.HasPrefix(got, "✗ : 1 of 1 runs, 1 tries; · two hold") {
 		t.Errorf("a column that does not apply keeps what was counted: %s", got)
 	}
