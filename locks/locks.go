@@ -58,8 +58,8 @@ type Failer interface {
 	Failed() <-chan error
 }
 
-// WakeupCounter is implemented by lockers that count how often a message, a watch or a
-// timer woke one of their waiters to check whether it is its turn.
+// WakeupCounter is implemented by lockers that count how often a message or a watch woke one of
+// their waiters to check whether it is its turn. A pause between two tries wakes nobody.
 type WakeupCounter interface {
 	// Wakeups is a running total; it never goes down.
 	Wakeups() uint64

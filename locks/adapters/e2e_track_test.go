@@ -28,9 +28,11 @@ import (
 func TestE2ETrackAlone(t *testing.T) {
 	for id, start := range map[string]func(*testing.T) []string{
 		"redis-py-4279": startRedis, "redsync-186": startRedis, "rueidis-602": startRedis, "symfony-combined": startRedis,
+		"rueidislock": startRedis, "symfony-redis": startRedis,
 		"kazoo-2": startZooKeeper, "kazoo-732": startZooKeeper, "curator-727": startZooKeeper,
 		"python-etcd3-2149": startEtcd, "etcd-10811": startEtcd, "etcd-5603": startEtcd,
-		"symfony-pdo": startPostgres, "client-go-124588": func(*testing.T) []string { return nil },
+		"symfony-pdo": startPostgres, "psycopg2-311": startPostgres,
+		"client-go-124588": func(*testing.T) []string { return nil },
 	} {
 		t.Run(id, func(t *testing.T) {
 			found, _ := filepath.Glob("track/" + id + ".*") // the pattern is right

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,16 +36,12 @@ type Locker struct {
 	pool    *pgxpool.Pool
 	try     func(ctx context.Context, resource string) (locks.Lease, error)
 	calls   *locks.Calls
-	wakeups atomic.Uint64
 
 	mu   sync.Mutex
 	rand *rand.Rand
 }
 
-var (
-	_ locks.Locker        = (*Locker)(nil)
-	_ locks.WakeupCounter = (*Locker)(nil)
-)
+var _ locks.Locker = (*Locker)(nil)
 
 // New returns a client. It dials at its first use.
 func New(cfg Config) (*Locker, error) {
@@ -150,18 +145,8 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 			if over {
 				return nil, fmt.Errorf("%w: %w", locks.ErrNotAcquired, err)
 			}
-			l.wakeups.Add(1)
 		}
 	})
-}
-
-// Wakeups counts the pauses after which a waiter of the variant lease tried again. It is 0 for the
-// other variants, which wait in the server.
-func (l *Locker) Wakeups() uint64 {
-	if l.options.Variant != Lease {
-		return 0
-	}
-	return l.wakeups.Load()
 }
 
 // delay draws a pause with the mean Options.Delay.

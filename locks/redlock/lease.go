@@ -238,7 +238,7 @@ func (le *lease) Release(ctx context.Context) error {
 			return fmt.Errorf("the lease had ended: %w", locks.ErrNotHeld)
 		case res := <-le.ended:
 			if res == resultOK && le.contended && !signals.Closed(le.cleared) {
-				_ = le.locker.await(ctx, le.locker.now()-began, le.cleared)
+				_, _ = le.locker.await(ctx, le.locker.now()-began, le.cleared)
 			}
 			return res.err()
 		}

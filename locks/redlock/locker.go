@@ -134,7 +134,7 @@ func (c Config) validate() error {
 // MessagesSent counts the commands sent and the answers received.
 func (l *Locker) MessagesSent() uint64 { return l.messages.Load() }
 
-// Wakeups counts the pauses and messages after which a waiter tried again.
+// Wakeups counts the messages after which a waiter tried again; 0 where it pauses between two tries.
 func (l *Locker) Wakeups() uint64 { return l.wakeups.Load() }
 
 func (l *Locker) now() time.Duration { return l.clock.Now().Sub(l.origin) }
@@ -185,7 +185,6 @@ func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
 			return nil, l.failure(err, doubtful)
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(le *lease) bool { return signals.Closed(le.freed) })
-		l.wakeups.Add(1)
 	}
 }
 
@@ -196,7 +195,7 @@ func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
 // if that is more.
 func (l *Locker) rest(ctx context.Context, le *lease, wait wait) error {
 	limit := min(max(2*(l.now()-le.began), l.options.Delay), l.rules.timeout)
-	if err := l.await(ctx, limit, le.cleared); err != nil {
+	if _, err := l.await(ctx, limit, le.cleared); err != nil {
 		return err
 	}
 	atMost, woken := time.Duration(-1), (<-chan struct{})(nil)
@@ -206,7 +205,11 @@ func (l *Locker) rest(ctx context.Context, le *lease, wait wait) error {
 	if atMost < 0 {
 		atMost = l.delay()
 	}
-	return l.await(ctx, atMost, woken)
+	heard, err := l.await(ctx, atMost, woken)
+	if heard {
+		l.wakeups.Add(1)
+	}
+	return err
 }
 
 // adopt registers a granted hold as a lease. It is false if the client closes, or if the hold is
@@ -239,17 +242,18 @@ func (l *Locker) delay() time.Duration {
 	return d/2 + time.Duration(l.pauses.Int64N(int64(d)+1))
 }
 
-// await waits up to d until the channel is closed. It returns the cause if ctx ends.
-func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan struct{}) error {
+// await waits up to d for a value of the channel, or until it is closed. It returns the cause if ctx ends.
+func (l *Locker) await(ctx context.Context, d time.Duration, channel <-chan struct{}) (heard bool, err error) {
 	over, stop := clock.After(l.clock, d)
 	defer stop()
 	select {
 	case <-channel:
+		return true, nil
 	case <-over:
+		return false, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
-	return nil
 }
 
 // failure returns the error of an Acquire that ended because of why. It waits for the

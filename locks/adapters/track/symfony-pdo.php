@@ -10,10 +10,10 @@ $first = (new LockFactory($store()))->createLock('track', 3);
 $second = (new LockFactory($store()))->createLock('track', 3);
 $first->acquire() && $first->release(); // makes the table
 usleep((int) ((1.4 - fmod(microtime(true), 1)) * 1e6)); // to 0.4 s after a second begins
-$first->acquire() || exit('not acquired');
+$first->acquire() || exit(1);
 while (!$second->acquire()) {
     usleep(10000);
 }
-$first->isExpired() && exit("not shown\n");
+$first->isExpired() && exit(1);
 printf("two hold the lock: %.2f s of the first one's are left\n", $first->getRemainingLifetime());
 exit(0);

@@ -230,6 +230,9 @@ func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock
 
 // passed wants 300 grants: in so many a lock that draws the next holder passes one client more than 150 times.
 func passed(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
+	if r.Verdict.Safety.State == result.Failed {
+		return false, "", "two hold at once with nothing broken, so that waiters have no turn"
+	}
 	shown, _, lock = above(150)(a, r, lease)
 	if grants := r.Figures["requests"] * r.Figures["acquired"]; !shown && grants < 300 {
 		run = fmt.Sprintf("%.0f grants in a run are too few to tell", grants)
@@ -313,8 +316,8 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			}
 			shown, few, never := a.shows(a, r, of.Lease)
 			switch {
-			case never != "":
-				unfit = append(unfit, never)
+			case never != "": // nor did what was counted before
+				unfit, c = append(unfit, never), Cell{Letter: c.Letter, Settings: c.Settings}
 				continue
 			case few != "":
 				why = few

@@ -66,8 +66,11 @@ func TestCells(t *testing.T) {
 	crowd := file(0, "safe")
 	crowd.Rows[0].Figures = map[string]float64{"requests": 598, "acquired": 0.5, "passed_max": 90}
 	few := levels.Result{Lock: "few", Files: map[string]result.File{"crowd": crowd}}
+	apart := file(0, "unsafe")
+	apart.Rows[0].Figures["passed_max"] = 200
+	noTurns := levels.Result{Lock: "apart", Files: map[string]result.File{"crowd": apart}}
 	control := levels.Result{Lock: "redis", Files: map[string]result.File{"server-clock": file(0, "unsafe")}}
-	all := []levels.Result{none, multiphase, kazoo, mine, lease, few, control}
+	all := []levels.Result{none, multiphase, kazoo, mine, lease, few, noTurns, control}
 	for _, c := range []struct {
 		of           levels.Result
 		letter, want string
@@ -83,6 +86,7 @@ func TestCells(t *testing.T) {
 		{lease, "K", "✗"},
 		{mine, "H", "· its clock cannot be set"},
 		{few, "M", "? 299 grants in a run are too few to tell"},
+		{noTurns, "M", "· two hold at once with nothing broken, so that waiters have no turn"},
 	} {
 		cell := at(t, levels.Page{}.Add(all, []string{c.of.Lock}), c.of.Lock, c.letter)
 		if got := strings.TrimSpace(cell.Glyph + " " + cell.Why); got != c.want {
@@ -164,6 +168,13 @@ func TestTriesAddUp(t *testing.T) {
 	anew := published(two).Add(other, rows)
 	if got := says(anew, "A") + ", " + says(anew, "J"); got != "✓ 1 : 0 of 1 runs, 1 tries, ✗ 2.3 s : 2 of 4 runs, 4 tries" {
 		t.Errorf("where only A has other settings: %s", got)
+	}
+	was := file(0, "safe")
+	was.Rows[0].Figures["passed_max"] = 200
+	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"crowd": was}), rows))
+	never := published(passed).Add(night(29, "", map[string]result.File{"crowd": file(0, "unsafe")}), rows)
+	if got := says(passed, "M") + "; " + says(never, "M"); !strings.HasPrefix(got, "✗ : 1 of 1 runs, 1 tries; · two hold") {
+		t.Errorf("a column that does not apply keeps what was counted: %s", got)
 	}
 	other = night(29, "hold 4ms", map[string]result.File{"crowd": file(0, "unsound")})
 	if got := says(published(two).Add(other, rows), "A"); got != "✓ 5 : 0 of 3 runs, 5 tries" {

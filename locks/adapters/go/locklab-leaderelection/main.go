@@ -5,10 +5,10 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -24,54 +24,82 @@ func main() {
 	hello := protocol.Line{"servers": []map[string]any{{"role": "etcd"}}}
 	protocol.Serve(hello, func(name string, addrs []string) (protocol.Acquire, error) {
 		client, err := clientv3.New(clientv3.Config{Endpoints: addrs, DialTimeout: 5 * time.Second})
-		var holds atomic.Int64
+		var elections sync.Map // by resource
 		return func(ctx context.Context, resource string, lost func(error)) (protocol.Hold, error) {
-			identity := fmt.Sprintf("%s/%d", name, holds.Add(1))
-			lease := &lease{client: client, key: "/leases/" + resource, identity: identity}
-			return elect(ctx, lease, lost)
+			e, _ := elections.LoadOrStore(resource, &election{
+				leads: make(chan *candidate), idle: make(chan struct{}, 1000), lease: func() *lease {
+					return &lease{client: client, key: "/leases/" + resource, identity: name + "_" + rand.Text()}
+				},
+			})
+			return e.(*election).elect(ctx, lost)
 		}, err
 	})
 }
 
-// elect runs until it leads; its release ends the leading.
-func elect(asked context.Context, lease *lease, lost func(error)) (protocol.Hold, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	leads, stopped := make(chan struct{}), make(chan struct{})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lease, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 400 * time.Millisecond,
-		ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { close(leads) },
-			OnStoppedLeading: func() { lost(errors.New("it stopped leading")) },
-		},
-	})
-	if err != nil {
-		cancel()
-		return protocol.Hold{}, err
-	}
-	go func() {
-		elector.Run(ctx)
-		close(stopped)
-	}()
+// election has a candidate for each caller. Candidates stand on when their callers give up, as a process does that stands
+// for as long as it lives: a new one waits for a whole lease from its first look, also where that ended long before.
+type election struct {
+	leads chan *candidate // to a caller
+	idle  chan struct{}   // one for each candidate that has no caller
+	lease func() *lease
+}
+
+type candidate struct {
+	*leaderelection.LeaderElector
+	resign func()
+	led    context.Context // done when it leads no more
+}
+
+func (e *election) elect(asked context.Context, lost func(error)) (protocol.Hold, error) {
 	select {
-	case <-leads:
-		return protocol.Hold{Release: func(ctx context.Context) error {
-			held := elector.IsLeader()
-			cancel()
-			select {
-			case <-stopped:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if !held {
-				return protocol.ErrNotHeld
-			}
-			return nil
-		}}, nil
+	case <-e.idle:
+	default:
+		go e.stand()
+	}
+	select {
+	case c := <-e.leads:
+		context.AfterFunc(c.led, func() { lost(errors.New("it stopped leading")) })
+		return protocol.Hold{Release: c.release}, nil
 	case <-asked.Done():
-		cancel()
+		e.idle <- struct{}{}
 		return protocol.Hold{}, asked.Err()
 	}
+}
+
+// stand runs a new candidate until it leads no more.
+func (e *election) stand() {
+	ctx, resign := context.WithCancel(context.Background())
+	led, stopped := context.WithCancel(context.Background())
+	c := &candidate{resign: resign, led: led}
+	c.LeaderElector, _ = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: e.lease(), LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 400 * time.Millisecond,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {
+				select {
+				case e.leads <- c:
+				case <-e.idle:
+					resign()
+				}
+			},
+			OnStoppedLeading: stopped,
+		},
+	}) // these settings are right
+	c.Run(ctx)
+}
+
+func (c *candidate) release(ctx context.Context) error {
+	held := c.IsLeader()
+	c.resign()
+	select {
+	case <-c.led.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !held {
+		return protocol.ErrNotHeld
+	}
+	return nil
 }
 
 // lease is Kubernetes' Lease kept in etcd.
@@ -89,7 +117,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 		return nil, nil, err
 	}
 	if len(got.Kvs) == 0 {
-		return nil, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, l.key)
+		return nil, nil, apierrors.NewNotFound(schema.GroupResource{}, l.key)
 	}
 	l.revision = got.Kvs[0].ModRevision
 	var record resourcelock.LeaderElectionRecord
@@ -102,17 +130,14 @@ func (l *lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord)
 }
 
 func (l *lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(r) // of words and numbers
 	done, err := l.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(l.key), "=", l.revision)).
 		Then(clientv3.OpPut(l.key, string(text))).Commit()
 	switch {
 	case err != nil:
 		return err
 	case !done.Succeeded:
-		return errors.New("another client changed the lease")
+		return apierrors.NewConflict(schema.GroupResource{}, l.key, errors.New("another client changed the lease"))
 	}
 	l.revision = done.Header.Revision
 	return nil
