@@ -113,7 +113,7 @@ corpus: deps build ## hundreds of histories of real runs in CORPUS=DIR, about tw
 	.ci/corpus $(or $(CORPUS),$(error corpus wants CORPUS=DIR, outside the repository)) $(MEASURES)
 
 goldens: ## write the golden files of reports, explorations and transcripts anew: look at the difference before it is committed
-	REWRITE=1 go test ./reports/view ./reports/page ./reports/why ./workloads/check ./locks/multiphase/core \
+	REWRITE=1 go test ./reports/view ./reports/why ./workloads/check ./locks/multiphase/core \
 		./locks/multiphase/quorum ./locks/twophase ./verify/explore ./cmd/locklab -run 'Golden|Transcripts|Diagrams'
 
 clean: ## what builds and runs left behind

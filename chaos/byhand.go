@@ -80,7 +80,7 @@ func (h *Hand) Begin(f fault.Fault) (id string, err error) {
 	h.open = append(h.open, b)
 	now := clock.Mono()
 	e := &episode{
-		hit: hit{config: h.config}, fault: f, id: id, target: f.Target,
+		config: h.config, fault: f, id: id, target: f.Target,
 		from: now, until: now, end: now + int64(longest), healed: b.healed,
 	}
 	if !f.Instant {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ import (
 func Run(ctx context.Context, config Config, s scenario.Scenario, measured time.Duration, start int64) error {
 	return each(s.Schedule(measured), func(p scenario.Scheduled) error {
 		e := &episode{
-			hit: hit{config: config}, fault: p.Step.Fault, id: p.ID, target: p.Step.Fault.Target,
+			config: config, fault: p.Step.Fault, id: p.ID, target: p.Step.Fault.Target,
 			from: start + int64(p.Window.From), until: start + int64(p.Window.Until),
 			end: start + int64(max(measured, config.Lasts)),
 		}
@@ -50,7 +51,7 @@ const (
 
 // episode is one fault from its beginning to its end.
 type episode struct {
-	hit
+	config           Config
 	fault            fault.Fault
 	id               string // in the history
 	target           string // with the node that is hit, once it is found
@@ -61,7 +62,8 @@ type episode struct {
 	// When it was requested, seen to begin, requested to end, and seen to have ended; 0 is never.
 	asked, began, healAsked, ended int64
 
-	why      string        // the reason that it is not proven
+	why      string // the reason that it is not proven
+	plan     fault.Plan
 	planned  bool          // the plan is made, and its target does not move
 	before   fault.Reports // what the probes saw before the fault
 	meant    time.Duration // how long it was to last, in the measured part
@@ -69,6 +71,10 @@ type episode struct {
 	back     []string // killed nodes that were started again
 	gone     []string // killed nodes that stay away to the end of the run
 	external bool     // the external program was started, so it has to be stopped
+
+	// When the clocks were set wrong, and the margin at which they were last seen to be wrong.
+	clocksSet   int64
+	clockMargin time.Duration
 }
 
 // run carries out the fault; the error names what could not be healed.
@@ -465,4 +471,170 @@ func (e *episode) event(state string, at int64) history.Event {
 		Kind: history.KindFault, AtNS: at, ID: e.id, Fault: e.fault.Kind, Target: e.target, State: state,
 		Aim: aim, From: e.plan.From, To: e.plan.To, Nodes: e.plan.Nodes(), DelayNS: int64(adds),
 	}
+}
+
+// onNodes calls f for all nodes at once; errors name the verb and the node.
+func (e *episode) onNodes(verb string, nodes []string, f func(nodes NodeControl, node string) error) error {
+	return each(nodes, func(node string) error { return wrap(verb, node, f(e.config.Nodes[node], node)) })
+}
+
+func wrap(verb, node string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s node %s: %w", verb, node, err)
+	}
+	return nil
+}
+
+// eachImpairment calls f for all impairments of the plan at once.
+func (e *episode) eachImpairment(verb string, f func(LinkControl, link.Impairment) error) error {
+	return each(slices.Collect(maps.Keys(e.plan.Links)), func(host string) error {
+		err := each(e.plan.Links[host], func(i link.Impairment) error { return f(e.config.Links[host], i) })
+		if err != nil {
+			err = fmt.Errorf("%s links of host %s: %w", verb, host, err)
+		}
+		return err
+	})
+}
+
+// inState returns an error for the first node that is not in the state.
+func (e *episode) inState(ctx context.Context, want string, nodes []string) error {
+	for _, node := range nodes {
+		state, err := e.config.Nodes[node].State(ctx, node)
+		if err != nil {
+			return wrap("look at", node, err)
+		}
+		if state != want {
+			return fmt.Errorf("node %s is %s, not %s", node, state, want)
+		}
+	}
+	return nil
+}
+
+// look collects the probe reports of the hosts that the fault hits, without hosts that do not answer.
+func (e *episode) look(ctx context.Context) fault.Reports {
+	var (
+		hosts = map[string]bool{}
+		mu    sync.Mutex
+		seen  = fault.Reports{}
+	)
+	for _, p := range e.plan.Pairs {
+		hosts[p.From], hosts[p.To] = true, true
+	}
+	err := each(slices.Collect(maps.Keys(hosts)), func(host string) error {
+		asked := clock.Mono()
+		report, err := e.config.Links[host].Probes(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			seen[host] = fault.Report{At: (asked + clock.Mono()) / 2, Report: report}
+		}
+		return err
+	})
+	if err != nil {
+		e.config.Log.Debug("a host did not report its probes", "error", err)
+	}
+	return seen
+}
+
+const (
+	// clockMargin is the error of a clock reading: how long it takes to read one on a busy machine.
+	clockMargin = 400 * time.Millisecond
+	// seenDrift is the least drift that is tested: then a clock must be wrong by what its rate says, within a
+	// half.
+	seenDrift = 50 * time.Millisecond
+	// clockTries is how many readings must be wrong in a row: a busy machine may answer late once.
+	clockTries = 3
+)
+
+// setClocks checks that the clocks are right, then sets them wrong.
+func (e *episode) setClocks(ctx context.Context) error {
+	if err := e.clocksAreRight(ctx); err != nil {
+		return err
+	}
+	e.clocksSet = clock.Mono()
+	return e.onNodes("set the clock of", e.plan.Clocks, func(nodes NodeControl, node string) error {
+		return nodes.SetClock(ctx, node, e.plan.Step, cmp.Or(e.plan.Rate, 1))
+	})
+}
+
+// wrongBy returns the offset that the clocks must have by now, and the margin within which it counts as seen.
+func (e *episode) wrongBy() (off, margin time.Duration) {
+	if e.plan.Rate == 0 {
+		return e.plan.Step, clockMargin
+	}
+	off = time.Duration(float64(clock.Mono()-e.clocksSet) * (e.plan.Rate - 1))
+	return off, min(off.Abs()/2, clockMargin)
+}
+
+// clocksAreWrong returns an error for each clock that is not wrong by what the fault says.
+func (e *episode) clocksAreWrong(ctx context.Context) error {
+	off, margin := e.wrongBy()
+	if len(e.plan.Clocks) > 0 && e.plan.Rate != 0 && off.Abs() < seenDrift {
+		return fmt.Errorf("clocks have not drifted by %v yet", seenDrift)
+	}
+	e.clockMargin = margin
+	return e.clocksAre(ctx, e.wrongBy)
+}
+
+// clocksAreRight returns an error for each clock that is wrong.
+func (e *episode) clocksAreRight(ctx context.Context) error {
+	return e.clocksAre(ctx, func() (time.Duration, time.Duration) { return 0, cmp.Or(e.clockMargin, clockMargin) })
+}
+
+// clocksAre returns an error for each clock whose offset is not the wanted one.
+func (e *episode) clocksAre(ctx context.Context, want func() (off, margin time.Duration)) error {
+	return each(e.plan.Clocks, func(node string) (err error) {
+		for range clockTries {
+			before, _ := want() // the clock was read between the two
+			offset, failed := e.config.Nodes[node].NodeClock(ctx, node)
+			after, margin := want()
+			if failed == nil && offset >= min(before, after)-margin && offset <= max(before, after)+margin {
+				return nil
+			}
+			if err = wrap("read the clock of", node, failed); err == nil {
+				err = fmt.Errorf("the clock of node %s is off by %v, not by %v", node, offset.Round(time.Millisecond),
+					after.Round(time.Millisecond))
+			}
+		}
+		return err
+	})
+}
+
+// disksAreHit returns an error for each disk that is not set as the fault has it, or was not used since: a
+// slow disk that nothing uses proves nothing. With shown, a write must have been refused, or an fsync
+// delayed, too.
+func (e *episode) disksAreHit(ctx context.Context, shown bool) error {
+	return each(e.plan.Disks, func(node string) error {
+		seen, err := e.config.Nodes[node].Disk(ctx, node)
+		switch {
+		case err != nil:
+			return wrap("look at the disk of", node, err)
+		case seen.Disk != e.plan.Disk:
+			return fmt.Errorf("the disk of node %s is not as the fault left it: somebody else has set it", node)
+		case seen.Hit == 0:
+			return fmt.Errorf("node %s has used its disk for nothing that the fault would hit", node)
+		case !shown || seen.Done > 0 && seen.Least >= seen.Delay:
+			return nil
+		case e.plan.Disk.Full:
+			return fmt.Errorf("no write of node %s was refused yet", node)
+		default:
+			return fmt.Errorf("no fsync of node %s has taken %v yet", node, e.plan.Disk.Delay)
+		}
+	})
+}
+
+// atOnce runs functions at once and joins their errors.
+func atOnce(all ...func() error) error {
+	return each(all, func(f func() error) error { return f() })
+}
+
+// each calls f for all items at once and joins the errors, in the order of the items.
+func each[T any](all []T, f func(T) error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for n, item := range all {
+		wg.Go(func() { errs[n] = f(item) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -195,10 +195,10 @@ func newNode() *cobra.Command {
 			if len(args) > 1 {
 				return fmt.Errorf("node %s: %q is too much: want --config alone", args[0], args[1:])
 			}
-			roles := cluster.Roles(nil)
+			roles := catalog.Roles(nil)
 			i := slices.IndexFunc(roles, func(r role.Role) bool { return r.Name == args[0] })
 			if i < 0 {
-				return fmt.Errorf("node %q: no role (roles: %s)", args[0], strings.Join(cluster.RoleNames(), ", "))
+				return fmt.Errorf("node %q: no role (roles: %s)", args[0], strings.Join(catalog.RoleNames(), ", "))
 			}
 			if config == "" {
 				return fmt.Errorf("node %s: --config is missing: nodes are started by an agent", args[0])

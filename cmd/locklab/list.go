@@ -13,7 +13,6 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/cluster"
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/suite"
 	"locklab/internal/nearest"
@@ -48,7 +47,7 @@ func listings() []listing {
 			}), nil
 		}, nil},
 		files("topologies", topology.Names(), func(file string) (listed, error) {
-			t, err := topology.Load(file, cluster.RoleNames()...)
+			t, err := topology.Load(file, catalog.RoleNames()...)
 			if err != nil {
 				return listed{}, err
 			}

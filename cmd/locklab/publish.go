@@ -15,7 +15,6 @@ import (
 	"locklab/cmd/locklab/internal/progress"
 	"locklab/internal/atomicfile"
 	"locklab/reports/lang"
-	"locklab/reports/page"
 	"locklab/reports/table"
 	"locklab/reports/view"
 	"locklab/workloads/result"
@@ -35,7 +34,7 @@ func language(tag string) (*lang.Lang, error) {
 }
 
 func pagePath(say *lang.Lang, dir string) string {
-	return filepath.Join(dir, page.FileIn(say, page.File))
+	return filepath.Join(dir, view.FileIn(say, view.PageFile))
 }
 
 // writeReport makes all files of a report from the result and the histories in a directory.
@@ -54,14 +53,14 @@ func writeReport(ctx context.Context, f result.File, dir, out string) error {
 		return err
 	}
 	for _, say := range lang.All() {
-		err := write(page.FileIn(say, "report.md"), func(w io.Writer) error {
-			return view.Markdown(w, f, say, view.Options{Page: page.FileIn(say, page.File)})
+		err := write(view.FileIn(say, "report.md"), func(w io.Writer) error {
+			return view.Markdown(w, f, say, view.Options{Page: view.FileIn(say, view.PageFile)})
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return page.Write(ctx, out, dir, f, lab.Open(dir))
+	return view.WritePages(ctx, out, dir, f, lab.Open(dir))
 }
 
 // show tells of a run that has ended.

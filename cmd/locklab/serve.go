@@ -19,7 +19,6 @@ import (
 
 	"locklab/internal/httpapi"
 	"locklab/reports/lang"
-	"locklab/reports/page"
 	"locklab/reports/table"
 	"locklab/reports/view"
 	"locklab/workloads/result"
@@ -88,7 +87,7 @@ func listPage(tag, dir string) ([]byte, error) {
 		row []table.Cell
 	}
 	var all []listed
-	pages, _ := filepath.Glob(filepath.Join(dir, "*", page.File)) // there may be none yet
+	pages, _ := filepath.Glob(filepath.Join(dir, "*", view.PageFile)) // there may be none yet
 	for _, path := range pages {
 		name := filepath.Base(filepath.Dir(path))
 		info, err := os.Stat(path)
@@ -106,8 +105,8 @@ func listPage(tag, dir string) ([]byte, error) {
 			title = say.Text("runs against each other")
 		}
 		row := table.Row(name, at.UTC().Format("2006-01-02 15:04:05 UTC"), title, lab)
-		row[0].Link = name + "/" + page.File
-		if own := page.FileIn(say, page.File); hasFile(filepath.Join(dir, name, own)) {
+		row[0].Link = name + "/" + view.PageFile
+		if own := view.FileIn(say, view.PageFile); hasFile(filepath.Join(dir, name, own)) {
 			row[0].Link = name + "/" + own
 		}
 		all = append(all, listed{at, row})
@@ -115,12 +114,12 @@ func listPage(tag, dir string) ([]byte, error) {
 	slices.SortFunc(all, func(a, b listed) int {
 		return cmp.Or(b.at.Compare(a.at), cmp.Compare(b.row[0].Text, a.row[0].Text))
 	})
-	list := page.Section{Title: say.Text("Reports")}
+	list := view.Section{Title: say.Text("Reports")}
 	list.Table.Columns = table.Heads(say.Titles("=report", "started", "compared", "lab")...)
 	for _, one := range all {
 		list.Table.Rows = append(list.Table.Rows, one.row)
 	}
-	sheet := page.Sheet{Title: say.Text("Reports"), Sections: []page.Section{list}}
+	sheet := view.Sheet{Title: say.Text("Reports"), Sections: []view.Section{list}}
 	if len(all) == 0 {
 		sheet.Lede = say.Text("None is finished yet.")
 	}

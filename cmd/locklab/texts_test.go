@@ -37,7 +37,7 @@ func TestTextsAreAllTranslated(t *testing.T) {
 			needed.ofCode(t, name, files)
 		}
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "reports", "page", "assets", "*.html"))
+	pages, err := filepath.Glob(filepath.Join(root, "reports", "view", "assets", "*.html"))
 	if err != nil || len(pages) < 4 {
 		t.Fatalf("found %d templates: %v", len(pages), err)
 	}

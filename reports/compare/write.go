@@ -11,8 +11,8 @@ import (
 	"locklab/internal/atomicfile"
 	"locklab/reports/compare/stats"
 	"locklab/reports/lang"
-	"locklab/reports/page"
 	"locklab/reports/table"
+	"locklab/reports/view"
 	"locklab/workloads/result"
 )
 
@@ -108,13 +108,13 @@ func Write(dir string, files []result.File, names []string) error {
 	for _, say := range lang.All() {
 		said := Said(say, files, names, ds)
 		shown, all := Table(say, names, ds, false), Table(say, names, ds, true)
-		sheet := page.Sheet{
+		sheet := view.Sheet{
 			Title:    say.Sprintf("%s against %s", strings.Join(names[1:], ", "), names[0]),
 			Lede:     strings.Join(said, " "),
-			Sections: []page.Section{{Title: say.Text("side by side"), Table: all}},
+			Sections: []view.Section{{Title: say.Text("side by side"), Table: all}},
 		}
 		if len(shown.Rows) > 0 {
-			sheet.Sections = slices.Insert(sheet.Sections, 0, page.Section{Title: say.Text("differences"), Table: shown})
+			sheet.Sections = slices.Insert(sheet.Sections, 0, view.Section{Title: say.Text("differences"), Table: shown})
 		}
 		html, err := sheet.HTML(say)
 		if err != nil {
@@ -128,8 +128,8 @@ func Write(dir string, files []result.File, names []string) error {
 				return err
 			}
 		}
-		for name, data := range map[string][]byte{page.File: html, "report.md": md.Bytes()} {
-			if err := atomicfile.Write(filepath.Join(dir, page.FileIn(say, name)), data); err != nil {
+		for name, data := range map[string][]byte{view.PageFile: html, "report.md": md.Bytes()} {
+			if err := atomicfile.Write(filepath.Join(dir, view.FileIn(say, name)), data); err != nil {
 				return err
 			}
 		}

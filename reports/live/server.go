@@ -14,7 +14,7 @@ import (
 	"locklab/internal/httpapi"
 	"locklab/locks/clock"
 	"locklab/reports/lang"
-	"locklab/reports/page"
+	"locklab/reports/view"
 )
 
 //go:embed assets
@@ -44,7 +44,7 @@ func (b *Board) Handler(names ...string) http.Handler {
 	})
 	mux.HandleFunc("GET /live.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write([]byte(page.Style + style))
+		_, _ = w.Write([]byte(view.Style + style))
 	})
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) { b.stream(p, w, r) })
 	if b.info.Control != nil {

@@ -12,7 +12,7 @@ import (
 
 // answers computes the four lines. With a single lock the grid already says the first three.
 func (v *View) answers() {
-	workload := v.Workloads()[0]
+	workload := v.workloads()[0]
 	is, _ := history.WorkloadOf(workload) // nothing of one that this program does not know
 	add := func(label, text string) {
 		if text != "" {
@@ -91,7 +91,7 @@ func (v *View) p99(workload, figure string) string {
 	}
 	var values []value
 	calm, floor := v.calm(workload), false
-	for _, lock := range v.Locks(workload) {
+	for _, lock := range v.locks(workload) {
 		ms, known := v.decided(result.Key{Lock: lock, Scenario: calm, Workload: workload}, figure)
 		control := !slices.ContainsFunc(v.cells, func(c cell) bool { return c.Lock == lock && notViolated(&c) })
 		if known && (!control || !floor) {

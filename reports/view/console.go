@@ -51,7 +51,7 @@ func (v *View) top(s *screen) {
 	v.begin(s)
 	for i, t := range v.Grids {
 		if len(v.Grids) > 1 {
-			t.Title = v.Workloads()[i] + ":"
+			t.Title = v.workloads()[i] + ":"
 		}
 		s.table(t)
 	}

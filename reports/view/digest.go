@@ -18,10 +18,10 @@ func Digest(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	return onScreen(w, o, func(s *screen) {
 		v := Of(say, f, o)
 		v.begin(s)
-		for _, workload := range v.Workloads() {
+		for _, workload := range v.workloads() {
 			s.table(v.matrix(workload))
 			var keys []string
-			for i, name := range v.Scenarios(workload) {
+			for i, name := range v.scenarios(workload) {
 				keys = append(keys, fmt.Sprintf("%d %s", i+1, name))
 			}
 			s.lines(s.wrap(strings.Join(keys, ", "), 2)...)

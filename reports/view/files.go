@@ -33,7 +33,7 @@ func Markdown(w io.Writer, f result.File, say *lang.Lang, o Options) error {
 	show(v.Claims())
 	for i, t := range v.Grids {
 		if len(v.Grids) > 1 {
-			t.Title = v.Workloads()[i]
+			t.Title = v.workloads()[i]
 		}
 		show(t)
 	}

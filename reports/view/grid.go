@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/reports/lang"
 	"locklab/reports/table"
+	"locklab/reports/why"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
 )
@@ -17,11 +17,11 @@ func (v *View) across(
 	workload string, head func(i int, scenario string) table.Column, of func(result.Key) table.Cell,
 ) (t table.Table) {
 	t.Columns = table.Heads(v.say.Titles("=lock")...)
-	scenarios := v.Scenarios(workload)
+	scenarios := v.scenarios(workload)
 	for i, s := range scenarios {
 		t.Columns = append(t.Columns, head(i, s))
 	}
-	for _, lock := range v.Locks(workload) {
+	for _, lock := range v.locks(workload) {
 		row := table.Row(lock)
 		for _, s := range scenarios {
 			row = append(row, of(result.Key{Lock: lock, Scenario: s, Workload: workload}))
@@ -34,14 +34,14 @@ func (v *View) across(
 // grid is the table of a workload's locks and scenarios, with the median time to acquire where nothing is broken,
 // and the capacity.
 func (v *View) grid(workload string) table.Table {
-	head := func(_ int, s string) table.Column { return table.Column{Title: twoLines(v.Title(s)), Note: s} }
+	head := func(_ int, s string) table.Column { return table.Column{Title: twoLines(v.title(s)), Note: s} }
 	t := v.across(workload, head, v.gridCell)
 	acquire, title := "acquire_p50_ms", v.say.Text("acquire\np50")
 	if is, _ := history.WorkloadOf(workload); is.One {
 		acquire, title = "handoff_p50_ms", v.say.Text("handoff\np50")
 	}
 	v.tail(&t, workload, title, acquire, []string{v.calm(workload)}, table.Duration)
-	v.tail(&t, workload, v.say.Text("grants/s\nat most"), "grants_per_s", v.Scenarios(workload), table.Rate)
+	v.tail(&t, workload, v.say.Text("grants/s\nat most"), "grants_per_s", v.scenarios(workload), table.Rate)
 	return t
 }
 
@@ -49,7 +49,7 @@ func (v *View) grid(workload string) table.Table {
 func (v *View) tail(t *table.Table, workload, title, figure string, scenarios []string, text func(float64) string) {
 	var column []table.Cell
 	measured := false
-	for _, lock := range v.Locks(workload) {
+	for _, lock := range v.locks(workload) {
 		best, has := 0.0, false
 		for _, s := range scenarios {
 			n, known := v.decided(result.Key{Lock: lock, Scenario: s, Workload: workload}, figure)
@@ -92,7 +92,7 @@ func (v *View) calm(workload string) string {
 				slices.ContainsFunc(c.Rows, func(r *result.Row) bool { return len(r.Faults) > 0 })
 		}
 	}
-	scenarios := v.Scenarios(workload)
+	scenarios := v.scenarios(workload)
 	if i := slices.IndexFunc(scenarios, func(s string) bool { return ran[s] && !broken[s] }); i >= 0 {
 		return scenarios[i]
 	}
@@ -168,7 +168,7 @@ func (v *View) legend() {
 		v.Legend = append(v.Legend, v.say.Sprintf("? undecided: %s", strings.Join(open, ", ")))
 	}
 	inGrid := func(u result.Unfit) bool {
-		return slices.Contains(v.Locks(u.Workload), u.Lock) && slices.Contains(v.Scenarios(u.Workload), u.Scenario)
+		return slices.Contains(v.locks(u.Workload), u.Lock) && slices.Contains(v.scenarios(u.Workload), u.Scenario)
 	}
 	if slices.ContainsFunc(v.f.Run.Unfit, inGrid) {
 		v.Legend = append(v.Legend, v.say.Text("- the scenario does not apply to the lock"))
@@ -199,7 +199,7 @@ func (v *View) cutOff() {
 			told = append(told, v.short(m.lock)+" "+table.Count(m.n))
 		}
 		if len(told) > 0 {
-			parts = append(parts, strings.Join(told, ", ")+" ("+v.Title(scenario)+")")
+			parts = append(parts, strings.Join(told, ", ")+" ("+v.title(scenario)+")")
 		}
 	}
 	if len(parts) > 0 {
@@ -334,65 +334,11 @@ func (v *View) unexpected() {
 			seen = r.Verdict.Liveness
 		default:
 		}
-		text := Statement(v.say, seen)
+		text := why.Statement(v.say, seen)
 		if seen.Code == "" {
 			text = v.say.Term(r.Verdict.Word)
 		}
-		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.Title(c.Scenario), text,
-			Expected(v.say, r.Expected)))
+		v.Unexpected = append(v.Unexpected, v.say.Sprintf("%s, %s: %s; expected: %s", c.Lock, v.title(c.Scenario), text,
+			why.Expected(v.say, r.Expected)))
 	}
-}
-
-// Verdict names the statements about a run. One that a person broke is not judged.
-func Verdict(say *lang.Lang, r *result.Row) string {
-	parts := []string{say.Term(string(r.Verdict.As))}
-	if r.Played {
-		parts[0] = say.Term(result.NotJudged)
-	}
-	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {
-		if s.Code != "" {
-			parts = append(parts, Statement(say, s))
-		}
-	}
-	return strings.Join(parts, " · ")
-}
-
-// Statement describes a statement in words: the title of its code, its number, and its subject.
-func Statement(say *lang.Lang, s result.Statement) string {
-	title := say.Term(s.Code.Title())
-	switch s.Code {
-	case result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates, result.InDoubt:
-		title += ": " + table.Count(s.N)
-	case result.IsStalls, result.IsDown, result.IsDead:
-		title += ": " + table.Duration(s.N)
-	case result.ServedTooLittle:
-		title += ": " + table.Share(s.N)
-	default:
-	}
-	if s.Of != "" {
-		title += " (" + table.Plain(s.Of) + ")"
-	}
-	return title
-}
-
-// Expected is an expectation in words.
-func Expected(say *lang.Lang, e result.Expected) string {
-	parts := slices.DeleteFunc([]string{say.Term(e.Safety), anyOf(say, e.Liveness)},
-		func(text string) bool { return text == "" })
-	if e.Served > 0 {
-		parts = append(parts, say.Sprintf("%s served", table.Share(e.Served)))
-	}
-	if e.ServedInFault > 0 {
-		parts = append(parts, say.Sprintf("%s served in the fault's time", table.Share(e.ServedInFault)))
-	}
-	return cmp.Or(strings.Join(parts, ", "), say.Text("not dead"))
-}
-
-// anyOf joins words of which one is enough.
-func anyOf(say *lang.Lang, words []string) string {
-	var told []string
-	for _, w := range words {
-		told = append(told, say.Term(w))
-	}
-	return strings.Join(told, "/")
 }

@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"locklab/reports/table"
+	"locklab/reports/why"
 	"locklab/workloads/result"
 )
 
 // Figures makes a table of all figures for each workload and scenario: a line for each figure, a column for each
 // lock, medians of repeats.
 func (v *View) Figures() (all []table.Table) {
-	for _, workload := range v.Workloads() {
-		for _, scenario := range v.Scenarios(workload) {
+	for _, workload := range v.workloads() {
+		for _, scenario := range v.scenarios(workload) {
 			title := scenario
 			if len(v.Grids) > 1 {
 				title += ", " + workload
@@ -27,8 +28,8 @@ func (v *View) Figures() (all []table.Table) {
 	return all
 }
 
-// Cost is the capacity of each lock of a workload and its cost, each under the first scenario that has it.
-func (v *View) Cost(workload string) table.Table {
+// cost is the capacity of each lock of a workload and its cost, each under the first scenario that has it.
+func (v *View) cost(workload string) table.Table {
 	var figures []result.Figure
 	for _, name := range []string{
 		"grants_per_s", "handoffs_per_s", "cpu_us_per_grant",
@@ -36,13 +37,13 @@ func (v *View) Cost(workload string) table.Table {
 	} {
 		figures = append(figures, result.MustFigure(name))
 	}
-	return v.byLock(v.say.Text("Capacity and cost"), workload, v.Scenarios(workload), figures)
+	return v.byLock(v.say.Text("Capacity and cost"), workload, v.scenarios(workload), figures)
 }
 
 // byLock has a line for each figure that was measured and a column for each lock.
 func (v *View) byLock(title, workload string, scenarios []string, figures []result.Figure) table.Table {
 	t := table.Table{Title: title, Columns: table.Heads(v.say.Titles("=figure")...)}
-	locks := slices.DeleteFunc(v.Locks(workload), func(lock string) bool {
+	locks := slices.DeleteFunc(v.locks(workload), func(lock string) bool {
 		return !slices.ContainsFunc(scenarios,
 			func(s string) bool { return v.cell(result.Key{Lock: lock, Scenario: s, Workload: workload}) != nil })
 	})
@@ -67,11 +68,11 @@ func (v *View) byLock(title, workload string, scenarios []string, figures []resu
 	return t
 }
 
-// Latencies is p50 and p99 of the requests, or of the acquisitions, of a workload: a line for each lock, a column
+// latencies is p50 and p99 of the requests, or of the acquisitions, of a workload: a line for each lock, a column
 // for each scenario.
-func (v *View) Latencies(title, workload, of string) table.Table {
+func (v *View) latencies(title, workload, of string) table.Table {
 	measured := false
-	head := func(_ int, s string) table.Column { return table.Column{Title: v.Title(s), Right: true} }
+	head := func(_ int, s string) table.Column { return table.Column{Title: v.title(s), Right: true} }
 	t := v.across(workload, head, func(k result.Key) table.Cell {
 		p50, known := v.median(k, of+"_p50_ms")
 		if !known {
@@ -180,7 +181,7 @@ func (v *View) Claims() table.Table {
 	for _, c := range v.f.Run.Claims {
 		var evidence []string
 		for _, e := range c.Evidence {
-			text := v.say.Sprintf("%s under %s", e.Lock, e.Scenario) + ": " + anyOf(v.say, e.Wanted)
+			text := v.say.Sprintf("%s under %s", e.Lock, e.Scenario) + ": " + why.AnyOf(v.say, e.Wanted)
 			if e.Tries > 1 {
 				text += fmt.Sprintf(" %d/%d", e.Shown, e.Tries)
 			}

@@ -1,8 +1,10 @@
 // Package view makes the grid, the four computed lines and the tables of a run from its result, once for all
-// writers: the console, report.md, the page and the files for CI servers.
+// writers: the console, report.md, the pages and the files for CI servers. Pages need nothing but themselves: the grid
+// with its plots and evidence, and the glossary, each in every language.
 //
-//	result.File -> Of -> View -> Console, Full, Markdown, Digest, the page
-//	result.File -> CSV
+//	result.File ──Of──▶ View ──▶ Console, Full, Markdown, Digest
+//	                      └────▶ WritePages ◀──plots, series── histories
+//	result.File ──▶ CSV
 package view
 
 import (
@@ -60,7 +62,7 @@ func Of(say *lang.Lang, f result.File, o Options) *View {
 	for _, c := range f.Cells() {
 		v.cells = append(v.cells, tell(c))
 	}
-	for _, workload := range v.Workloads() {
+	for _, workload := range v.workloads() {
 		v.Grids = append(v.Grids, v.grid(workload))
 	}
 	v.head()
@@ -113,8 +115,8 @@ func (v *View) names(first []string, workload string, of func(*cell) string) []s
 	return names
 }
 
-// Workloads lists the workloads of the rows, in their order.
-func (v *View) Workloads() []string {
+// workloads lists the workloads of the rows, in their order.
+func (v *View) workloads() []string {
 	return v.names(nil, "", func(c *cell) string { return c.Workload })
 }
 
@@ -122,13 +124,13 @@ func (c *cell) lock() string { return c.Lock }
 
 func (c *cell) scenario() string { return c.Scenario }
 
-// Locks lists all locks that will run, then those of a workload.
-func (v *View) Locks(workload string) []string { return v.names(v.o.Locks, workload, (*cell).lock) }
+// locks lists all locks that will run, then those of a workload.
+func (v *View) locks(workload string) []string { return v.names(v.o.Locks, workload, (*cell).lock) }
 
-// Scenarios lists the scenarios of a workload, in the order of the run. If there is one workload, it has all of
+// scenarios lists the scenarios of a workload, in the order of the run. If there is one workload, it has all of
 // them from the start.
-func (v *View) Scenarios(workload string) []string {
-	ran, one := v.names(nil, workload, (*cell).scenario), len(v.Workloads()) <= 1
+func (v *View) scenarios(workload string) []string {
+	ran, one := v.names(nil, workload, (*cell).scenario), len(v.workloads()) <= 1
 	var first []string
 	for _, s := range v.f.Run.Scenarios {
 		if (one || slices.Contains(ran, s.Name)) && !slices.Contains(first, s.Name) {
@@ -146,8 +148,8 @@ func (v *View) cell(k result.Key) *cell {
 	return nil
 }
 
-// Title is a scenario's title in the language, or else its name.
-func (v *View) Title(name string) string {
+// title is a scenario's title in the language, or else its name.
+func (v *View) title(name string) string {
 	title := strings.ReplaceAll(name, "-", " ")
 	if i := slices.IndexFunc(v.f.Run.Scenarios, func(s result.Scenario) bool { return s.Name == name }); i >= 0 {
 		s := v.f.Run.Scenarios[i]
@@ -181,7 +183,7 @@ func (v *View) head() {
 			}
 		}
 	}
-	if workloads := v.Workloads(); len(workloads) > 1 {
+	if workloads := v.workloads(); len(workloads) > 1 {
 		parts = append(parts, v.say.Sprintf("%d workloads", len(workloads)))
 	} else if len(workloads) == 1 {
 		parts = append(parts, workloads[0])

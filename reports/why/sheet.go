@@ -10,7 +10,6 @@ import (
 
 	"locklab/reports/lang"
 	"locklab/reports/table"
-	"locklab/reports/view"
 	"locklab/workloads/check/record"
 	"locklab/workloads/result"
 )
@@ -18,7 +17,7 @@ import (
 // unsound lists the flaws of the run.
 func (t *telling) unsound() {
 	say := t.say
-	t.title(say.Text("not sound, so it decides nothing"), view.Statement(say, t.row.Verdict.Sound))
+	t.title(say.Text("not sound, so it decides nothing"), Statement(say, t.row.Verdict.Sound))
 	for _, f := range t.row.Faults {
 		if f.Proven && !f.Unasked {
 			continue
@@ -61,7 +60,7 @@ func (t *telling) nothing() {
 	if v.As == result.AsExpected {
 		t.title(say.Text("nothing to explain"))
 	} else {
-		t.title(view.Statement(say, v.Why))
+		t.title(Statement(say, v.Why))
 	}
 	t.title(say.Sprintf("%s; no violation, no outage of a second", say.Term(v.Word)))
 	for _, name := range []string{
@@ -93,7 +92,7 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 	statement := func(label string, s result.Statement) {
 		text := say.Term(string(s.State))
 		if s.Code != "" {
-			text += ": " + view.Statement(say, s)
+			text += ": " + Statement(say, s)
 		}
 		t.note(label, text)
 	}
@@ -105,10 +104,10 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 	}
 	as := say.Term(string(v.As))
 	if v.Why.Code != "" {
-		as += ": " + view.Statement(say, v.Why)
+		as += ": " + Statement(say, v.Why)
 	}
 	t.note(say.Text("verdict"), as)
-	t.note(say.Text("expects"), view.Expected(say, row.Expected))
+	t.note(say.Text("expects"), Expected(say, row.Expected))
 	var cells []string
 	for _, f := range result.Figures() {
 		if value, known := row.Of(f.Name); known && (value != 0 || f.As != result.Count && f.As != result.Duration) {
@@ -150,4 +149,58 @@ func Sheet(w io.Writer, say *lang.Lang, path string, row *result.Row, run *recor
 		t.note(say.Text("more"), "locklab check --explain 1 "+path)
 	}
 	return t.write(w)
+}
+
+// Verdict names the statements about a run. One that a person broke is not judged.
+func Verdict(say *lang.Lang, r *result.Row) string {
+	parts := []string{say.Term(string(r.Verdict.As))}
+	if r.Played {
+		parts[0] = say.Term(result.NotJudged)
+	}
+	for _, s := range []result.Statement{r.Verdict.Sound, r.Verdict.Safety, r.Verdict.Liveness} {
+		if s.Code != "" {
+			parts = append(parts, Statement(say, s))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Statement describes a statement in words: the title of its code, its number, and its subject.
+func Statement(say *lang.Lang, s result.Statement) string {
+	title := say.Term(s.Code.Title())
+	switch s.Code {
+	case result.Duplicates, result.Overlaps, result.TokensBack, result.StaleWrites, result.LostUpdates, result.InDoubt:
+		title += ": " + table.Count(s.N)
+	case result.IsStalls, result.IsDown, result.IsDead:
+		title += ": " + table.Duration(s.N)
+	case result.ServedTooLittle:
+		title += ": " + table.Share(s.N)
+	default:
+	}
+	if s.Of != "" {
+		title += " (" + table.Plain(s.Of) + ")"
+	}
+	return title
+}
+
+// Expected is an expectation in words.
+func Expected(say *lang.Lang, e result.Expected) string {
+	parts := slices.DeleteFunc([]string{say.Term(e.Safety), AnyOf(say, e.Liveness)},
+		func(text string) bool { return text == "" })
+	if e.Served > 0 {
+		parts = append(parts, say.Sprintf("%s served", table.Share(e.Served)))
+	}
+	if e.ServedInFault > 0 {
+		parts = append(parts, say.Sprintf("%s served in the fault's time", table.Share(e.ServedInFault)))
+	}
+	return cmp.Or(strings.Join(parts, ", "), say.Text("not dead"))
+}
+
+// AnyOf joins words of which one is enough.
+func AnyOf(say *lang.Lang, words []string) string {
+	var told []string
+	for _, w := range words {
+		told = append(told, say.Term(w))
+	}
+	return strings.Join(told, "/")
 }

@@ -1,5 +1,5 @@
 // Package catalog binds each lock and each workload: its description and options, the nodes that it needs with their
-// settings, and the making of its clients. A scenario's rules, a suite or a default may name one, too.
+// settings, and the making of its clients in the masters. A scenario's rules, a suite or a default may name one, too.
 package catalog
 
 import (

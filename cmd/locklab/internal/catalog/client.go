@@ -73,8 +73,8 @@ type Env struct {
 	Stderr   io.Writer       // of that program
 }
 
-// Client makes the client of the lock that the settings name.
-func Client(env Env) (locks.Locker, error) {
+// newClient makes the client of the lock that the settings name.
+func newClient(env Env) (locks.Locker, error) {
 	if env.Settings.Program {
 		return programClient(env)
 	}

@@ -114,8 +114,8 @@ func Workloads() []Workload {
 	}
 }
 
-// Store is what workers serve for fenced-write.
-func Store() worker.Mount {
+// store is what workers serve for fenced-write.
+func store() worker.Mount {
 	return worker.Mount{Path: fencedwrite.StorePath, New: func(node *process.Node, token string) (worker.Service, error) {
 		c := fencedwrite.StoreConfig{Node: node.Name, Token: token, Dir: node.Dir, Recorder: node.Recorder}
 		return fencedwrite.NewStore(c)

@@ -12,27 +12,11 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/masternode"
 	"locklab/cmd/locklab/internal/provenance"
 	"locklab/internal/metrics"
 	"locklab/internal/seed"
 	"locklab/nodes/agent"
-	"locklab/nodes/role"
-	"locklab/nodes/worker"
 )
-
-// Roles are what agents can run, with these lock programs.
-func Roles(programs catalog.Programs) []role.Role {
-	return append([]role.Role{masternode.Role(programs), worker.Role(catalog.Store())}, catalog.ServerRoles()...)
-}
-
-// RoleNames are those of Roles, which a topology may use.
-func RoleNames() (names []string) {
-	for _, r := range Roles(nil) {
-		names = append(names, r.Name)
-	}
-	return names
-}
 
 // usageEach is the time between two samples of what nodes use.
 const usageEach = time.Second
@@ -64,7 +48,7 @@ func StartHost(c HostConfig) (*Host, error) {
 	}
 	build := provenance.ReadBuild()
 	config := c.Config
-	config.Executable, config.Version, config.Roles = exe, build.Version, Roles(c.Programs)
+	config.Executable, config.Version, config.Roles = exe, build.Version, catalog.Roles(c.Programs)
 	config.Mounts = map[string]http.Handler{link.Prefix: links.Handler()}
 	config.Collectors = []prometheus.Collector{links, metrics.Build(build.Version, build.Commit)}
 	config.OnReset, config.Usage = links.Clear, usageEach

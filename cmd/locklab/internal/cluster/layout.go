@@ -15,7 +15,6 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/masternode"
 	"locklab/internal/httpapi"
 	"locklab/nodes/agent"
 	"locklab/nodes/diskfault"
@@ -72,7 +71,7 @@ func NewLayout(lock catalog.Lock, topo *topology.Topology, cluster string, seed 
 		}
 	}
 	if lock.Peers {
-		l.connect(role.Master, role.Master, masternode.PortPeer, false)
+		l.connect(role.Master, role.Master, catalog.PortPeer, false)
 	}
 	return l
 }
@@ -200,7 +199,7 @@ func (l Layout) masterSettings(n topology.Placed) (jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(masternode.Settings{Master: text, Lock: lock, Token: l.token})
+	return json.Marshal(catalog.MasterSettings{Master: text, Lock: lock, Token: l.token})
 }
 
 // aliasesOf draws a loopback address for every server of a lock whose servers tell each other addresses. The address is

@@ -11,7 +11,6 @@ import (
 
 	"locklab/chaos/link"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/masternode"
 	"locklab/internal/must"
 	"locklab/nodes/redisnode"
 	"locklab/nodes/role"
@@ -97,7 +96,7 @@ func TestSettingsNameTheDialersOwnLinks(t *testing.T) {
 		p.ways.Store(w, catalog.Way{Link: w.from.Name + ">" + w.to.Name})
 	}
 	for _, m := range p.Topology.NodesOf(role.Master) {
-		var told masternode.Settings
+		var told catalog.MasterSettings
 		text, err := p.settings(m)
 		if err := errors.Join(err, json.Unmarshal(text, &told)); err != nil || len(told.Lock.Servers) != 3 {
 			t.Fatalf("%s is told %s: %v; want three servers", m.Name, text, err)

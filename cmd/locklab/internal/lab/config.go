@@ -15,7 +15,6 @@ import (
 	"locklab/chaos/external"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/cluster"
 	"locklab/locks"
 	"locklab/nodes/topology"
 	"locklab/reports/live"
@@ -107,7 +106,7 @@ func (c *Config) Resolve() error {
 }
 
 func (c *Config) readTopology() (err error) {
-	if c.Topology, err = topology.Load(c.Names.Topology, cluster.RoleNames()...); err != nil {
+	if c.Topology, err = topology.Load(c.Names.Topology, catalog.RoleNames()...); err != nil {
 		return fmt.Errorf("--topology: %w", err)
 	}
 	if c.Names.Agents != "" {
@@ -285,7 +284,7 @@ func (c *Config) knows(spec locks.Spec) error {
 
 // Expected is what the rules expect of a lock under a scenario in a topology; unfit is why it does not apply.
 func Expected(nameOrPath, place string, lock catalog.Lock) (e scenario.Expectation, unfit, err error) {
-	topo, err := topology.Load(place, cluster.RoleNames()...)
+	topo, err := topology.Load(place, catalog.RoleNames()...)
 	if err != nil {
 		return e, nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"locklab/chaos/fault"
 	"locklab/chaos/scenario"
 	"locklab/cmd/locklab/internal/catalog"
-	"locklab/cmd/locklab/internal/cluster"
 	"locklab/locks"
 	"locklab/nodes/diskfault"
 	"locklab/nodes/fakeclock"
@@ -64,7 +63,7 @@ func checkData(name string) error {
 	r, known := roleOf(name)
 	switch {
 	case !known:
-		return fmt.Errorf("%q is not a role: want one of %s", name, strings.Join(cluster.RoleNames(), ", "))
+		return fmt.Errorf("%q is not a role: want one of %s", name, strings.Join(catalog.RoleNames(), ", "))
 	case r.KeepsData != "":
 		return fmt.Errorf("%s: want another role, or none", r.KeepsData)
 	}
@@ -72,7 +71,7 @@ func checkData(name string) error {
 }
 
 func roleOf(name string) (r role.Role, known bool) {
-	all := cluster.Roles(nil)
+	all := catalog.Roles(nil)
 	if i := slices.IndexFunc(all, func(r role.Role) bool { return r.Name == name }); i >= 0 {
 		return all[i], true
 	}

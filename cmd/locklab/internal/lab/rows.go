@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"locklab/internal/filelock"
-	"locklab/reports/page"
+	"locklab/reports/view"
 	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/result"
@@ -179,13 +179,13 @@ func Complete(ctx context.Context, dir string) error {
 }
 
 // Open reads the histories of the report in a directory, for its page.
-func Open(dir string) page.Open {
-	return func(ctx context.Context, row *result.Row) (page.History, error) {
+func Open(dir string) view.Open {
+	return func(ctx context.Context, row *result.Row) (view.History, error) {
 		run, err := record.Read(ctx, filepath.Join(dir, filepath.FromSlash(row.History)))
 		if err != nil {
-			return page.History{}, err
+			return view.History{}, err
 		}
-		h := page.History{Run: run}
+		h := view.History{Run: run}
 		for _, v := range check.Violations(run) {
 			if !v.Excused {
 				h.ViolationsMS = append(h.ViolationsMS, v.AtMS)

@@ -16,7 +16,7 @@ import (
 
 	"locklab/reports/lang"
 	"locklab/reports/table"
-	"locklab/reports/view"
+	"locklab/reports/why"
 	"locklab/workloads/result"
 )
 
@@ -80,7 +80,7 @@ func Wrap(text string, width, indent int) string {
 
 // line tells of a row: the statements about it, and the share served.
 func line(row result.Row) string {
-	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  " + view.Verdict(lang.English(), &row)
+	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  " + why.Verdict(lang.English(), &row)
 	if share, known := row.Of("served"); known && row.Decided() {
 		text += "  served " + table.Share(share)
 	}

@@ -1,4 +1,4 @@
-package page_test
+package view_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"locklab/internal/must"
 	"locklab/internal/testfile"
 	"locklab/reports/lang"
-	"locklab/reports/page"
 	"locklab/reports/table"
+	"locklab/reports/view"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
 	"locklab/workloads/result"
@@ -62,9 +62,9 @@ func aFile() result.File {
 }
 
 // open makes the history of a row: 100 requests a second, and what the row says of them.
-func open(_ context.Context, row *result.Row) (page.History, error) {
+func open(_ context.Context, row *result.Row) (view.History, error) {
 	if row.Lock == "multiphase" {
-		return page.History{}, fs.ErrNotExist
+		return view.History{}, fs.ErrNotExist
 	}
 	const start = 1000 * ms
 	run := &record.Run{Head: history.Run{Lock: row.Lock, Workload: row.Workload, OfferedPS: 100}, Measure: start, Drain: start + 6000*ms, End: start + 8000*ms}
@@ -89,7 +89,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 		begins := [4]int64{start + int64(100+30*i)*ms, record.Never, record.Never, record.Never}
 		run.Rooms = append(run.Rooms, record.Room{ID: fmt.Sprint("r", i+1), Worker: "worker-a", Resource: "group-1", Master: []string{"master-a", "master-c"}[i], At: begins})
 	}
-	h := page.History{Run: run}
+	h := view.History{Run: run}
 	for _, v := range row.Violations {
 		h.ViolationsMS = append(h.ViolationsMS, v.AtMS)
 	}
@@ -100,7 +100,7 @@ func open(_ context.Context, row *result.Row) (page.History, error) {
 func written(t *testing.T, f result.File) (dir string, pages map[string]string) {
 	t.Helper()
 	dir, pages = t.TempDir(), map[string]string{}
-	must.Do(t, page.Write(t.Context(), dir, "reports/runs/"+f.Run.ID, f, open))
+	must.Do(t, view.WritePages(t.Context(), dir, "reports/runs/"+f.Run.ID, f, open))
 	for _, name := range []string{"index.html", "index.ko.html", "glossary.html", "glossary.ko.html"} {
 		pages[name] = string(testfile.Read(t, filepath.Join(dir, name)))
 	}
@@ -161,9 +161,9 @@ func TestInTheBrowser(t *testing.T) {
 	f.Rows[2].Lock = "<i>" + strings.Repeat("long", 30)
 	f.Rows[3].Lock = f.Rows[2].Lock
 	dir, _ := written(t, f)
-	sheet := page.Sheet{
+	sheet := view.Sheet{
 		Title: "a sheet", Lede: "<b>" + strings.Repeat("long", 60),
-		Sections: []page.Section{{Title: "3 zones", Table: table.Table{Title: "peers", Columns: []table.Column{{Title: "lock", Key: true}}, Rows: [][]table.Cell{{{Text: "multiphase"}}}}}},
+		Sections: []view.Section{{Title: "3 zones", Table: table.Table{Title: "peers", Columns: []table.Column{{Title: "lock", Key: true}}, Rows: [][]table.Cell{{{Text: "multiphase"}}}}}},
 	}
 	data, err := sheet.HTML(lang.English())
 	must.Do(t, err)

@@ -1,6 +1,4 @@
-// Package masternode is the role master: the matchmaker, the client of the lock under
-// test, and what workloads have masters do.
-package masternode
+package catalog
 
 import (
 	"context"
@@ -14,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"locklab/cmd/locklab/internal/catalog"
 	"locklab/internal/seed"
 	"locklab/internal/strictjson"
 	"locklab/locks"
@@ -22,11 +19,25 @@ import (
 	"locklab/nodes/master"
 	"locklab/nodes/process"
 	"locklab/nodes/role"
+	"locklab/nodes/worker"
 	"locklab/workloads/capacity"
 	"locklab/workloads/fencedwrite"
 	"locklab/workloads/history"
 	"locklab/workloads/mutex"
 )
+
+// Roles are what agents can run, with these lock programs.
+func Roles(programs Programs) []role.Role {
+	return append([]role.Role{masters(programs), worker.Role(store())}, ServerRoles()...)
+}
+
+// RoleNames are those of Roles, which a topology may use.
+func RoleNames() (names []string) {
+	for _, r := range Roles(nil) {
+		names = append(names, r.Name)
+	}
+	return names
+}
 
 // The ports of a master.
 const (
@@ -34,20 +45,21 @@ const (
 	PortPeer = "peer" // the peers of the lock, in other masters
 )
 
-// Settings are those of the matchmaker and of its lock.
-type Settings struct {
-	Master jsontext.Value   `json:"master"`
-	Lock   catalog.Settings `json:"lock"`
-	Token  string           `json:"token"` // that orders must bear: only the controller has it
+// MasterSettings are those of the matchmaker and of its lock.
+type MasterSettings struct {
+	Master jsontext.Value `json:"master"`
+	Lock   Settings       `json:"lock"`
+	Token  string         `json:"token"` // that orders must bear: only the controller has it
 }
 
-// Role is what an agent must know to run masters. A master's settings cannot name a program other than these.
-func Role(programs catalog.Programs) role.Role {
+// masters are the role master: the matchmaker, the client of the lock under test, and what workloads have masters do.
+// A master's settings cannot name a program other than these.
+func masters(programs Programs) role.Role {
 	return role.Role{
 		Name: role.Master, Ports: []string{PortHTTP, PortPeer}, ClientPort: PortHTTP, PeerPorts: []string{PortPeer},
-		Main: run, OwnClock: true, Points: true,
+		Main: runMaster, OwnClock: true, Points: true,
 		Env: func(settings []byte) ([]string, error) {
-			all, _, err := parse(settings)
+			all, _, err := parseMaster(settings)
 			if err != nil {
 				return nil, err
 			}
@@ -69,7 +81,7 @@ func Role(programs catalog.Programs) role.Role {
 // commandVariable is where a master finds the command of its lock program, set by its agent.
 const commandVariable = "LOCKLAB_LOCK_CMD"
 
-func parse(text []byte) (all Settings, settings master.Settings, err error) {
+func parseMaster(text []byte) (all MasterSettings, settings master.Settings, err error) {
 	if err := process.DecodeSettings(text, &all); err != nil {
 		return all, settings, err
 	}
@@ -77,8 +89,8 @@ func parse(text []byte) (all Settings, settings master.Settings, err error) {
 	return all, settings, err
 }
 
-func run(ctx context.Context, node *process.Node) (err error) {
-	all, settings, err := parse(node.Settings)
+func runMaster(ctx context.Context, node *process.Node) (err error) {
+	all, settings, err := parseMaster(node.Settings)
 	if err != nil {
 		return err
 	}
@@ -89,7 +101,7 @@ func run(ctx context.Context, node *process.Node) (err error) {
 			return fmt.Errorf("read what runs the lock %s: %w", settings.Lock, err)
 		}
 	}
-	locker, err := catalog.Client(catalog.Env{
+	locker, err := newClient(Env{
 		Settings: all.Lock, Name: node.Name, Listen: listen, Dir: node.Dir, Log: node.Log, Command: command,
 		Stderr: os.Stderr, Clock: node.Clock, First: node.First,
 	})
