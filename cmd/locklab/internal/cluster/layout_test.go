@@ -22,7 +22,7 @@ func layoutFor(t *testing.T, topologyName, lock string) Layout {
 	t.Helper()
 	topo, err := topology.Load(topologyName)
 	must.Do(t, err)
-	bound, err := catalog.ParseList("--locks", []string{lock})
+	bound, err := catalog.ParseList([]string{lock})
 	must.Do(t, err)
 	return NewLayout(bound[0], topo, "test", 1)
 }
