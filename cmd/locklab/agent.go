@@ -88,7 +88,7 @@ func (f *agentFlags) run(ctx context.Context, stderr io.Writer) (returned error)
 		return errors.New("--host is missing: want the host's name in the topology")
 	}
 	err := inOrder(f.readTokens, func() error { return f.placeNodes(ctx) }, func() (err error) {
-		f.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds)
+		f.Programs, err = catalog.ParsePrograms(f.lockCmds)
 		return err
 	})
 	if err != nil {

@@ -212,8 +212,8 @@ func (f *levelsFlags) plan(
 			continue
 		}
 		if a, is := adapters.Find(name); !is {
-			if _, err := catalog.ParseList("LOCK", []string{name}); err != nil {
-				return nil, nil, err
+			if _, err := catalog.ParseList([]string{name}); err != nil {
+				return nil, nil, named("LOCK", err)
 			}
 		} else if a.Installed() != nil {
 			fmt.Fprintf(stderr, "locklab: no row of %s: %v\n", name, a.Installed())

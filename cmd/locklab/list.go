@@ -159,7 +159,7 @@ func (l listing) one(entries []listed, name string) (one []listed, more string, 
 	case i >= 0:
 		one = entries[i : i+1]
 		if _, is := adapters.Find(name); l.name == "locks" && !is {
-			_, err = catalog.ParseList("", []string{name})
+			_, err = catalog.ParseList([]string{name})
 		}
 	case l.load != nil:
 		one = make([]listed, 1)
@@ -209,7 +209,7 @@ func expectations(nameOrPath string) (string, error) {
 	locksOf := map[string][]string{} // by what is expected of them
 	for _, name := range catalog.WithVariants() {
 		name = strings.TrimSuffix(name, ":")
-		lock, err := catalog.ParseList("", []string{name})
+		lock, err := catalog.ParseList([]string{name})
 		if err != nil {
 			return "", err
 		}

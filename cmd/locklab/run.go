@@ -296,7 +296,7 @@ const lockCmdUsage = "a lock of yours: see locks/program/README.md"
 
 // bring asks the user's programs and the libraries what they are. Without names the usual locks are compared.
 func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (err error) {
-	if c.Programs, err = catalog.ParsePrograms("--lock-cmd", f.lockCmds); err != nil {
+	if c.Programs, err = catalog.ParsePrograms(f.lockCmds); err != nil {
 		return err
 	}
 	if f.asked == nil {

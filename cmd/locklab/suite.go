@@ -86,7 +86,7 @@ func (f *runFlags) comparisons(ctx context.Context, stderr io.Writer) (compariso
 func joinPart(rows map[result.Key]bool, programs map[string]string, locks []string, c lab.Config) error {
 	all := strings.Split(strings.Join(locks, ","), ",")
 	all = slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(adapters.Names(), name) })
-	named, _ := catalog.ParseList("", locks) // a lock of the user, or all: c has them
+	named, _ := catalog.ParseList(locks) // a lock of the user, or all: c has them
 	for _, lock := range catalog.Texts(slices.Concat(c.Locks, named)) {
 		if !slices.Contains(all, lock) {
 			all = append(all, lock)

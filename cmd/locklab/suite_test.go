@@ -25,7 +25,7 @@ func cells(t *testing.T, name string) map[string][]catalog.Lock {
 		for _, f := range part.Flags {
 			values[f.Name] = f.Value
 		}
-		list, err := catalog.ParseList("locks", []string{values["locks"]})
+		list, err := catalog.ParseList([]string{values["locks"]})
 		if err != nil {
 			t.Fatalf("line %d: %v", part.Line, err)
 		}

@@ -129,7 +129,7 @@ func overTime(say *lang.Lang, lines []Line, height, below float64, levels []tick
 func (r rows) named(title, scenario string) []byte {
 	said := []string{title + ", " + scenario}
 	for i, l := range r.lines {
-		r.text(point{leftMargin + 1, r.level(i, 1) - 4}, Clip(l.Name, 34), "", "", "name "+string(l.Ink))
+		r.text(point{leftMargin + 1, r.level(i, 1) - 4}, clip(l.Name, 34), "", "", "name "+string(l.Ink))
 		said = append(said, l.Name)
 	}
 	return r.sized(figureWidth, r.bottom+axisHeight, "img", strings.Join(said, "; "))
@@ -195,8 +195,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Clip shortens a name to n letters, with an ellipsis in the middle: names of locks differ at both ends.
-func Clip(name string, n int) string {
+// clip shortens a name to n letters, with an ellipsis in the middle: names of locks differ at both ends.
+func clip(name string, n int) string {
 	letters := []rune(name)
 	if len(letters) <= n {
 		return name

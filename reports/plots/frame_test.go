@@ -8,8 +8,8 @@ func TestClip(t *testing.T) {
 		n    int
 		want string
 	}{{"raft", 10, "raft"}, {"redlock:order=sequential", 11, "redlo…ntial"}, {"äöüäöü", 5, "äö…öü"}} {
-		if have := Clip(test.name, test.n); have != test.want {
-			t.Errorf("Clip(%q, %d) = %q, want %q", test.name, test.n, have, test.want)
+		if have := clip(test.name, test.n); have != test.want {
+			t.Errorf("clip(%q, %d) = %q, want %q", test.name, test.n, have, test.want)
 		}
 	}
 }

@@ -87,4 +87,4 @@ func Tradeoff(say *lang.Lang, points []Point) []byte {
 }
 
 // name is the text beside a mark.
-func (p Point) name() string { return Clip(p.Lock, 18) + " " + Clip(p.Scenario, 20) }
+func (p Point) name() string { return clip(p.Lock, 18) + " " + clip(p.Scenario, 20) }

@@ -128,7 +128,7 @@ func (s *svg) card(c placed) {
 	s.rect(c.box, 5, "frame")
 	shape := map[string]string{"away": "·", "starting": "◌", "up": "●", "paused": "‖", "dead": "✕"}[c.Class]
 	s.text(point{c.x + 8, c.y + 17}, shape, "", "", "shape")
-	s.text(point{c.x + 22, c.y + 17}, Clip(c.Name, 16), "", "", "name k0")
+	s.text(point{c.x + 22, c.y + 17}, clip(c.Name, 16), "", "", "name k0")
 	note := c.Note
 	if c.Class != "up" {
 		note = c.State

@@ -11,11 +11,10 @@ import (
 	"locklab/workloads/check"
 	"locklab/workloads/check/record"
 	"locklab/workloads/history"
-	"locklab/workloads/result"
 )
 
 // figures are those of a run of three seconds that is measured from 1 s on, that want has.
-func figures(t *testing.T, want map[string]float64, events ...history.Event) result.Row {
+func figures(t *testing.T, want map[string]float64, events ...history.Event) {
 	t.Helper()
 	r, err := record.Of(append([]history.Event{
 		{Kind: history.KindRun, Run: &history.Run{Schema: history.Schema, Lock: "mine", Workload: history.Mutex, DurationNS: 3000 * ms}},
@@ -31,7 +30,6 @@ func figures(t *testing.T, want map[string]float64, events ...history.Event) res
 			t.Errorf("%s is %v (measured: %v), want %v", name, got, known, n)
 		}
 	}
-	return m
 }
 
 const absent = -1

@@ -68,7 +68,7 @@ func TestLimitsOfLocksFollowTheRoundTrips(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"etcd": 0, "postgres": 1320 * time.Millisecond, "postgres:lease": 1320 * time.Millisecond, "postgres:timeout=200ms": 200 * time.Millisecond,
 	} {
-		all, err := ParseList("--locks", []string{text})
+		all, err := ParseList([]string{text})
 		must.Do(t, err)
 		l := all[0]
 		settings, err := l.Settings(second)

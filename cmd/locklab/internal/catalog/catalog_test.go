@@ -22,7 +22,7 @@ func TestParseListSplitsSpecsNotOptions(t *testing.T) {
 		{[]string{"redlock,ttl=1s, raft, lease=2s"}, []string{"redlock:ttl=1s", "raft:lease=2s"}}, // with no colon, too
 	}
 	for _, tt := range tests {
-		specs, err := catalog.ParseList("--locks", tt.values)
+		specs, err := catalog.ParseList(tt.values)
 		if err != nil {
 			t.Errorf("%q: %v", tt.values, err)
 			continue
@@ -52,7 +52,7 @@ func TestParseListExplainsWhatIsWrong(t *testing.T) {
 		"redlock:ttl":           `option "ttl" has no value: want ttl=VALUE`,
 		"redis:replica:wait=1":  "want commas behind the first, as in redis:VARIANT,KEY=VALUE",
 	} {
-		if _, err := catalog.ParseList("--locks", []string{value}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := catalog.ParseList([]string{value}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error is %v, want one that says %q", value, err, want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestLeases(t *testing.T) {
 		"redsync:restart_delay=9s,ttl=2s": {2 * time.Second, 9 * time.Second}, "raft:lease=4s": {4 * time.Second, 4 * time.Second},
 		"multiphase": {}, "multiphase:quorum,ttl=5s": {5 * time.Second, 5 * time.Second},
 	} {
-		specs, err := catalog.ParseList("--locks", []string{text})
+		specs, err := catalog.ParseList([]string{text})
 		must.Do(t, err)
 		if got := specs[0]; got.Lease != want.lease || got.Away != want.away {
 			t.Errorf("%s: %v and %v, want %v", text, got.Lease, got.Away, want)

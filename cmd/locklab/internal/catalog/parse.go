@@ -27,24 +27,23 @@ func ParsePeers(text string) (Lock, error) {
 	return l, fmt.Errorf("lock %q is no peer-to-peer lock with a pure core: want one of %s", l, strings.Join(names, ", "))
 }
 
-// ParseList reads the values of a flag, each one spec or several: "redlock:order=sequential,retry=fixed,raft" has two,
-// as key=value belongs to the spec before it. Specs may name own, the user's locks.
-func ParseList(flag string, values []string, own ...Lock) (all []Lock, err error) {
+// ParseList reads values, each one spec or several: "redlock:order=sequential,retry=fixed,raft" has two, as key=value
+// belongs to the spec before it. Specs may name own, the user's locks.
+func ParseList(values []string, own ...Lock) (all []Lock, err error) {
 	for _, value := range values {
 		for _, text := range splitSpecs(value) {
 			spec, err := locks.ParseSpec(text)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", flag, err)
+				return nil, err
 			}
-			i := slices.Index(Texts(own), spec.String())
 			var l Lock
-			if i >= 0 {
+			if i := slices.Index(Texts(own), spec.String()); i >= 0 {
 				l = own[i]
 			} else if l, err = Bind(spec); err != nil {
-				return nil, fmt.Errorf("%s: %w", flag, err)
+				return nil, err
 			}
 			if slices.Contains(Texts(all), l.String()) {
-				return nil, fmt.Errorf("%s: %q is named twice", flag, spec)
+				return nil, fmt.Errorf("%q is named twice", spec)
 			}
 			all = append(all, l)
 		}

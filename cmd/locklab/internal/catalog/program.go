@@ -15,24 +15,24 @@ import (
 // Programs are the commands of the user's locks, by their names.
 type Programs map[string]program.Command
 
-// ParsePrograms reads NAME=COMMAND as the user typed it, once for each lock.
-func ParsePrograms(flag string, values []string) (Programs, error) {
+// ParsePrograms reads the values of --lock-cmd, NAME=COMMAND, once for each lock.
+func ParsePrograms(values []string) (Programs, error) {
 	all := Programs{}
 	for _, text := range values {
 		name, command, _ := strings.Cut(text, "=")
 		spec, err := locks.ParseSpec(name)
 		if err != nil || spec.String() != spec.Name || command == "" {
-			return nil, fmt.Errorf("%s %q: want NAME=COMMAND, such as mine='./client --flag', "+
-				"and a name of lower-case letters, digits and dashes", flag, text)
+			return nil, fmt.Errorf("--lock-cmd %q: want NAME=COMMAND, such as mine='./client --flag', "+
+				"and a name of lower-case letters, digits and dashes", text)
 		}
 		if _, known := find(name); known {
-			return nil, fmt.Errorf("%s %q: %s is a lock of locklab: want another name", flag, text, name)
+			return nil, fmt.Errorf("--lock-cmd %q: %s is a lock of locklab: want another name", text, name)
 		}
 		if _, twice := all[name]; twice {
-			return nil, fmt.Errorf("%s %q: %s is there already: want another name", flag, text, name)
+			return nil, fmt.Errorf("--lock-cmd %q: %s is there already: want another name", text, name)
 		}
 		if all[name], err = program.ParseCommand(command); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
+			return nil, fmt.Errorf("--lock-cmd %s: %w", name, err)
 		}
 	}
 	return all, nil

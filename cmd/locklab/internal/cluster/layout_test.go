@@ -17,11 +17,11 @@ import (
 	"locklab/nodes/topology"
 )
 
-func layoutFor(t *testing.T, topologyName, lock string) Layout {
+func layoutFor(t *testing.T, lock string) Layout {
 	t.Helper()
-	topo, err := topology.Load(topologyName)
+	topo, err := topology.Load("seoul-2az")
 	must.Do(t, err)
-	bound, err := catalog.ParseList("--locks", []string{lock})
+	bound, err := catalog.ParseList([]string{lock})
 	must.Do(t, err)
 	return NewLayout(bound[0], topo, "test", 1)
 }
@@ -43,7 +43,7 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 		{"zookeeper", 2 + 6 + 3, 2*6 + 2*3 + 2*3*2}, // two ports of each other server
 	}
 	for _, tt := range tests {
-		p := layoutFor(t, "seoul-2az", tt.lock)
+		p := layoutFor(t, tt.lock)
 		if got := len(p.Topology.Nodes()); got != tt.nodes {
 			t.Errorf("%s: %d nodes, want %d", tt.lock, got, tt.nodes)
 		}
@@ -60,7 +60,7 @@ func TestPlanStartsOnlyWhatTheLockNeeds(t *testing.T) {
 
 // TestServersKnowEachOtherByOneAddress, whoever dials, and dial from their own.
 func TestServersKnowEachOtherByOneAddress(t *testing.T) {
-	p := layoutFor(t, "seoul-2az", "redis:replica")
+	p := layoutFor(t, "redis:replica")
 	told, listens := map[string]string{}, map[string]bool{}
 	for _, w := range p.wires {
 		if !w.aliased {
@@ -91,7 +91,7 @@ func TestServersKnowEachOtherByOneAddress(t *testing.T) {
 // TestSettingsNameTheDialersOwnLinks: every node is told the address of its own
 // link, never that of another host or of the node behind it.
 func TestSettingsNameTheDialersOwnLinks(t *testing.T) {
-	p := layoutFor(t, "seoul-2az", "raft")
+	p := layoutFor(t, "raft")
 	for _, w := range p.wires {
 		p.ways.Store(w, catalog.Way{Link: w.from.Name + ">" + w.to.Name})
 	}
@@ -113,7 +113,7 @@ func TestSettingsNameTheDialersOwnLinks(t *testing.T) {
 // is.
 func TestNoNodeIsForgotten(t *testing.T) {
 	for _, lock := range catalog.Names() {
-		p := layoutFor(t, "seoul-2az", lock)
+		p := layoutFor(t, lock)
 		started := slices.Concat(p.stages()...)
 		if nodes := p.Topology.Nodes(); len(started) != len(nodes) || started[len(started)-1].Role != role.Master {
 			t.Errorf("%s: %d of %d nodes are started, the masters last: %v", lock, len(started), len(nodes), started)
@@ -124,7 +124,7 @@ func TestNoNodeIsForgotten(t *testing.T) {
 			}
 		}
 	}
-	p := layoutFor(t, "seoul-2az", "redlock")
+	p := layoutFor(t, "redlock")
 	stray := topology.Node{Name: "etcd-1", Role: "etcd"}
 	p.Topology.Hosts[0].Nodes = append(p.Topology.Hosts[0].Nodes, stray)
 	if started := slices.Concat(p.stages()...); !slices.ContainsFunc(started, func(n topology.Placed) bool { return n.Node == stray }) {

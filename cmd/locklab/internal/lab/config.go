@@ -130,8 +130,8 @@ func (c *Config) readLocks() (err error) {
 	if slices.Equal(names, []string{"all"}) {
 		names, whatFits = catalog.Names(), true
 	}
-	if c.Locks, err = catalog.ParseList("--locks", names, c.Own...); err != nil {
-		return err
+	if c.Locks, err = catalog.ParseList(names, c.Own...); err != nil {
+		return fmt.Errorf("--locks: %w", err)
 	}
 	for _, l := range c.Own {
 		if !slices.Contains(catalog.Texts(c.Locks), l.String()) {

@@ -25,7 +25,7 @@ import (
 // bound are the locks of a list; own are those that the catalogue has not.
 func bound(t testing.TB, list string, own ...catalog.Lock) []catalog.Lock {
 	t.Helper()
-	all, err := catalog.ParseList("--locks", []string{list}, own...)
+	all, err := catalog.ParseList([]string{list}, own...)
 	must.Do(t, err)
 	return all
 }

@@ -221,7 +221,7 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 	rows := map[string]bool{}
 	for _, row := range levels.Rows() {
 		if _, library := adapters.Find(row); !library {
-			if _, err := catalog.ParseList("", []string{row}); err != nil {
+			if _, err := catalog.ParseList([]string{row}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -50,7 +50,7 @@ func New(w io.Writer, runs int, grid Grid, note func(line string)) *Display {
 	return d
 }
 
-// Width is how many columns w has: Columns if it is no terminal.
+// Width is how many columns w has: 80 if it is no terminal.
 func Width(w io.Writer) (width int, terminal bool) {
 	width, _, terminal = size(w)
 	return width, terminal
@@ -59,16 +59,16 @@ func Width(w io.Writer) (width int, terminal bool) {
 func size(w io.Writer) (width, height int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return Columns, 0, false
+		return columns, 0, false
 	}
 	if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
 		return width, height, true
 	}
-	return Columns, 24, true
+	return columns, 24, true
 }
 
-// Columns is the usual width of a terminal.
-const Columns = 80
+// columns is the usual width of a terminal.
+const columns = 80
 
 // overEcho erases from the beginning of the line: a line replaces the echo of typed keys, such as ^C.
 const overEcho = "\r\x1b[J"

@@ -112,9 +112,9 @@ func (s *Suite) share(locks strictyaml.Node) {
 		}
 		value := locks.Text()
 		if named := namedIn(own, p.scenarios()); len(named) > 0 {
-			whole, err := catalog.ParseList("", []string{value})
+			whole, err := catalog.ParseList([]string{value})
 			if err != nil {
-				locks.Fail("%s", strings.TrimPrefix(err.Error(), ": "))
+				locks.Fail("%v", err)
 			}
 			value = strings.Join(slices.DeleteFunc(catalog.Texts(whole),
 				func(lock string) bool { return slices.Contains(named, lock) }), ",")
@@ -128,7 +128,7 @@ func namedIn(parts []Part, scenarios []string) (all []string) {
 	among := func(name string) bool { return slices.Contains(scenarios, name) }
 	for _, p := range parts {
 		if f := p.flag("locks"); f != nil && slices.ContainsFunc(p.scenarios(), among) {
-			some, _ := catalog.ParseList("", []string{f.Value}) // reading the part says what is wrong
+			some, _ := catalog.ParseList([]string{f.Value}) // reading the part says what is wrong
 			all = append(all, catalog.Texts(some)...)
 		}
 	}
@@ -232,7 +232,7 @@ func (s Suite) needs(p Part) bool {
 	if named == nil || p.flag("scenarios") == nil {
 		return true
 	}
-	locks, _ := catalog.ParseList("locks", []string{named.Value}) // libraries are no locks of the catalogue
+	locks, _ := catalog.ParseList([]string{named.Value}) // libraries are no locks of the catalogue
 	made := append(catalog.Texts(locks), strings.Split(named.Value, ",")...)
 	for _, c := range s.Claims {
 		for _, cell := range c.Cells {

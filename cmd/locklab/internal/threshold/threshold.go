@@ -70,8 +70,8 @@ func Parse(text string) (Threshold, error) {
 	}
 	known := false
 	if t.figure, known = result.Lookup(name); !known {
-		hint := nearest.Hint(name, Figures())
-		return fail("unknown figure %q%s (known: %s, errors.KIND)", name, hint, strings.Join(Figures(), ", "))
+		hint := nearest.Hint(name, figures())
+		return fail("unknown figure %q%s (known: %s, errors.KIND)", name, hint, strings.Join(figures(), ", "))
 	}
 	return t, nil
 }
@@ -135,8 +135,8 @@ func (t Threshold) holds(value float64) bool {
 	return map[string]bool{">": c > 0, ">=": c >= 0, "<": c < 0, "<=": c <= 0, "==": c == 0, "!=": c != 0}[t.op]
 }
 
-// Figures are the names of all figures, sorted.
-func Figures() []string {
+// figures are the names of all figures, sorted.
+func figures() []string {
 	var names []string
 	for _, f := range result.Figures() {
 		names = append(names, f.Name)
