@@ -109,9 +109,11 @@ type lease struct {
 	revision      int64
 }
 
-var _ resourcelock.Interface = (*lease)(nil)
+const timeout = time.Second // of a request: what resourcelock.NewFromKubeconfig gives it
 
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	got, err := l.client.Get(ctx, l.key)
 	if err != nil {
 		return nil, nil, err
@@ -130,17 +132,17 @@ func (l *lease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord)
 }
 
 func (l *lease) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	text, _ := json.Marshal(r) // of words and numbers
 	done, err := l.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(l.key), "=", l.revision)).
 		Then(clientv3.OpPut(l.key, string(text))).Commit()
-	switch {
-	case err != nil:
-		return err
-	case !done.Succeeded:
-		return apierrors.NewConflict(schema.GroupResource{}, l.key, errors.New("another client changed the lease"))
+	if err == nil && !done.Succeeded {
+		err = apierrors.NewConflict(schema.GroupResource{}, l.key, errors.New("another client changed the lease"))
+	} else if err == nil {
+		l.revision = done.Header.Revision
 	}
-	l.revision = done.Header.Revision
-	return nil
+	return err
 }
 
 func (l *lease) RecordEvent(string) {}
