@@ -53,7 +53,7 @@ func Runs() []Run {
 	return []Run{
 		{"crowd", "herd", "handoff", 3 * s, 0, 0, 1, 1, ""},
 		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 2, 3, "--hold 20ms"},
-		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 3, "--hold 20ms"},
+		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 3, "--hold 200ms --resources 4"}, // cuts off a holder
 		{"stop", "granted-pause", "fenced-write", 3 * s, 0.6, 700 * ms, 3, 3, ""},
 		{"crash", "restart-majority", "mutex", 9 * s, 0, 0, 1, 3, ""},
 		{"power", "power-loss", "mutex", 11 * s, 0, 0, 1, 5, ""},
