@@ -16,7 +16,7 @@ type claim[S, M any, P peercore.Machine[S, M]] struct {
 	shard *shard[S, M, P]
 	res   *resource[S, M, P]
 	phase claimPhase
-	over  chan struct{} // closed when the wait ends
+	over  chan struct{} // of capacity 1; filled when the wait ends
 
 	// Set once held, if the algorithm has leases:
 	token locks.Token   // 0 if there is none
@@ -97,11 +97,11 @@ func (c *claim[S, M, P]) end(phase claimPhase) {
 
 // claim adds a claim to the queue of the resource, and requests the lock if the queue was empty.
 func (s *shard[S, M, P]) claim(name string) *claim[S, M, P] {
-	c := &claim[S, M, P]{shard: s, over: make(chan struct{})}
+	c := &claim[S, M, P]{shard: s, over: s.locker.wakes.Get().(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		close(c.over)
+		c.over <- struct{}{}
 		return c
 	}
 	r := s.resources[name]
@@ -186,7 +186,7 @@ func (r *resource[S, M, P]) grant() {
 		c.token = locks.Token(r.token<<tokenBits | uint64(r.served-1)) //nolint:gosec // at least 0
 		c.lost = make(chan struct{})
 	}
-	close(c.over)
+	c.over <- struct{}{}
 }
 
 // lose takes the resource from the first claim, whose lease has expired.
@@ -212,7 +212,7 @@ func (s *shard[S, M, P]) orphan(r *resource[S, M, P]) {
 	for _, c := range r.claims {
 		switch {
 		case c.phase == waiting:
-			close(c.over)
+			c.over <- struct{}{}
 		case c.lost != nil:
 			close(c.lost)
 		}

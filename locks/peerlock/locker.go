@@ -26,6 +26,7 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	lost     chan struct{} // closed by Close
 	failed   chan error    // of capacity 1
 	ready    chan struct{} // closed once bootstrapped
+	wakes    sync.Pool     // of channels for claim.over, empty
 	shards   [shardCount]shard[S, M, P]
 	hash     maphash.Seed // spreads the names
 
@@ -44,6 +45,7 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 		protocol: protocol, clock: cmp.Or(cfg.Clock, clock.System()), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
 		lost: make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}), hash: maphash.MakeSeed(),
 	}
+	l.wakes.New = func() any { return make(chan struct{}, 1) }
 	for i := range l.shards {
 		s := &l.shards[i]
 		s.locker, s.resources = l, map[string]*resource[S, M, P]{}
@@ -136,6 +138,7 @@ func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.L
 		}
 		<-c.over // granted, or closed, just before
 	}
+	l.wakes.Put(c.over)
 	switch {
 	case signals.Closed(l.lost):
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, locks.ErrClosed)
