@@ -174,7 +174,10 @@ func (s *shard[S, M, P]) passOn(r *resource[S, M, P]) bool {
 
 // hold starts a hold of the state machine's lock, and a cohort.
 func (s *shard[S, M, P]) hold(r *resource[S, M, P]) {
-	r.held, r.served, r.since = true, 1, s.locker.clock.Now()
+	r.held, r.served = true, 1
+	if s.locker.protocol.Cohort.Size > 0 {
+		r.since = s.locker.clock.Now()
+	}
 	r.grant()
 }
 
