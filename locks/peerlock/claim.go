@@ -11,12 +11,12 @@ import (
 )
 
 // claim is one call of Acquire: first a place in the resource's queue, then the
-// lease. The locker's mutex guards all fields but the channels.
+// lease. The shard's mutex guards all fields but the channels.
 type claim[S, M any, P peercore.Machine[S, M]] struct {
-	locker *Locker[S, M, P]
-	res    *resource[S, M, P]
-	phase  claimPhase
-	over   chan struct{} // closed when the wait ends
+	shard *shard[S, M, P]
+	res   *resource[S, M, P]
+	phase claimPhase
+	over  chan struct{} // of capacity 1; filled when the wait ends
 
 	// Set once held, if the algorithm has leases:
 	token locks.Token   // 0 if there is none
@@ -46,8 +46,8 @@ func (c *claim[S, M, P]) Token() (locks.Token, bool) { return c.token, c.token !
 
 // Expires returns false unless the algorithm has leases.
 func (c *claim[S, M, P]) Expires() (time.Time, bool) {
-	c.locker.mu.Lock()
-	defer c.locker.mu.Unlock()
+	c.shard.mu.Lock()
+	defer c.shard.mu.Unlock()
 	switch {
 	case c.token == 0:
 		return time.Time{}, false
@@ -61,25 +61,25 @@ func (c *claim[S, M, P]) Expires() (time.Time, bool) {
 // not the loss of peers.
 func (c *claim[S, M, P]) Lost() <-chan struct{} {
 	if c.lost == nil {
-		return c.locker.lost
+		return c.shard.locker.lost
 	}
 	return c.lost
 }
 
 // Release lets the next claim proceed. It sends without waiting, so ctx is not used.
 func (c *claim[S, M, P]) Release(context.Context) error {
-	l := c.locker
-	l.mu.Lock()
+	s := c.shard
+	s.mu.Lock()
 	if c.phase == held {
-		l.expireLate(c.res)
+		s.expireLate(c.res)
 	}
 	phase := c.phase
 	if phase == held {
 		c.end(released)
-		l.pop(c)
+		s.pop(c)
 	}
-	l.mu.Unlock()
-	l.mesh.FlushTogether()
+	s.mu.Unlock()
+	s.locker.mesh.FlushTogether()
 	switch phase {
 	case lapsed:
 		return fmt.Errorf("release: %w: the lease ended before", locks.ErrNotHeld)
@@ -96,50 +96,50 @@ func (c *claim[S, M, P]) end(phase claimPhase) {
 }
 
 // claim adds a claim to the queue of the resource, and requests the lock if the queue was empty.
-func (l *Locker[S, M, P]) claim(name string) *claim[S, M, P] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := &claim[S, M, P]{locker: l, over: make(chan struct{})}
-	if l.closed {
-		close(c.over)
+func (s *shard[S, M, P]) claim(name string) *claim[S, M, P] {
+	c := &claim[S, M, P]{shard: s, over: s.locker.wakes.Get().(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.over <- struct{}{}
 		return c
 	}
-	r := l.resources[name]
+	r := s.resources[name]
 	if r == nil {
-		r = l.add(name)
+		r = s.add(name)
 	}
 	c.res, r.claims = r, append(r.claims, c)
 	if len(r.claims) == 1 {
-		l.step(r, peercore.Event[M]{Kind: peercore.Request})
+		s.step(r, peercore.Event[M]{Kind: peercore.Request})
 	}
 	return c
 }
 
 // giveUp removes a waiting claim; false if its wait was over already.
-func (l *Locker[S, M, P]) giveUp(c *claim[S, M, P]) bool {
-	l.mu.Lock()
-	waits := c.phase == waiting && !l.closed
+func (s *shard[S, M, P]) giveUp(c *claim[S, M, P]) bool {
+	s.mu.Lock()
+	waits := c.phase == waiting && !s.closed
 	if waits {
 		c.phase = released
-		l.pop(c)
+		s.pop(c)
 	}
-	l.mu.Unlock()
-	l.mesh.FlushTogether()
+	s.mu.Unlock()
+	s.locker.mesh.FlushTogether()
 	return waits
 }
 
 // pop removes c from its queue. If c was first, the next claim's turn begins: with a new
 // request, or in a cohort without one.
-func (l *Locker[S, M, P]) pop(c *claim[S, M, P]) {
+func (s *shard[S, M, P]) pop(c *claim[S, M, P]) {
 	r := c.res
 	first := r.claims[0] == c
 	r.drop(c)
-	if !first || (len(r.claims) > 0 && l.passOn(r)) {
+	if !first || (len(r.claims) > 0 && s.passOn(r)) {
 		return
 	}
 	r.held, r.untold = false, 0
-	l.step(r, peercore.Event[M]{Kind: peercore.Leave})
-	l.again(r)
+	s.step(r, peercore.Event[M]{Kind: peercore.Leave})
+	s.again(r)
 }
 
 func (r *resource[S, M, P]) drop(c *claim[S, M, P]) {
@@ -148,23 +148,23 @@ func (r *resource[S, M, P]) drop(c *claim[S, M, P]) {
 }
 
 // again requests the lock for the next claim, if there is one.
-func (l *Locker[S, M, P]) again(r *resource[S, M, P]) {
+func (s *shard[S, M, P]) again(r *resource[S, M, P]) {
 	if len(r.claims) > 0 {
-		l.step(r, peercore.Event[M]{Kind: peercore.Request})
+		s.step(r, peercore.Event[M]{Kind: peercore.Request})
 	}
-	l.tidy(r)
+	s.tidy(r)
 }
 
 // passOn gives the hold, or the request under way, to the next local waiter, if the cohort
 // allows it. It reports whether it did.
-func (l *Locker[S, M, P]) passOn(r *resource[S, M, P]) bool {
-	c := l.protocol.Cohort
+func (s *shard[S, M, P]) passOn(r *resource[S, M, P]) bool {
+	c := s.locker.protocol.Cohort
 	switch {
 	case c.Size == 0:
 		return false
 	case !r.held:
 		return true
-	case r.served >= c.Size || l.clock.Now().Sub(r.since) >= c.Time:
+	case r.served >= c.Size || s.locker.clock.Now().Sub(r.since) >= c.Time:
 		return false
 	}
 	r.served++
@@ -173,8 +173,11 @@ func (l *Locker[S, M, P]) passOn(r *resource[S, M, P]) bool {
 }
 
 // hold starts a hold of the state machine's lock, and a cohort.
-func (l *Locker[S, M, P]) hold(r *resource[S, M, P]) {
-	r.held, r.served, r.since = true, 1, l.clock.Now()
+func (s *shard[S, M, P]) hold(r *resource[S, M, P]) {
+	r.held, r.served = true, 1
+	if s.locker.protocol.Cohort.Size > 0 {
+		r.since = s.locker.clock.Now()
+	}
 	r.grant()
 }
 
@@ -186,11 +189,11 @@ func (r *resource[S, M, P]) grant() {
 		c.token = locks.Token(r.token<<tokenBits | uint64(r.served-1)) //nolint:gosec // at least 0
 		c.lost = make(chan struct{})
 	}
-	close(c.over)
+	c.over <- struct{}{}
 }
 
 // lose takes the resource from the first claim, whose lease has expired.
-func (l *Locker[S, M, P]) lose(r *resource[S, M, P]) {
+func (s *shard[S, M, P]) lose(r *resource[S, M, P]) {
 	switch {
 	case len(r.claims) > 0 && r.untold != 0: // it was not told that it holds, so it still waits
 		r.untold = 0
@@ -203,16 +206,16 @@ func (l *Locker[S, M, P]) lose(r *resource[S, M, P]) {
 	default:
 		return
 	}
-	l.again(r)
+	s.again(r)
 }
 
-// orphan ends all claims and timers of a resource of a closed locker.
-func (l *Locker[S, M, P]) orphan(r *resource[S, M, P]) {
-	l.stopAll(r)
+// orphan ends all claims and timers of a resource of a closed shard.
+func (s *shard[S, M, P]) orphan(r *resource[S, M, P]) {
+	s.stopAll(r)
 	for _, c := range r.claims {
 		switch {
 		case c.phase == waiting:
-			close(c.over)
+			c.over <- struct{}{}
 		case c.lost != nil:
 			close(c.lost)
 		}

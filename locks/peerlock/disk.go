@@ -35,7 +35,7 @@ var (
 // openState reads the state file, if the algorithm has one, and rewrites it with the latest value of each name.
 // The value of the empty name is the round above which all other names start.
 func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (err error) {
-	if _, durable := any(P(&l.idle)).(peercore.Durable); !durable {
+	if _, durable := any(P(&l.shards[0].idle)).(peercore.Durable); !durable {
 		return nil
 	}
 	if cfg.Path == "" {
@@ -56,16 +56,19 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (err erro
 	case err != nil:
 		return fmt.Errorf("peerlock: %w", err)
 	}
-	var n int
-	if l.round, n = binary.Uvarint(last[""]); n != len(last[""]) {
+	round, n := binary.Uvarint(last[""])
+	if n != len(last[""]) {
 		return fmt.Errorf("peerlock: read %s: number %x that names start above: %w", cfg.Path, last[""], journal.ErrCorrupt)
+	}
+	for i := range l.shards {
+		l.shards[i].round = round
 	}
 	if l.journal, err = journal.Create(cfg, last); err != nil {
 		return fmt.Errorf("peerlock: %w", err)
 	}
 	delete(last, "")
 	for _, name := range slices.Sorted(maps.Keys(last)) {
-		if err := l.load(name, last[name]); err != nil {
+		if err := l.shardOf(name).load(name, last[name]); err != nil {
 			return fmt.Errorf("peerlock: read %s: name %.64q: %w", cfg.Path, name, err)
 		}
 	}
@@ -73,56 +76,62 @@ func (l *Locker[S, M, P]) openState(cfg journal.Config, founding bool) (err erro
 }
 
 // load restores one resource. A vote for another peer counts from now on.
-func (l *Locker[S, M, P]) load(name string, b []byte) error {
-	r := l.add(name)
+func (s *shard[S, M, P]) load(name string, b []byte) error {
+	r := s.add(name)
 	if err := any(P(&r.state)).(peercore.Durable).LoadStored(b); err != nil {
 		return err
 	}
 	if t, ok := any(P(&r.state)).(peercore.Timed); ok && t.Running(peercore.Vote) {
-		l.start(r, peercore.Vote)
+		s.start(r, peercore.Vote)
 	}
-	l.tidy(r)
+	s.tidy(r)
 	return nil
 }
 
 // store appends the votes of r to the journal. Later messages and holds of r wait for it.
-func (l *Locker[S, M, P]) store(r *resource[S, M, P]) {
-	r.stored = l.journal.Append(r.name, any(P(&r.state)).(peercore.Durable).AppendStored(nil))
+func (s *shard[S, M, P]) store(r *resource[S, M, P]) {
+	r.stored = s.locker.journal.Append(r.name, any(P(&r.state)).(peercore.Durable).AppendStored(nil))
 }
 
 // say sends a message about r as soon as the latest votes of r are stored.
-func (l *Locker[S, M, P]) say(r *resource[S, M, P], link *mesh.Link, payload []byte) {
-	if r.stored <= l.stored {
+func (s *shard[S, M, P]) say(r *resource[S, M, P], link *mesh.Link, payload []byte) {
+	if r.stored <= s.stored {
 		link.Send(payload)
 		return
 	}
-	l.waiting = append(l.waiting, unsaid[S, M, P]{batch: r.stored, r: r, link: link, payload: slices.Clone(payload)})
+	s.waiting = append(s.waiting, unsaid[S, M, P]{batch: r.stored, r: r, link: link, payload: slices.Clone(payload)})
 }
 
 // tellHold tells the first claim that it holds, as soon as the latest votes of r are stored.
-func (l *Locker[S, M, P]) tellHold(r *resource[S, M, P]) {
-	if r.stored <= l.stored {
-		l.hold(r)
+func (s *shard[S, M, P]) tellHold(r *resource[S, M, P]) {
+	if r.stored <= s.stored {
+		s.hold(r)
 		return
 	}
 	r.untold = r.stored
-	l.waiting = append(l.waiting, unsaid[S, M, P]{batch: r.stored, r: r})
+	s.waiting = append(s.waiting, unsaid[S, M, P]{batch: r.stored, r: r})
 }
 
 // storedUpTo is called with the number of each batch that is on disk.
 func (l *Locker[S, M, P]) storedUpTo(batch uint64) {
-	l.mu.Lock()
-	defer l.mesh.Flush()
-	defer l.mu.Unlock()
-	l.stored = batch
+	for i := range l.shards {
+		l.shards[i].storedUpTo(batch)
+	}
+	l.mesh.Flush()
+}
+
+func (s *shard[S, M, P]) storedUpTo(batch uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored = batch
 	var due []unsaid[S, M, P]
-	l.waiting = slices.DeleteFunc(l.waiting, func(u unsaid[S, M, P]) bool {
+	s.waiting = slices.DeleteFunc(s.waiting, func(u unsaid[S, M, P]) bool {
 		if u.batch <= batch {
 			due = append(due, u)
 		}
 		return u.batch <= batch
 	})
-	if l.closed {
+	if s.closed {
 		return
 	}
 	for _, u := range due { // before the holds, which may cause more messages
@@ -134,9 +143,9 @@ func (l *Locker[S, M, P]) storedUpTo(batch uint64) {
 		if u.link != nil || u.r.untold != u.batch { // a message, or a hold that ended or was told meanwhile
 			continue
 		}
-		if l.expireLate(u.r); u.r.untold == u.batch {
+		if s.expireLate(u.r); u.r.untold == u.batch {
 			u.r.untold = 0
-			l.hold(u.r)
+			s.hold(u.r)
 		}
 	}
 }

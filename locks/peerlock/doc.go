@@ -6,10 +6,10 @@
 //	                    (order of arrival)       ▲  │
 //	                                   Wake, Receive └─► Hold: the first claim is served
 //
-// One mutex guards all resources of a peer. The goroutine that reads a connection handles its
-// messages; resources have no goroutines of their own.
+// The resources of a peer are spread over 16 shards with a mutex each. The goroutine that reads a connection
+// handles its messages; resources have no goroutines of their own.
 //
-// The last 4096 unwanted resources stay in memory, because names are often used again; they see each
-// connection that comes or goes. For all older ones the peer keeps only one number, the highest round or
+// The last 256 unwanted resources of each shard stay in memory, because names are often used again; they see each
+// connection that comes or goes. For all older ones a shard keeps only one number, the highest round or
 // timestamp, so that these keep growing (see [peercore.Machine]).
 package peerlock

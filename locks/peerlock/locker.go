@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"sync"
 
@@ -26,29 +26,15 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 	lost     chan struct{} // closed by Close
 	failed   chan error    // of capacity 1
 	ready    chan struct{} // closed once bootstrapped
+	wakes    sync.Pool     // of channels for claim.over, empty
+	shards   [shardCount]shard[S, M, P]
+	hash     maphash.Seed // spreads the names
 
 	closing sync.Once
 
-	mu        sync.Mutex
-	closed    bool
-	idle      S // the state of an unwanted resource
-	links     [mesh.MaxRank + 1]*mesh.Link
-	resources map[string]*resource[S, M, P] // the wanted ones, and those in late
-	late      [lateCount]*resource[S, M, P] // a ring of the latest unwanted ones
-	lateAt    int                           // the next place in late
-	round     uint64                        // at least the round of every forgotten state
-	sent      uint64                        // messages
-	rand      *rand.Rand                    // draws pauses
-
-	// See disk.go. All are zero if nothing is stored.
+	// See disk.go. Both are nil if nothing is stored.
 	journal *journal.Journal
 	unlock  func() // lets another process use the file
-	stored  uint64 // the latest batch on disk
-	waiting []unsaid[S, M, P]
-
-	// Reused buffers:
-	effects []peercore.Effect[M]
-	wire    []byte
 }
 
 // New starts a peer. It listens and dials from now on, and answers its peers even if it never
@@ -57,9 +43,14 @@ type Locker[S, M any, P peercore.Machine[S, M]] struct {
 func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Protocol[S, M]) (*Locker[S, M, P], error) {
 	l := &Locker[S, M, P]{
 		protocol: protocol, clock: cmp.Or(cfg.Clock, clock.System()), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
-		resources: map[string]*resource[S, M, P]{},
-		lost:      make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}),
-		rand: cfg.Seed.Child(cfg.Self.ID).Rand(), // by ID, so that peers without a seed pause differently
+		lost: make(chan struct{}), failed: make(chan error, 1), ready: make(chan struct{}), hash: maphash.MakeSeed(),
+	}
+	l.wakes.New = func() any { return make(chan struct{}, 1) }
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.locker, s.resources = l, map[string]*resource[S, M, P]{}
+		// By ID, so that peers without a seed pause differently.
+		s.rand = cfg.Seed.Child(fmt.Sprintf("%s, shard %d", cfg.Self.ID, i)).Rand()
 	}
 	cfg.Protocol, cfg.Handler = protocol.Spec, (*network[S, M, P])(l)
 	state := journal.Config{Path: cfg.StateFile, Owner: cfg.owner(), Sync: cfg.sync}
@@ -67,13 +58,16 @@ func New[S, M any, P peercore.Machine[S, M], O any](cfg Config[O], protocol Prot
 		_ = l.Close() // ends the parts that have started
 		return nil, err
 	}
+	l.checkReady()
 	return l, nil
 }
 
-// begin starts the peer. It holds the mutex, so calls from the mesh, timers and the journal wait for it.
+// begin starts the peer. It holds all mutexes, so calls from the mesh, timers and the journal wait for it.
 func (l *Locker[S, M, P]) begin(cfg mesh.Config, founding bool, state journal.Config) (err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	for i := range l.shards {
+		l.shards[i].mu.Lock()
+		defer l.shards[i].mu.Unlock()
+	}
 	if l.mesh, err = mesh.New(cfg); err != nil { // checks cfg
 		return err
 	}
@@ -81,12 +75,10 @@ func (l *Locker[S, M, P]) begin(cfg mesh.Config, founding bool, state journal.Co
 	for _, p := range cfg.Peers {
 		peers = peers.With(p.Rank)
 	}
-	l.idle = l.protocol.New(cfg.Self.Rank, peers)
-	if err := l.openState(state, founding); err != nil {
-		return err
+	for i := range l.shards {
+		l.shards[i].idle = l.protocol.New(cfg.Self.Rank, peers)
 	}
-	l.checkReady()
-	return nil
+	return l.openState(state, founding)
 }
 
 // Ready waits until this peer is bootstrapped: for most algorithms, until it has been connected to all
@@ -135,16 +127,18 @@ func (l *Locker[S, M, P]) Acquire(ctx context.Context, resource string) (locks.L
 	if err := locks.CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
-	c := l.claim(resource)
+	s := l.shardOf(resource)
+	c := s.claim(resource)
 	l.mesh.FlushTogether()
 	select {
 	case <-c.over:
 	case <-ctx.Done():
-		if l.giveUp(c) {
+		if s.giveUp(c) {
 			return nil, l.gaveUp(ctx, resource)
 		}
 		<-c.over // granted, or closed, just before
 	}
+	l.wakes.Put(c.over)
 	switch {
 	case signals.Closed(l.lost):
 		return nil, fmt.Errorf("acquire %q: %w: %w", resource, locks.ErrNotAcquired, locks.ErrClosed)
@@ -165,10 +159,13 @@ func (l *Locker[S, M, P]) gaveUp(ctx context.Context, resource string) error {
 }
 
 // MessagesSent counts the algorithm's messages, one for each receiver.
-func (l *Locker[S, M, P]) MessagesSent() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sent
+func (l *Locker[S, M, P]) MessagesSent() (all uint64) {
+	for i := range l.shards {
+		l.shards[i].mu.Lock()
+		all += l.shards[i].sent
+		l.shards[i].mu.Unlock()
+	}
+	return all
 }
 
 // Failed implements [locks.Failer]: it sends if the state file could not be written.
@@ -177,13 +174,10 @@ func (l *Locker[S, M, P]) Failed() <-chan error { return l.failed }
 // Close ends all waits, counts all leases as lost and disconnects from the peers.
 func (l *Locker[S, M, P]) Close() error {
 	l.closing.Do(func() {
-		l.mu.Lock()
-		l.closed = true
-		close(l.lost)
-		for _, r := range l.resources {
-			l.orphan(r)
+		close(l.lost) // first: a claim of a closed shard looks at it
+		for i := range l.shards {
+			l.shards[i].close()
 		}
-		l.mu.Unlock()
 		if l.mesh != nil {
 			_ = l.mesh.Close() // cannot fail
 		}
@@ -199,9 +193,20 @@ func (l *Locker[S, M, P]) Close() error {
 
 // checkReady is called after each event that may have bootstrapped this peer.
 func (l *Locker[S, M, P]) checkReady() {
-	if P(&l.idle).Bootstrapped() && !signals.Closed(l.ready) {
+	last := &l.shards[shardCount-1] // all others have seen what it has seen
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if P(&last.idle).Bootstrapped() && !signals.Closed(l.ready) {
 		close(l.ready)
 	}
+}
+
+// connection delivers a Connect or Disconnect to all shards.
+func (l *Locker[S, M, P]) connection(link *mesh.Link, kind peercore.EventKind) {
+	for i := range l.shards {
+		l.shards[i].connection(link, kind)
+	}
+	l.checkReady()
 }
 
 // network is the Locker as the mesh sees it.
@@ -226,6 +231,6 @@ func (n *network[S, M, P]) Receive(link *mesh.Link, payload []byte) error {
 	if len(name) == 0 || len(name) > locks.ResourceBytesMax {
 		return fmt.Errorf("name of %d bytes, want 1 to %d: %w", len(name), locks.ResourceBytesMax, ErrMalformed)
 	}
-	(*Locker[S, M, P])(n).receive(link, name, m)
+	n.shards[maphash.Bytes(n.hash, name)%shardCount].receive(link, name, m)
 	return nil
 }
