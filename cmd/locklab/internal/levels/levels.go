@@ -172,11 +172,11 @@ func Anomalies() []Anomaly {
 			ghost,
 		},
 		{
-			"L", "lost wake-up", "a resource was free for 1.5 s while others waited, though no message was lost",
+			"L", "lost wake-up", "a resource was free for 2 s while others waited, though no message was lost",
 			"zookeeper:watch=late",
 			[]string{"news"},
 			[]string{"resource_outage_ms"},
-			above(1500),
+			above(2000),
 		},
 		{
 			"M", "barging", "a waiter was passed by more than 150 grants to the 99 others",
