@@ -48,7 +48,7 @@ func main() {
 }
 
 func locker(cut *atomic.Bool) rueidislock.Locker {
-	l, err := rueidislock.NewLocker(rueidislock.LockerOption{KeyValidity: 3 * time.Second, ClientOption: rueidis.ClientOption{
+	l, err := rueidislock.NewLocker(rueidislock.LockerOption{KeyValidity: 3 * time.Second, KeyMajority: 1, ClientOption: rueidis.ClientOption{
 		InitAddress: os.Args[1:2],
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			c, err := d.DialContext(ctx, "tcp", addr)

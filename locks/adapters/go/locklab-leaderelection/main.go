@@ -89,7 +89,7 @@ func (e *election) stand() {
 }
 
 func (c *candidate) release(ctx context.Context) error {
-	held := c.IsLeader()
+	held := c.led.Err() == nil
 	c.resign()
 	select {
 	case <-c.led.Done():

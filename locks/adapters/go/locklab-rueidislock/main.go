@@ -17,7 +17,7 @@ func main() {
 	hello := protocol.Line{"servers": []map[string]any{{"role": "redis", "nodes": 1}}}
 	protocol.Serve(hello, func(_ string, addrs []string) (protocol.Acquire, error) {
 		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-			ClientOption: rueidis.ClientOption{InitAddress: addrs[:1]}, KeyValidity: 3 * time.Second,
+			ClientOption: rueidis.ClientOption{InitAddress: addrs[:1]}, KeyValidity: 3 * time.Second, KeyMajority: 1,
 		})
 		return func(ctx context.Context, resource string, lost func(error)) (protocol.Hold, error) {
 			asking, giveUp := context.WithCancel(context.WithoutCancel(ctx))
