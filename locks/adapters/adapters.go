@@ -104,7 +104,7 @@ func All() []Adapter {
 		inGo("etcd-mutex-done", "etcd's concurrency.Mutex, a session of 3 s whose end the holder is told", etcdMutex, raft,
 			"locklab-etcd-mutex -ttl 3 -session-done"),
 		inGo("leaderelection",
-			"Kubernetes' leaderelection of client-go on etcd, five times as fast as its defaults: a lease of 3 s",
+			"Kubernetes' leaderelection of client-go on etcd with ReleaseOnCancel, a lease of 3 s, a fifth of its default",
 			"k8s.io/client-go/tools/leaderelection", raft, "locklab-leaderelection"),
 		inGo("nats-kv", "a key of a JetStream bucket with a time to live of 3 s",
 			"docs.nats.io/nats-concepts/jetstream/key-value-store", table, "locklab-nats-kv"),

@@ -134,7 +134,7 @@ func Anomalies() []Anomaly {
 			nil, unsafe,
 		},
 		{
-			"F", "two at once, power loss", "two held at once after most servers lost their power, with what was not synced",
+			"F", "two at once, power loss", "two held at once after most servers lost their power",
 			"redis:persistence=everysec",
 			[]string{"power", "peers-power"},
 			nil, unsafe,

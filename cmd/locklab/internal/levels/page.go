@@ -234,14 +234,19 @@ func (p Page) Versions() table.Table {
 // Markdown is all of it.
 func (p Page) Markdown() string {
 	var b strings.Builder
+	var commits []string
+	for _, c := range p.Commits {
+		hash, dirty, _ := strings.Cut(c, "+")
+		commits = append(commits, strings.TrimSuffix(hash[:min(8, len(hash))]+"+"+dirty, "+"))
+	}
 	fmt.Fprintf(&b, "Measured from %s until %s with %s on %s.\n", p.Since, p.Date,
-		strings.Join(p.Commits, ", "), strings.Join(p.Machines, ", "))
+		strings.Join(commits, ", "), strings.Join(p.Machines, ", "))
 	for _, part := range []struct {
 		title string
 		table table.Table
 	}{
-		{"\n", p.Glyphs()},
 		{"\n## Columns\n\n", p.Columns()},
+		{"\n## Rows\n\n", p.Glyphs()},
 		{"\n## Shown\n\n", p.Shown()},
 		{"\n## Libraries\n\n", p.Versions()},
 		{"\n## Cells that say nothing\n\n", p.Without()},

@@ -78,10 +78,21 @@ func Wrap(text string, width, indent int) string {
 	return strings.Join(table.Wrap(strings.Join(strings.Fields(text), " "), width, indent), "\n")
 }
 
-// line tells of a row: the statements about it, and the share served.
+// line tells of a row: the worst of it, the statements about it, and the share served.
 func line(row result.Row) string {
-	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  " + why.Verdict(lang.English(), &row)
-	if share, known := row.Of("served"); known && row.Decided() {
+	text := table.Plain(row.Lock) + " " + table.Plain(row.Scenario) + "  "
+	switch v := row.Verdict; {
+	case !row.Decided():
+		return text + "? " + why.Statement(lang.English(), v.Sound)
+	case v.Safety.State == result.Failed:
+		text += "✗ "
+	case v.Liveness.State == result.Failed:
+		text += "■ "
+	default:
+		text += "✓ "
+	}
+	text += why.Verdict(lang.English(), &row)
+	if share, known := row.Of("served"); known {
 		text += "  served " + table.Share(share)
 	}
 	return text

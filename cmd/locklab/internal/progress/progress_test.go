@@ -36,9 +36,9 @@ func TestOneLineARun(t *testing.T) {
 	}
 	d.Note("a remark")
 	d.Close()
-	want := `[1/3] none zone-partition  as expected · duplicates: 25  served 99.9%
-[2/3] raft zone-partition  not as expected · down: 2.8 s  served 50.0%
-[3/3] redlock baseline  not sound · the machine was saturated (a�[1m)
+	want := `[1/3] none zone-partition  ✗ as expected · duplicates: 25  served 99.9%
+[2/3] raft zone-partition  ■ not as expected · down: 2.8 s  served 50.0%
+[3/3] redlock baseline  ? the machine was saturated (a�[1m)
 a remark
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" || noted != "a remark" {
