@@ -67,8 +67,8 @@ func TestE2EHostLoss(t *testing.T) {
 	awaitStage(t, dir, 1, "measuring")
 	lost.signal(t, os.Kill)
 	lost.wants(t, -1)
-	lab.said.awaitLine(t, "[1/4]", "not sound")
-	lab.said.awaitLine(t, "[2/4]", "not sound") // it cannot begin
+	lab.said.awaitLine(t, "[1/4]", "? ")
+	lab.said.awaitLine(t, "[2/4]", "? ") // it cannot begin
 	lost.start(t)
 	lab.wants(t, 4)
 	file := read(t, dir)
