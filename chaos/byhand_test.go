@@ -16,7 +16,7 @@ import (
 
 func byHand(t *testing.T, text string) fault.Fault {
 	t.Helper()
-	f, err := fault.Parse("test", []byte(text), errors.New("invalid"))
+	f, err := fault.Parse([]byte(text))
 	must.Do(t, err)
 	return f
 }

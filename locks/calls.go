@@ -17,13 +17,15 @@ const Patience = 500 * time.Millisecond
 type Calls struct {
 	open    context.Context //nolint:containedctx // belongs to no call; Stop ends it
 	stop    context.CancelFunc
-	mu      sync.Mutex // no call begins while Stop runs
 	running sync.WaitGroup
+
+	mu   sync.Mutex                            // no call begins while Stop runs
+	ends map[*context.CancelCauseFunc]struct{} // of the calls: cheaper than to hang each below open
 }
 
 // NewCalls returns an empty Calls.
 func NewCalls() *Calls {
-	c := &Calls{}
+	c := &Calls{ends: map[*context.CancelCauseFunc]struct{}{}}
 	c.open, c.stop = context.WithCancel(context.Background())
 	return c
 }
@@ -41,9 +43,11 @@ func (c *Calls) Begin(ctx context.Context) (both context.Context, done func(), e
 	}
 	c.running.Add(1)
 	both, cancel := context.WithCancelCause(ctx)
-	stay := context.AfterFunc(c.open, func() { cancel(ErrClosed) })
+	c.ends[&cancel] = struct{}{}
 	return both, func() {
-		stay()
+		c.mu.Lock()
+		delete(c.ends, &cancel)
+		c.mu.Unlock()
 		cancel(nil)
 		c.running.Done()
 	}, nil
@@ -66,6 +70,9 @@ func (c *Calls) Stop() bool {
 	defer c.mu.Unlock()
 	first := c.open.Err() == nil
 	c.stop()
+	for end := range c.ends {
+		(*end)(ErrClosed)
+	}
 	return first
 }
 
@@ -77,6 +84,26 @@ func (c *Calls) Wait() { c.running.Wait() }
 func (c *Calls) Acquire(
 	ctx context.Context, resource string, acquire func(context.Context) (Lease, error),
 ) (Lease, error) {
+	return c.Direct(ctx, resource, func(both context.Context) (lease Lease, err error) {
+		err = c.beside(ctx, func() (err error) {
+			lease, err = acquire(both)
+			return err
+		}, func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
+			defer cancel()
+			_ = lease.Release(ctx) // the caller no longer waits for the outcome
+		})
+		if err != nil {
+			return nil, err
+		}
+		return lease, nil
+	})
+}
+
+// Direct is Acquire of what ends with its context, and needs no goroutine of its own.
+func (c *Calls) Direct(
+	ctx context.Context, resource string, acquire func(context.Context) (Lease, error),
+) (Lease, error) {
 	if err := CheckAcquire(ctx, resource); err != nil {
 		return nil, err
 	}
@@ -85,15 +112,7 @@ func (c *Calls) Acquire(
 		return nil, fmt.Errorf("acquire %q: %w", resource, err)
 	}
 	defer done()
-	var lease Lease
-	err = c.beside(ctx, func() (err error) {
-		lease, err = acquire(both)
-		return err
-	}, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
-		defer cancel()
-		_ = lease.Release(ctx) // the caller no longer waits for the outcome
-	})
+	lease, err := acquire(both)
 	if err == nil {
 		return lease, nil
 	}

@@ -233,9 +233,9 @@ func (f fields) sides() (s sides) {
 }
 
 // Parse reads one fault as scenarios write it, such as {fault: kill, target: holder}, or the same in JSON.
-// Errors call the text name and wrap invalid.
-func Parse(name string, text []byte, invalid error) (Fault, error) {
-	doc, err := strictyaml.Parse(name, text, invalid)
+// Errors wrap [ErrInvalid].
+func Parse(text []byte) (Fault, error) {
+	doc, err := strictyaml.Parse("fault", text, ErrInvalid)
 	if err != nil {
 		return Fault{}, err
 	}

@@ -204,6 +204,9 @@ func namedKinds() []string { return []string{"zone", "role", "node", "host", One
 // ErrNoTarget says that a selector matches nothing.
 var ErrNoTarget = errors.New("fault: no target")
 
+// ErrInvalid is wrapped by errors about a fault that is not written as it has to be.
+var ErrInvalid = errors.New("fault: invalid")
+
 // Resolver finds the nodes behind the dynamic selectors. The resource is that of the hold,
 // "" for any.
 type Resolver interface {

@@ -170,7 +170,8 @@ func rows() (all []row) {
 		return sides{g.latency(0), g.latency(1)}
 	}, "multiphase acquire p50 / round trip of one message, %d processes")
 	const names = "multiphase, 1,000 names in flight / bare "
-	add(at{{3, 0.5}}, "ops/s", func(b testing.TB, n int) sides {
+	// It was 0.5 of a floor that was 1.4 times slower.
+	add(at{{3, 0.35}}, "ops/s", func(b testing.TB, n int) sides {
 		g := startGroup(b, n, "multiphase")
 		return sides{rate(inFlight, of(ownKey, g.lock)), g.bare.rate(true)}
 	}, names+"request-grant rounds, %d processes")

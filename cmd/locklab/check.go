@@ -24,7 +24,7 @@ func newCheck() *cobra.Command {
 		Short: "Judge a saved history",
 		Long: `check reads one history (JSON lines, gzipped or not) and judges it as the
 comparison did: by what the scenario expects of the lock, which the history
-says. Of a history that does not say it, safety is expected.
+says. Where it does not, violations are told, and the exit code stays 0.
 
 Exit codes: 0 as expected, or nothing is expected of the lock; 2 not as
 expected; 4 the history cannot decide, or a control did not fire; 1 it cannot

@@ -273,7 +273,8 @@ func (j job) check() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if flags := strings.Join(j.flags, " "); err == nil && !strings.Contains(strings.Join(f.Run.Args, " "), flags) {
+	flags := strings.Join(j.flags, " ")
+	if err == nil && !strings.Contains(strings.Join(f.Run.Args, " ")+" --out", flags+" --out") {
 		err = fmt.Errorf("%s has a run with other flags than %s: want the --tries of then, or another --out", j.dir, flags)
 	}
 	return err
@@ -344,12 +345,7 @@ func makeAll(ctx context.Context, jobs []job, own string, atOnce int, stderr io.
 // make runs the job, or what is left of it, and says what came of it.
 func (j job) make(ctx context.Context, own string) (said string) {
 	flags := append(slices.Clone(j.flags), "--out", j.dir)
-	switch f := j.result(); {
-	case slices.ContainsFunc(f.Rows, func(r result.Row) bool { return r.Verdict.As == result.Silent }):
-		if err := os.RemoveAll(j.dir); err != nil { // --redo would let a silent run stand
-			return err.Error()
-		}
-	case hasResult(j.dir):
+	if hasResult(j.dir) {
 		flags = []string{"--resume", j.dir, "--redo", "inconclusive"}
 	}
 	cmd := exec.CommandContext(ctx, own, slices.Concat([]string{"run", "--ui", "off"}, flags)...)

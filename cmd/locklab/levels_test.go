@@ -58,8 +58,7 @@ func row(seed uint64, safety result.State, as result.Comparison) result.Row {
 	return r
 }
 
-// TestLevelsRunAgainAlone: what decided nothing is run once more, alone; of a lock that did not show what it must,
-// nothing is left for that.
+// TestLevelsRunAgainAlone: what decided nothing is run once more, alone; a control that was silent has decided.
 func TestLevelsRunAgainAlone(t *testing.T) {
 	dir := t.TempDir()
 	silent := row(1, result.OK, result.Silent)
@@ -68,7 +67,7 @@ func TestLevelsRunAgainAlone(t *testing.T) {
 	unsound.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.Saturated}
 	var jobs []job
 	for lock, r := range map[string]result.Row{
-		"silent": silent, "mute": silent, "unsound": unsound, "decided": row(3, result.OK, result.AsExpected),
+		"silent": silent, "late": unsound, "unsound": unsound, "decided": row(3, result.OK, result.AsExpected),
 	} {
 		at := filepath.Join(dir, lock)
 		leave(t, at+".json", result.File{Rows: []result.Row{r}})
@@ -98,10 +97,7 @@ echo "end ${dir##*/}" >>"$log"
 		again = append(again, strings.Join(pair, ", "))
 	}
 	slices.Sort(again)
-	want := []string{
-		"begin mute --locks nothing, end mute", "begin silent --locks nothing, end silent",
-		"begin unsound --resume result, end unsound",
-	}
+	want := []string{"begin late --resume result, end late", "begin unsound --resume result, end unsound"}
 	if !slices.Equal(again, want) {
 		t.Errorf("at first %q, then %q, want %q", said[:8], again, want)
 	}

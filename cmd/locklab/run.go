@@ -313,7 +313,7 @@ func (f *runFlags) bring(ctx context.Context, c *lab.Config, stderr io.Writer) (
 		}
 		c.Own = append(c.Own, l)
 	}
-	for name := range strings.SplitSeq(strings.Join(c.Names.Locks, ","), ",") {
+	for _, name := range catalog.Split(strings.Join(c.Names.Locks, ",")) {
 		a, is := adapters.Find(name)
 		if _, users := c.Programs[name]; !is || users {
 			continue
@@ -360,7 +360,7 @@ func ask(ctx context.Context, a adapters.Adapter, words []string, stderr io.Writ
 
 // leaveOut takes a library that is not installed out of the locks of a suite.
 func leaveOut(c *lab.Config, name string, why error) {
-	all := strings.Split(strings.Join(c.Names.Locks, ","), ",")
+	all := catalog.Split(strings.Join(c.Names.Locks, ","))
 	c.Names.Locks = nil
 	if rest := slices.DeleteFunc(all, func(one string) bool { return one == name }); len(rest) > 0 {
 		c.Names.Locks = []string{strings.Join(rest, ",")}

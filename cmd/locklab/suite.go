@@ -84,7 +84,7 @@ func (f *runFlags) comparisons(ctx context.Context, stderr io.Writer) (compariso
 // joinPart adds a part's rows, and its programs. One result has each row once, and an agent each name once. Rows of
 // locks whose server is missing are added, too.
 func joinPart(rows map[result.Key]bool, programs map[string]string, locks []string, c lab.Config) error {
-	all := strings.Split(strings.Join(locks, ","), ",")
+	all := catalog.Split(strings.Join(locks, ","))
 	all = slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(adapters.Names(), name) })
 	named, _ := catalog.ParseList(locks) // a lock of the user, or all: c has them
 	for _, lock := range catalog.Texts(slices.Concat(c.Locks, named)) {

@@ -1,4 +1,4 @@
-// Package nearest guesses which name somebody meant who typed another one.
+// Package nearest suggests the known name that is closest to a wrong one.
 package nearest
 
 import "strings"

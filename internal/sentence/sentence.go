@@ -1,6 +1,4 @@
-// Package sentence has what is told as a form and the values that are put into it, so that
-// who tells it needs no language, and who reads it can have any: the form, in English, is
-// the key of the catalogue in reports/lang.
+// Package sentence has texts as an English format with its arguments: package reports/lang translates the format.
 package sentence
 
 import (

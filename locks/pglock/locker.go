@@ -132,7 +132,7 @@ var (
 // Acquire implements [locks.Locker]. It tries until ctx ends, but gives up after Options.Timeout
 // if all connections are in use.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
-	return l.calls.Acquire(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
+	return l.calls.Direct(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
 		for {
 			lease, err := l.try(ctx, resource)
 			if err == nil || errors.Is(err, locks.ErrUnknown) {
@@ -246,8 +246,7 @@ type grant struct {
 	resource string
 	token    int64
 	freed    chan struct{} // closed by Release
-	ended    chan struct{} // closed when result is set
-	result   error         // of Release
+	ended    chan struct{} // closed when the goroutine has ended
 	release  locks.ReleaseOnce
 }
 
@@ -258,11 +257,14 @@ func (l *Locker) newGrant(resource string) grant {
 // Token returns a value of the sequence, drawn when the lock was held, or the row's counter.
 func (g *grant) Token() (locks.Token, bool) { return locks.Token(g.token), true } //nolint:gosec // it counts up from 0
 
-// Release waits for the answer for Options.Timeout, or twice that if another statement runs, even if ctx is done.
-func (g *grant) Release(context.Context) error {
+// free releases the lease by a function of its kind, unless it was lost.
+func (g *grant) free(ctx context.Context, by func(context.Context) error) error {
 	return g.release.Do(g.resource, func() error {
 		close(g.freed)
 		<-g.ended
-		return g.result
+		if !g.End() {
+			return locks.ErrNotHeld
+		}
+		return by(ctx)
 	})
 }

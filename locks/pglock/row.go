@@ -49,7 +49,7 @@ func (l *Locker) tryLease(ctx context.Context, resource string) (locks.Lease, er
 		return r, nil
 	}
 	r.End()
-	if err := r.free(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+	if err := r.clear(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
 		return nil, fmt.Errorf("granted too late: %w", err)
 	}
 	return nil, errors.New("granted too late")
@@ -87,8 +87,8 @@ func (r *row) change(ctx context.Context, sql string, more ...any) error {
 	return judge(ctx, c, err, true)
 }
 
-// free frees the row. Its errors are ErrNotHeld and ErrUnknown.
-func (r *row) free(ctx context.Context) error {
+// clear frees the row. Its errors are ErrNotHeld and ErrUnknown.
+func (r *row) clear(ctx context.Context) error {
 	err := r.locker.quietly(ctx, func(ctx context.Context) error { return r.change(ctx, releaseRow) })
 	if err != nil && !errors.Is(err, locks.ErrNotHeld) {
 		return fmt.Errorf("%w: %w", locks.ErrUnknown, err)
@@ -96,24 +96,23 @@ func (r *row) free(ctx context.Context) error {
 	return err
 }
 
+// Release waits for the answer for Options.Timeout, or twice that if another statement runs, even if ctx is done.
+func (r *row) Release(ctx context.Context) error { return r.free(ctx, r.clear) }
+
 // keep renews the lease until it is released or lost.
 func (r *row) keep() {
 	defer close(r.ended)
-	r.result = locks.ErrNotHeld
 	l := r.locker
 	due := make(chan struct{}, 1)
 	renew := l.clock.AfterFunc(l.options.TTL/3, func() { signals.Wake(due) })
 	defer renew.Stop()
 	for {
 		select {
-		case <-r.freed:
-			if r.End() {
-				r.result = r.free(context.Background())
-			}
+		case <-r.freed: // by Release
 			return
 		case <-l.calls.Open().Done():
 			r.Lose()
-			_ = r.free(context.Background()) // no caller waits for the result
+			_ = r.clear(context.Background()) // no caller waits for the result
 			return
 		case <-r.Lost():
 			return

@@ -160,22 +160,21 @@ func (h *held) keep() {
 	defer watch.Stop()
 	for alive := true; alive; {
 		select {
-		case <-h.freed:
-			alive = false
+		case <-h.freed: // by Release, which unlocks
+			return
 		case <-l.calls.Open().Done():
 			alive = false
-			h.Lose()
 		case <-due:
-			if alive = l.quietly(ctx, h.conn.Ping) == nil; !alive {
-				h.Lose()
-			}
+			alive = l.quietly(ctx, h.conn.Ping) == nil
 			watch.Reset(l.options.Timeout / watches)
 		}
 	}
-	if h.result = h.end(ctx); h.IsLost() {
-		h.result = locks.ErrNotHeld
-	}
+	h.Lose()
+	_ = h.end(ctx) // no caller waits for the result
 }
+
+// Release waits for the answer for Options.Timeout, or twice that if another statement runs, even if ctx is done.
+func (h *held) Release(ctx context.Context) error { return h.free(ctx, h.end) }
 
 // end unlocks and drops the connection.
 func (h *held) end(ctx context.Context) error {

@@ -138,7 +138,7 @@ func (le *lease) send(eff effect, now time.Duration) {
 		c.args = []any{"evalsha", l.extend, 1, le.key, le.token, ttl}
 	case how.Set != nil:
 		l.running.Go(func() {
-			answer, keep, err := how.Set(l.lanes[0].do, le.key, le.token)
+			answer, keep, err := how.Set(l.lane(0, le.resource).do, le.key, le.token)
 			le.keep.Store(keep)
 			le.receive(eff, answer, false, err)
 		})
@@ -146,7 +146,7 @@ func (le *lease) send(eff effect, now time.Duration) {
 	default:
 		c.args = []any{"set", le.key, le.token, "nx", "px", ttl}
 	}
-	l.lanes[eff.instance].send(c)
+	l.lane(eff.instance, le.resource).send(c)
 }
 
 // Verdict classifies the answer to a SET or a script: OK and 1 mean Yes.
@@ -165,7 +165,7 @@ func (le *lease) receive(eff effect, a Answer, repeated bool, why error) {
 	kinds := [...]eventKind{effSet: evSet, effExtend: evExtended, effDelete: evDeleted}
 	if eff.kind != effDelete && a != Yes && a != No {
 		le.mu.Lock()
-		le.why = fmt.Errorf("redis %s: %w", le.locker.lanes[eff.instance].addr, why)
+		le.why = fmt.Errorf("redis %s: %w", le.locker.lane(eff.instance, le.resource).addr, why)
 		le.mu.Unlock()
 	}
 	le.step(event{kind: kinds[eff.kind], instance: eff.instance, answer: a, repeated: repeated})

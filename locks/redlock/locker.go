@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	mrand "math/rand/v2"
 	"slices"
@@ -43,7 +44,8 @@ type Locker struct {
 	how     Single
 	clock   clock.Clock
 	origin  time.Time
-	lanes   []*lane // to the instances
+	lanes   []*lane // one to each instance, or both to the only one
+	hash    maphash.Seed
 
 	release, free, extend string // hashes of the scripts
 
@@ -102,19 +104,32 @@ func NewSingle(cfg Config, how Single) (*Locker, error) {
 		origin: cfg.Clock.Now(),
 		held:   map[*lease]struct{}{},
 		pauses: cfg.Seed.Rand(),
+		hash:   maphash.MakeSeed(),
 	}
 	release := cmp.Or(how.Release, Release)
 	free := cmp.Or(how.Free, release)
 	l.release, l.free, l.extend = hash(release), hash(free), hash(Extend)
-	for _, addr := range cfg.Addrs {
+	addrs, single := cfg.Addrs, len(cfg.Addrs) == 1
+	if single { // it works on one pipeline while the answers of the other are read
+		addrs = []string{addrs[0], addrs[0]}
+	}
+	for _, addr := range addrs {
 		ln := &lane{
 			locker: l, addr: addr, client: cfg.Client(addr, release, free, Extend),
-			inline: len(cfg.Addrs) == 1, turn: make(chan struct{}, 1),
+			inline: single, turn: make(chan struct{}, 1),
 		}
 		l.lanes = append(l.lanes, ln)
 		l.running.Go(ln.run)
 	}
 	return l, nil
+}
+
+// lane is the one to the instance that has all commands for the resource, so that they stay in their order.
+func (l *Locker) lane(instance int, resource string) *lane {
+	if l.rules.n == 1 {
+		instance = int(maphash.String(l.hash, resource) % uint64(len(l.lanes)))
+	}
+	return l.lanes[instance]
 }
 
 func hash(script string) string { return redis.NewScript(script).Hash() }
@@ -162,7 +177,7 @@ func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, err
 // compete makes attempt after attempt, with a pause between them.
 func (l *Locker) compete(ctx context.Context, resource string) (*lease, error) {
 	var doubtful []*lease // attempts that may still get a quorum
-	wait, done := l.how.Waiter(l.lanes[0].do, resource)
+	wait, done := l.how.Waiter(l.lane(0, resource).do, resource)
 	defer done()
 	for contended := false; ; contended = true {
 		le := l.newLease(resource)

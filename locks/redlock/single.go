@@ -10,7 +10,7 @@ type Single struct {
 	// Token makes the token of an attempt.
 	Token func() string
 	// Set asks for the key. It may block until the client closes; do runs a command on the
-	// connection that all attempts share. If keep is true, the key may carry the token although
+	// connection that all attempts for the resource share. If keep is true, the key may carry the token although
 	// another client holds the lock, and is not deleted.
 	Set func(do Do, key, token string) (answer Answer, keep bool, err error)
 	// Extend extends a lease.

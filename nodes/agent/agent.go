@@ -165,6 +165,9 @@ func (a *Agent) reserve(name, roleName string) (*node, error) {
 		return nil, fmt.Errorf("reserve %s: %w", name, httpapi.ErrClosed)
 	}
 	if n, ok := a.nodes[name]; ok {
+		if n.role.Name != roleName {
+			return nil, fmt.Errorf("node %s is of role %s, not %s: %w", name, n.role.Name, roleName, httpapi.ErrConflict)
+		}
 		return n, nil
 	}
 	n, err := newNode(a, name, r)

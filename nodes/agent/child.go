@@ -248,7 +248,7 @@ func (c *child) pauseAt(ctx context.Context, at process.PauseAt) error {
 	fail := func(err error) error { return fmt.Errorf("pause %s at %s: %w", c.node.name, at.Point, err) }
 	points := []string{history.PointAcquiring, history.PointGranted, history.PointReleasing}
 	if !c.node.role.Points || !slices.Contains(points, at.Point) {
-		return fail(fmt.Errorf("it comes to no such point: want a master, and one of %v: %w", points, httpapi.ErrInvalid))
+		return fail(fmt.Errorf("only masters pause at points: want one of %v: %w", points, httpapi.ErrInvalid))
 	}
 	if c.isPaused() {
 		return fail(fmt.Errorf("it stands still: %w", httpapi.ErrConflict))

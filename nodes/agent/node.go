@@ -269,7 +269,7 @@ func (n *node) startChild(env []string) (*child, error) {
 func (n *node) writeConfig() error {
 	cfg := n.agent.cfg
 	data, err := json.Marshal(process.Config{
-		Name: n.name, Role: n.role.Name, Host: cfg.Host, Zone: cfg.Zone, First: n.current() == nil, Dir: n.dataDir(),
+		Name: n.name, Role: n.role.Name, Host: cfg.Host, First: n.current() == nil, Dir: n.dataDir(),
 		Addrs: n.addrs(cfg.Bind), Settings: n.spec.Settings,
 		FakeClock: n.spec.FakeClock && n.role.FakeClock, Skew: n.skewNow(),
 	})

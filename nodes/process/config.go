@@ -22,7 +22,6 @@ type Config struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 	Host string `json:"host"`
-	Zone string `json:"zone"`
 	// Dir is the node's data directory; it survives a restart with data.
 	Dir string `json:"dir"`
 	// First says that this is the node's first process, so other nodes have no state of an earlier

@@ -33,7 +33,7 @@ func writeConfig(t *testing.T, c Config) string {
 
 func config(t *testing.T) Config {
 	return Config{
-		Name: "worker-a-1", Role: "worker", Host: "host-a-1", Zone: "a", Dir: t.TempDir(),
+		Name: "worker-a-1", Role: "worker", Host: "host-a-1", Dir: t.TempDir(),
 		Addrs: map[string]string{"http": "127.0.0.1:20000"}, Settings: jsontext.Value(`{"rooms":3}`),
 	}
 }

@@ -146,8 +146,8 @@ func (t *Topology) RoundTrip() (longest time.Duration) {
 	return longest
 }
 
-// Second returns a second, or ten round trips of the topology if that is more. All time limits
-// of a run scale with it.
+// Second returns a second, or ten round trips of the topology if that is more. Most time
+// limits of a run scale with it.
 func (t *Topology) Second() time.Duration { return max(time.Second, 10*t.RoundTrip()) }
 
 // Limit scales a time limit d with [Topology.Second].

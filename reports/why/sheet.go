@@ -45,8 +45,9 @@ func (t *telling) unsound() {
 	}
 	if code := t.row.Verdict.Sound.Code; code == result.Saturated || code == result.LateLoad {
 		for _, h := range t.row.Hosts[:min(len(t.row.Hosts), 4)] {
-			t.note(cmp.Or(table.Plain(h.Host), "controller"), say.Sprintf("CPUs %s busy, work %s times as long, timers %s late",
-				table.Share(h.Busy), table.Number(h.Slowdown), table.Duration(h.LateMS)))
+			t.note(cmp.Or(table.Plain(h.Host), "controller"), say.Sprintf(
+				"CPUs %s busy, work %s times as long, timers %s late, a sync %s",
+				table.Share(h.Busy), table.Number(h.Slowdown), table.Duration(h.LateMS), table.Duration(h.FsyncMS)))
 		}
 		if v, known := t.row.Of("late_p99_ms"); known {
 			t.note("late_p99_ms", table.Duration(v))

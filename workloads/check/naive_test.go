@@ -98,7 +98,7 @@ func TestHoldsNaively(t *testing.T) {
 			}
 			sure, maybe, after := false, false, false
 			for n, o := range holds {
-				sure = sure || later(o, n) && o.from+o.err < h.to-h.err
+				sure = sure || later(o, n) && o.from+o.err < h.to-h.err && h.from+h.err < o.to-o.err
 				maybe = maybe || later(o, n) && o.from < h.to
 				after = after || o.resource == h.resource && h.token > 0 && o.token >= h.token && o.to+o.err <= h.from-h.err
 			}

@@ -31,7 +31,7 @@ func ParsePeers(text string) (Lock, error) {
 // belongs to the spec before it. Specs may name own, the user's locks.
 func ParseList(values []string, own ...Lock) (all []Lock, err error) {
 	for _, value := range values {
-		for _, text := range splitSpecs(value) {
+		for _, text := range Split(value) {
 			spec, err := locks.ParseSpec(text)
 			if err != nil {
 				return nil, err
@@ -51,8 +51,8 @@ func ParseList(values []string, own ...Lock) (all []Lock, err error) {
 	return all, nil
 }
 
-// splitSpecs cuts a list where a new spec begins, and drops blanks behind commas.
-func splitSpecs(list string) (texts []string) {
+// Split cuts a list where a new spec begins, and drops blanks behind commas.
+func Split(list string) (texts []string) {
 	for field := range strings.SplitSeq(list, ",") {
 		field = strings.TrimSpace(field)
 		key, _, isPair := strings.Cut(field, "=")

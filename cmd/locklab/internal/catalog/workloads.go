@@ -42,7 +42,7 @@ type Load interface {
 	Seats() int
 	// Fitting is the highest rate, at most usual, that can be served while clients do what a scenario wants.
 	Fitting(usual float64, w scenario.Wants) float64
-	// Instead lists what clients do otherwise than usual because a scenario wants it.
+	// Instead lists the settings of clients that a scenario overrides.
 	Instead(scenario.Wants) []string
 	// Begin prepares one run.
 	Begin(Run) Clients

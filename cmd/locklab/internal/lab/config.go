@@ -451,6 +451,6 @@ func CheckFiles() error {
 
 // Said is an error for people: without the sentinels at the ends of its clauses.
 func Said(err error) string {
-	const sentinels = `(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused|bad fault))+(;|$)`
+	const sentinels = `(?m)(: ([a-z]+: invalid( settings)?|fault: no target|chaos: refused))+(;|$)`
 	return regexp.MustCompile(sentinels).ReplaceAllString(err.Error(), "$4")
 }

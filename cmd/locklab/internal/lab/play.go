@@ -62,11 +62,9 @@ func NewPlay(c Config) (*Play, error) {
 
 var errNotYet = errors.New("the lab starts or stops right now: try again in a moment")
 
-var errBadFault = errors.New("bad fault")
-
 // Begin begins a fault, written in JSON as in a scenario.
 func (p *Play) Begin(text []byte) error {
-	f, err := fault.Parse("fault", text, errBadFault)
+	f, err := fault.Parse(text)
 	if err != nil {
 		return readable(err)
 	}

@@ -40,7 +40,7 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 		refused[order] = play.Begin([]byte(order))
 	}
 	for _, order := range []string{`{"fault":"kill","target":"node:gone"}`, `{"fault":"kill","target":"holder"}`, `{"fault":"partition","between":["zone:x","others"],"mode":"hold"}`, `{"fault":"partition","between":["zone:a","others"],"mode":"hold"}`} {
-		f, err := fault.Parse("fault", []byte(order), errBadFault)
+		f, err := fault.Parse([]byte(order))
 		must.Do(t, err)
 		_, err = f.Plan(t.Context(), "id", fault.Inventory{Hosts: []fault.Host{{Name: "h", Zone: "a"}}}, nobody{})
 		refused["planned "+order] = readable(err)

@@ -3,8 +3,8 @@
 //
 //	locks × runs ──▶ locklab run, once for each ──▶ rows ──▶ cells: shown, not shown in n tries, ...
 //
-// The letters stay. A tick wants each run of its column that applies. A try is one episode of the fault that
-// was proven, or a run in which nothing is broken.
+// A letter is never used for another anomaly. A tick wants that each run of its column that applies has decided. A try
+// is one episode of the fault that was proven, or a run in which nothing is broken.
 package levels
 
 import (
@@ -235,7 +235,7 @@ func passed(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, loc
 	}
 	shown, _, lock = above(150)(a, r, lease)
 	if grants := r.Figures["requests"] * r.Figures["acquired"]; !shown && grants < 300 {
-		run = fmt.Sprintf("%.0f grants in a run are too few to tell", grants)
+		run = "a run had too few grants to tell"
 	}
 	return shown, run, lock
 }
@@ -259,7 +259,7 @@ type Cell struct {
 	Tries     int     `json:"tries,omitzero"`      // that these made
 	LongestMS float64 `json:"longest_ms,omitzero"` // of J, how long it lasted
 	Why       string  `json:"why,omitzero"`        // there is nothing to say
-	// Lacks is why a run that applies decided nothing; with NotHere it cannot be done to the lock.
+	// Lacks is why a run that applies decided nothing; with NotHere the lab cannot do it to the lock.
 	Lacks   string `json:"lacks,omitzero"`
 	NotHere bool   `json:"not_here,omitzero"`
 	// Decided are the runs that did.
@@ -277,10 +277,8 @@ type Cell struct {
 	Promise string `json:"promise,omitzero"`
 }
 
-// Tells says whether a run counts: it is sound, and did not stay silent as a control.
-func Tells(r *result.Row) bool {
-	return r.Decided() && !r.Partial && r.Verdict.As != result.Silent
-}
+// Tells says whether a run counts: it is sound, and whole. A control that stayed silent counts as one.
+func Tells(r *result.Row) bool { return r.Decided() && !r.Partial }
 
 // Mark tells a run from the others of its lock: the last 32 bits of its random seed.
 func Mark(r *result.Row) string { return fmt.Sprintf("%08x", uint32(r.Seed)) } //nolint:gosec // enough to tell it
@@ -302,7 +300,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 		file, ran := of.Files[run]
 		if !ran {
 			unfit = append(unfit, of.Unfit[run].Why)
-			if of.Unfit[run].NotHere {
+			if of.Unfit[run].NotHere && c.Lacks == "" {
 				c.Lacks, c.NotHere = of.Unfit[run].Why, true
 			}
 			continue
@@ -317,8 +315,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			shown, few, never := a.shows(a, r, of.Lease)
 			switch {
 			case never != "": // nor did what was counted before
-				unfit, c = append(unfit, never), Cell{Letter: c.Letter, Settings: c.Settings}
-				continue
+				return Cell{Letter: c.Letter, Settings: c.Settings, Glyph: "·", Why: never}
 			case few != "":
 				why = few
 				continue

@@ -55,7 +55,7 @@ func TestCells(t *testing.T) {
 	mine := levels.Result{
 		Lock: "mine",
 		Files: map[string]result.File{
-			"crowd": file(0, "safe", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "power": file(0, "silent"), "alone": file(0, "safe"), "client-clock": file(0, "safe"),
+			"crowd": file(0, "silent", "thrice", "unsound"), "cut": file(0, "safe"), "crash": file(0, "unsound"), "power": file(0, "silent"), "alone": file(0, "safe"), "client-clock": file(0, "safe"),
 			"dies": {}, "lost": {},
 		},
 		Unfit: map[string]result.Unfit{"failover": {Why: "it has no replica"}, "leader-dies": {Why: "it has no leader"}, "server-clock": {Why: "its clock cannot be set", NotHere: true}},
@@ -79,13 +79,13 @@ func TestCells(t *testing.T) {
 		{mine, "A", "✓ 4"},
 		{mine, "B", "? the control multiphase was silent"},
 		{mine, "E", "? crash: saturated"},
-		{mine, "F", "? power: control-silent"},
+		{mine, "F", "? the control redis:persistence=everysec was silent"},
 		{mine, "G", "· it has no replica"},
 		{kazoo, "J", "✗ 1.2 s"},
 		{mine, "J", "✓ 1"},
 		{lease, "K", "✗"},
 		{mine, "H", "· its clock cannot be set"},
-		{few, "M", "? 299 grants in a run are too few to tell"},
+		{few, "M", "? a run had too few grants to tell"},
 		{noTurns, "M", "· two hold at once with nothing broken, so that waiters have no turn"},
 	} {
 		cell := at(t, levels.Page{}.Add(all, []string{c.of.Lock}), c.of.Lock, c.letter)
@@ -147,7 +147,7 @@ func TestTriesAddUp(t *testing.T) {
 	one.Rows[0].Cells[9].History = "histories/first"
 	two := published(one.Add(second, rows))
 	for letter, want := range map[string]string{
-		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? crash: control-silent: 0 of 0 runs, 0 tries", "J": "✗ 2.3 s : 2 of 4 runs, 4 tries",
+		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? the control redis was silent: 0 of 1 runs, 1 tries", "J": "✗ 2.3 s : 2 of 4 runs, 4 tries",
 	} {
 		if got := says(two, letter); got != want {
 			t.Errorf("%s: %s, want %s", letter, got, want)
@@ -245,7 +245,8 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 	}
 }
 
-// TestPage: what is shown has its command, its history and the promise that it breaks; what says nothing, why.
+// TestPage: what is shown has its command, its history and the promise that it breaks, what one command shows in one
+// row; what says nothing, why.
 func TestPage(t *testing.T) {
 	shown := file(1234, "unsafe")
 	shown.Run.Started = time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
@@ -254,11 +255,13 @@ func TestPage(t *testing.T) {
 		Lock: "curator", Files: map[string]result.File{"alone": shown, "crowd": file(0, "safe")},
 		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]result.Unfit{"failover": {Why: "no replica"}},
 	}
-	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}}
-	p := levels.Page{}.Add([]levels.Result{curator, none}, []string{"curator"})
-	for i, c := range p.Rows[0].Cells {
+	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}, Unfit: curator.Unfit}
+	late := levels.Result{Lock: "redis", Files: map[string]result.File{"stop": file(0, "safe")}, Again: map[string]string{"stop": "locklab run --locks redis"}}
+	late.Files["stop"].Rows[0].Figures["stale_writes"] = 1
+	p := levels.Page{}.Add([]levels.Result{curator, none, late}, []string{"curator", "none", "redis"})
+	for i, c := range p.Rows[2].Cells {
 		if c.Letter == "J" {
-			p.Rows[0].Cells[i].History = "histories/curator.alone.jsonl.gz"
+			p.Rows[2].Cells[i].History = "histories/curator.alone.jsonl.gz"
 		}
 	}
 	page := p.Markdown()
@@ -266,13 +269,14 @@ func TestPage(t *testing.T) {
 		"Measured from 2026-11-29 until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
 		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | the verdict | herd | none | 1 of 1 |",
 		"| curator | J | 1 of 1 | locklab run --locks curator | [history](<histories/curator.alone.jsonl.gz>) | at any time no two",
-		"| curator | G | · no replica |", "| lease-safe |",
+		"| redis | CD | 1 of 1 | locklab run --locks redis --full |", "| lease-safe |", "| G | · no replica | all but redis |",
+		"| M | · two hold at once with nothing broken, so that waiters have no turn | none |",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("there is no %q in\n%s", want, page)
 		}
 	}
-	if len(p.Rows) != 1 || p.Controls[0].Shown != 1 {
+	if len(p.Rows) != 3 || p.Controls[0].Shown != 1 {
 		t.Errorf("%d rows, control %+v", len(p.Rows), p.Controls[0])
 	}
 }

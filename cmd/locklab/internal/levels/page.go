@@ -39,7 +39,7 @@ func (p Page) Check() error {
 	for _, row := range append(slices.Clone(p.Rows), Row{Lock: "controls", Cells: p.Controls}) {
 		for i, c := range row.Cells {
 			if i >= len(Anomalies()) || c.Letter != Anomalies()[i].Letter || c.Runs < 0 || c.Tries < 0 || c.Shown > c.Runs {
-				return fmt.Errorf("cell %d of %s: want those of the columns A to O, and no more shown than run", i+1, row.Lock)
+				return fmt.Errorf("cell %d of %s: want the columns in their order, and no more shown than run", i+1, row.Lock)
 			}
 		}
 	}
@@ -184,10 +184,11 @@ func (p Page) Columns() table.Table {
 	return t
 }
 
-// Shown lists what was shown, with the command that tries it again.
+// Shown lists what was shown, with the command that tries it again: in one row what one command shows.
 func (p Page) Shown() table.Table {
 	t := table.Table{Columns: table.Heads("=lock", "=", "runs", "command", "history", "what its documentation promises")}
 	for _, r := range p.Rows {
+		first := len(t.Rows)
 		for _, c := range r.Cells {
 			if c.Shown == 0 {
 				continue
@@ -196,26 +197,55 @@ func (p Page) Shown() table.Table {
 			if c.History != "" {
 				row[4] = table.Cell{Text: "history", Link: c.History}
 			}
-			t.Rows = append(t.Rows, row)
+			same := slices.IndexFunc(t.Rows[first:], func(of []table.Cell) bool { return slices.Equal(of[2:5], row[2:5]) })
+			if same < 0 {
+				t.Rows = append(t.Rows, row)
+				continue
+			}
+			of := t.Rows[first+same]
+			of[1].Text, of[5].Text = of[1].Text+c.Letter, cmp.Or(of[5].Text, c.Promise)
 		}
 	}
 	return t
 }
 
-// Without lists why cells say nothing.
+// Without lists why cells say nothing, and of which locks.
 func (p Page) Without() table.Table {
-	t := table.Table{Columns: table.Heads("=lock", "=", "why it says nothing")}
+	type reason struct{ letters, why string }
+	var reasons []reason
+	has := map[reason][]string{} // the locks
 	for _, r := range p.Rows {
-		rows := map[string][]table.Cell{} // by why
+		letters := map[string]string{} // by why
 		for _, c := range r.Cells {
-			if why := c.Glyph + " " + c.Why; c.Glyph == "·" || c.Glyph == "?" {
-				if rows[why] == nil {
-					rows[why] = table.Row(r.Lock, "", why)
-					t.Rows = append(t.Rows, rows[why])
-				}
-				rows[why][1].Text += c.Letter
+			if c.Glyph == "·" || c.Glyph == "?" {
+				letters[c.Glyph+" "+c.Why] += c.Letter
 			}
 		}
+		for why, of := range letters {
+			one := reason{of, why}
+			if has[one] == nil {
+				reasons = append(reasons, one)
+			}
+			has[one] = append(has[one], r.Lock)
+		}
+	}
+	slices.SortFunc(reasons, func(a, b reason) int {
+		return cmp.Or(cmp.Compare(a.letters, b.letters), -cmp.Compare(len(has[a]), len(has[b])), cmp.Compare(a.why, b.why))
+	})
+	t := table.Table{Columns: table.Heads("=", "why it says nothing", "=locks")}
+	for _, one := range reasons {
+		locks := has[one]
+		of := strings.Join(locks, ", ")
+		if len(locks) > len(p.Rows)/2 {
+			var others []string
+			for _, r := range p.Rows {
+				if !slices.Contains(locks, r.Lock) {
+					others = append(others, r.Lock)
+				}
+			}
+			of = strings.TrimSuffix("all but "+strings.Join(others, ", "), " but ")
+		}
+		t.Rows = append(t.Rows, table.Row(one.letters, one.why, of))
 	}
 	return t
 }

@@ -1,5 +1,5 @@
-// Command rueidislock is github.com/redis/rueidis/rueidislock: leases of 3 s that it extends, a
-// majority of keys, and client-side caching to wake waiters.
+// Command rueidislock is github.com/redis/rueidis/rueidislock: leases of 3 s that it extends, one
+// key, and client-side caching to wake waiters.
 package main
 
 import (
