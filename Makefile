@@ -99,7 +99,7 @@ levels: deps build ## more tries for the table of named anomalies, into reports/
 # The name is made once for all lines of a target.
 STAMP := $(shell date +%s)
 SUITE_OUT = reports/runs/$@-$(STAMP)
-matrix: deps build ## every lock and variant under every scenario that applies, about 80 minutes
+matrix: deps build ## every lock and variant under every scenario that applies, about two hours
 	bin/locklab run --suite matrix --seed 1 --out $(SUITE_OUT) $(call grid,matrix)
 	$(call again,matrix,$(SUITE_OUT))
 
