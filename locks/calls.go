@@ -36,22 +36,38 @@ func (c *Calls) Open() context.Context { return c.open }
 // Begin registers a call, for which Wait waits until done is called. The returned context ends with
 // ctx, or at Stop with the cause ErrClosed. After Stop, Begin returns ErrClosed.
 func (c *Calls) Begin(ctx context.Context) (both context.Context, done func(), err error) {
+	if !c.Enter() {
+		return nil, nil, ErrClosed
+	}
+	both, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open.Err() != nil {
-		return nil, nil, ErrClosed
+		cancel(ErrClosed)
 	}
-	c.running.Add(1)
-	both, cancel := context.WithCancelCause(ctx)
 	c.ends[&cancel] = struct{}{}
 	return both, func() {
 		c.mu.Lock()
 		delete(c.ends, &cancel)
 		c.mu.Unlock()
 		cancel(nil)
-		c.running.Done()
+		c.Leave()
 	}, nil
 }
+
+// Enter has Wait wait for a Leave. It returns false after Stop.
+func (c *Calls) Enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open.Err() != nil {
+		return false
+	}
+	c.running.Add(1)
+	return true
+}
+
+// Leave ends what Enter began.
+func (c *Calls) Leave() { c.running.Done() }
 
 // Go runs f, unless Stop was called.
 func (c *Calls) Go(f func()) bool {
@@ -84,8 +100,9 @@ func (c *Calls) Wait() { c.running.Wait() }
 func (c *Calls) Acquire(
 	ctx context.Context, resource string, acquire func(context.Context) (Lease, error),
 ) (Lease, error) {
-	return c.Direct(ctx, resource, func(both context.Context) (lease Lease, err error) {
-		err = c.beside(ctx, func() (err error) {
+	return c.Direct(ctx, resource, func(both context.Context) (Lease, error) {
+		var lease Lease // of the goroutine, until beside returns nil
+		err := c.beside(ctx, func() (err error) {
 			lease, err = acquire(both)
 			return err
 		}, func() {
@@ -100,7 +117,7 @@ func (c *Calls) Acquire(
 	})
 }
 
-// Direct is Acquire of what ends with its context, and needs no goroutine of its own.
+// Direct is Acquire in the caller's goroutine: it returns when acquire does, which has to bound that.
 func (c *Calls) Direct(
 	ctx context.Context, resource string, acquire func(context.Context) (Lease, error),
 ) (Lease, error) {

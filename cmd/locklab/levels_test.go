@@ -118,7 +118,7 @@ func TestLevelsAddToTheNewestPage(t *testing.T) {
 	testfile.Write(t, filepath.Join(dir, "README.md"), levelsBegin+levelsEnd)
 	testfile.Write(t, path, `{"rows":[{"lock":"none"}]}`)
 	another := meanwhile(func() { testfile.Write(t, path, `{"rows":[{"lock":"none"},{"lock":"redis"}]}`) })
-	f := levelsFlags{out: filepath.Join(dir, "runs"), publish: dir, add: true, tries: 1}
+	f := levelsFlags{out: filepath.Join(dir, "runs"), publish: dir, only: levels.Letters(), add: true, tries: 1}
 	must.Do(t, f.run(t.Context(), []string{"none"}, another, io.Discard))
 	var p levels.Page
 	must.Do(t, strictjson.Decode(testfile.Read(t, path), &p))
@@ -134,7 +134,7 @@ func TestLevelsAdd(t *testing.T) {
 	testfile.Write(t, filepath.Join(page, "README.md"), levelsBegin+levelsEnd)
 	testfile.Write(t, filepath.Join(page, "histories", "none.gone.jsonl.gz"), "")
 	run := levels.Runs()[0]
-	args := run.Flags("none", 0, 1)
+	args := run.Flags("none", 0, 3) // as it is a control
 	read := func() (shown int, histories string) {
 		var p levels.Page
 		must.Do(t, strictjson.Decode(testfile.Read(t, path), &p))

@@ -90,7 +90,7 @@ func TestWhatWouldBeRight(t *testing.T) {
 func TestBlanksAfterCommas(t *testing.T) {
 	for want, args := range map[string][]string{
 		`scenario "nope"`:            {"run", "--locks", "none, local", "--scenarios", "baseline, nope"},
-		`unknown scenario "nope"`:    {"run", "--locks", "none, redis-py", "--scenarios", "nope"},
+		`scenario "nope": neither`:   {"run", "--locks", "none, redis-py", "--scenarios", "nope"},
 		`unknown fault "nope"`:       {"explore", "multiphase", "--faults", "crash, reorder,nope"},
 		`unknown kind "nope"`:        {"sim", "multiphase", "--faults", "crash, pause,nope"},
 		`--redo "violated": want in`: {"run", "--resume", t.TempDir(), "--redo", "inconclusive, violated"},

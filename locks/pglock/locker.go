@@ -130,7 +130,8 @@ var (
 )
 
 // Acquire implements [locks.Locker]. It tries until ctx ends, but gives up after Options.Timeout
-// if all connections are in use.
+// if all connections are in use. If the server is silent when ctx ends, it returns up to about three times
+// Options.Timeout later.
 func (l *Locker) Acquire(ctx context.Context, resource string) (locks.Lease, error) {
 	return l.calls.Direct(ctx, resource, func(ctx context.Context) (locks.Lease, error) {
 		for {
@@ -260,7 +261,10 @@ func (g *grant) Token() (locks.Token, bool) { return locks.Token(g.token), true 
 // free releases the lease by a function of its kind, unless it was lost.
 func (g *grant) free(ctx context.Context, by func(context.Context) error) error {
 	return g.release.Do(g.resource, func() error {
-		close(g.freed)
+		if calls := g.locker.calls; calls.Enter() {
+			defer calls.Leave()
+			close(g.freed)
+		} // else Close has the goroutine free it
 		<-g.ended
 		if !g.End() {
 			return locks.ErrNotHeld

@@ -8,7 +8,7 @@
 //
 //	Acquire, Release       callers
 //	   lease ── machine    one attempt, then the lease; the algorithm, pure (core.go)
-//	   lane                commands of all callers, pipelined on one connection
+//	   lane                commands of all callers, pipelined: one to each instance, two to the only one
 //	   redis-server x N
 //
 // Every attempt asks all N instances, all at once or one after the other; then it is decided as soon as

@@ -14,7 +14,7 @@ import (
 	"locklab/locks"
 )
 
-// keptMax bounds the deletions that are kept for an unreachable instance. Beyond it, keys expire
+// keptMax bounds the deletions that a lane keeps for an unreachable instance. Beyond it, keys expire
 // with their lease time.
 const keptMax = 4096
 

@@ -115,20 +115,24 @@ func (j *safety) overlaps(holds []*record.Acquire) {
 	slices.SortFunc(holds, func(a, b *record.Acquire) int {
 		return cmp.Or(cmp.Compare(a.At+a.Err, b.At+b.Err), cmp.Compare(b.Until-b.Err, a.Until-a.Err))
 	})
+	var bound int64
+	for _, h := range holds {
+		bound = max(bound, h.Err)
+	}
 	for i, h := range holds {
 		doubt := 0.
 		for _, next := range holds[i+1:] {
-			if next.At+next.Err < h.Until-h.Err && h.At+h.Err < next.Until-next.Err {
+			switch {
+			case next.At+next.Err < h.Until-h.Err && h.At+h.Err < next.Until-next.Err:
 				j.violation(result.Overlaps, next.At, h.Resource, j.holder(h), j.holder(next))
 				doubt = 0
-				break
+			case next.At+next.Err < h.Until+bound: // so may others be, whose bounds are larger
+				if next.At < h.Until && h.At < next.Until {
+					doubt = 1
+				}
+				continue
 			}
-			if next.At < h.Until {
-				doubt = 1
-			}
-			if next.At+next.Err >= h.Until-h.Err {
-				break
-			}
+			break
 		}
 		j.row.Figures["in_doubt"] += doubt
 	}
@@ -163,13 +167,18 @@ func surelyOver(a *record.Acquire) int64 {
 	return a.Until + a.Err
 }
 
-// zombie is the longest time that a holder surely went on to believe that it holds after a later grant.
+// zombie is the longest time that a holder surely went on to believe that it holds after a surely later grant.
 func (j *safety) zombie(holds []*record.Acquire) (longest int64) {
-	slices.SortStableFunc(holds, func(a, b *record.Acquire) int { return cmp.Compare(a.At, b.At) })
+	slices.SortFunc(holds, func(a, b *record.Acquire) int { return cmp.Compare(a.At-a.Err, b.At-b.Err) })
+	begun := slices.SortedFunc(slices.Values(holds), func(a, b *record.Acquire) int {
+		return cmp.Compare(a.At+a.Err, b.At+b.Err)
+	})
 	var believed int64 // earlier holders surely believed until then
 	for _, h := range holds {
+		for ; begun[0].At+begun[0].Err < h.At-h.Err; begun = begun[1:] {
+			believed = max(believed, min(begun[0].Until, j.End)-begun[0].Err)
+		}
 		longest = max(longest, believed-h.At-h.Err)
-		believed = max(believed, min(h.Until, j.End)-h.Err)
 	}
 	return longest
 }

@@ -69,6 +69,7 @@ func Runs() []Run {
 		{"lost", "wakeup-lost", "mutex", 6 * s, 0, 0, 1, 4, "--hold 20ms"},
 		{"news", "slow-news", "mutex", 4 * s, 0, 0, 3, 3, "--clients 32 --resources 1 --rate 4 --hold 50ms"},
 		{"server-dies", "server-gone", "mutex", 18 * s, 0, 0, 2, 4, "--hold 20ms"},
+		{"peer-dies", "peer-gone", "mutex", 18 * s, 0, 0, 2, 4, "--hold 20ms"},
 	}
 }
 
@@ -165,7 +166,7 @@ func Anomalies() []Anomaly {
 			nil, unsafe,
 		},
 		{
-			"K", "ghost", "a resource that clients wanted stayed free for longer than the lease and 1.5 s",
+			"K", "ghost", "clients wanted a resource, and none got it for the lease and 1.5 s",
 			"redis-py",
 			[]string{"dies", "lost", "cut", "reset"},
 			[]string{"resource_outage_ms", "zone_outage_ms"},
@@ -194,9 +195,9 @@ func Anomalies() []Anomaly {
 		},
 		{
 			"O", "down without one server",
-			"no grant in a zone for 5 s after one server, the leader if there is one, had died or stood still for 6 s",
+			"no grant in a zone for 5 s after one server or peer, the leader if there is one, had died or stood still for 6 s",
 			"redis",
-			[]string{"server-dies", "leader-dies", "leader-stops"},
+			[]string{"server-dies", "peer-dies", "leader-dies", "leader-stops"},
 			[]string{"zone_outage_ms"},
 			above(5000),
 		},
@@ -305,7 +306,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			}
 			continue
 		}
-		why := ""
+		why, told, doesNot := "", false, ""
 		for i := range file.Rows {
 			r := &file.Rows[i]
 			if !Tells(r) {
@@ -313,9 +314,11 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 				continue
 			}
 			shown, few, never := a.shows(a, r, of.Lease)
+			told = told || never == ""
 			switch {
-			case never != "": // nor did what was counted before
-				return Cell{Letter: c.Letter, Settings: c.Settings, Glyph: "·", Why: never}
+			case never != "":
+				doesNot = never
+				continue
 			case few != "":
 				why = few
 				continue
@@ -337,6 +340,9 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			if a.Letter == "J" {
 				c.LongestMS = max(c.LongestMS, math.Round(r.Figures["zombie_ms"]))
 			}
+		}
+		if doesNot != "" && !told { // nor did what was counted before
+			return Cell{Letter: c.Letter, Settings: c.Settings, Glyph: "·", Why: doesNot}
 		}
 		if why != "" && !slices.Contains(c.Decided, run) {
 			undecided = append(undecided, why)
@@ -360,6 +366,9 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 	switch {
 	case c.Shown > 0:
 		c.Glyph, c.Why, c.Promise = "✗", "", promise.Of(a.Letter)
+		if c.Shown < c.Runs {
+			c.Glyph += fmt.Sprintf(" %d/%d", c.Shown, c.Runs)
+		}
 		if a.Letter == "J" {
 			c.Glyph += fmt.Sprintf(" %.1f s", c.LongestMS/1000)
 		}
@@ -375,11 +384,20 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 	}
 }
 
-// Controls says whether the run must show an anomaly of the lock.
-func Controls(lock, run string) bool {
+// Needs says whether the columns of these letters need the run of a lock: of a row, or as a control.
+func Needs(letters, lock, run string, row bool) bool {
 	return slices.ContainsFunc(Anomalies(), func(a Anomaly) bool {
-		return a.Control == lock && a.Runs[0] == run
+		return strings.Contains(letters, a.Letter) &&
+			(row && slices.Contains(a.Runs, run) || a.Control == lock && a.Runs[0] == run)
 	})
+}
+
+// Letters are those of all columns.
+func Letters() (all string) {
+	for _, a := range Anomalies() {
+		all += a.Letter
+	}
+	return all
 }
 
 // scenarios are those of its runs.
@@ -411,7 +429,7 @@ func (c Cell) Command() string {
 	return c.Again
 }
 
-// Level lists the names whose cells are ticks or do not apply, at least one of them a tick.
+// Level lists the names whose cells are ticks or do not apply, at least one of them a tick: each for itself.
 func Level(cells []Cell) string {
 	var level []string
 	late := slices.ContainsFunc(cells, func(c Cell) bool { return c.Letter == "C" && strings.HasPrefix(c.Glyph, "✗") })
@@ -431,9 +449,7 @@ func Level(cells []Cell) string {
 		}
 		if ticks > 0 {
 			level = append(level, name[1])
-		} else if len(level) == 0 {
-			return "best effort"
 		}
 	}
-	return strings.Join(level, ", ")
+	return cmp.Or(strings.Join(level, ", "), "best effort")
 }

@@ -75,7 +75,7 @@ func TestCells(t *testing.T) {
 		of           levels.Result
 		letter, want string
 	}{
-		{none, "A", "✗"},
+		{none, "A", "✗ 1/2"},
 		{mine, "A", "✓ 4"},
 		{mine, "B", "? the control multiphase was silent"},
 		{mine, "E", "? crash: saturated"},
@@ -83,12 +83,12 @@ func TestCells(t *testing.T) {
 		{mine, "G", "· it has no replica"},
 		{kazoo, "J", "✗ 1.2 s"},
 		{mine, "J", "✓ 1"},
-		{lease, "K", "✗"},
+		{lease, "K", "✗ 1/2"},
 		{mine, "H", "· its clock cannot be set"},
 		{few, "M", "? a run had too few grants to tell"},
 		{noTurns, "M", "· two hold at once with nothing broken, so that waiters have no turn"},
 	} {
-		cell := at(t, levels.Page{}.Add(all, []string{c.of.Lock}), c.of.Lock, c.letter)
+		cell := at(t, levels.Page{}.Add(all, []string{c.of.Lock}, levels.Letters()), c.of.Lock, c.letter)
 		if got := strings.TrimSpace(cell.Glyph + " " + cell.Why); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.of.Lock, c.letter, got, c.want)
 		}
@@ -140,14 +140,14 @@ func TestTriesAddUp(t *testing.T) {
 		c := at(t, p, "mine", letter)
 		return fmt.Sprintf("%s %s: %d of %d runs, %d tries", c.Glyph, c.Why, c.Shown, c.Runs, c.Tries)
 	}
-	one := published(levels.Page{}.Add(first, rows))
+	one := published(levels.Page{}.Add(first, rows, levels.Letters()))
 	if got := says(one, "A"); got != "? the control none was silent: 0 of 2 runs, 4 tries" {
 		t.Error(got)
 	}
 	one.Rows[0].Cells[9].History = "histories/first"
-	two := published(one.Add(second, rows))
+	two := published(one.Add(second, rows, levels.Letters()))
 	for letter, want := range map[string]string{
-		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? the control redis was silent: 0 of 1 runs, 1 tries", "J": "✗ 2.3 s : 2 of 4 runs, 4 tries",
+		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? the control redis was silent: 0 of 1 runs, 1 tries", "J": "✗ 2/4 2.3 s : 2 of 4 runs, 4 tries",
 	} {
 		if got := says(two, letter); got != want {
 			t.Errorf("%s: %s, want %s", letter, got, want)
@@ -159,25 +159,25 @@ func TestTriesAddUp(t *testing.T) {
 	if two.Controls[0].Shown != 1 || two.Controls[0].Runs != 2 || two.Since != "2026-11-28" || two.Date != "2026-11-29" {
 		t.Errorf("control %+v, from %s until %s", two.Controls[0], two.Since, two.Date)
 	}
-	if diff := cmp.Diff(two, published(published(two).Add(second, rows))); diff != "" {
+	if diff := cmp.Diff(two, published(published(two).Add(second, rows, levels.Letters()))); diff != "" {
 		t.Errorf("the same runs count twice:\n%s", diff)
 	}
-	if diff := cmp.Diff(two.Rows, published(published(two).Add(other, nil)).Rows); diff != "" {
+	if diff := cmp.Diff(two.Rows, published(published(two).Add(other, nil, levels.Letters())).Rows); diff != "" {
 		t.Errorf("a row that was not asked for has changed:\n%s", diff)
 	}
-	anew := published(two).Add(other, rows)
-	if got := says(anew, "A") + ", " + says(anew, "J"); got != "✓ 1 : 0 of 1 runs, 1 tries, ✗ 2.3 s : 2 of 4 runs, 4 tries" {
+	anew := published(two).Add(other, rows, levels.Letters())
+	if got := says(anew, "A") + ", " + says(anew, "J"); got != "✓ 1 : 0 of 1 runs, 1 tries, ✗ 2/4 2.3 s : 2 of 4 runs, 4 tries" {
 		t.Errorf("where only A has other settings: %s", got)
 	}
 	was := file(0, "safe")
 	was.Rows[0].Figures["passed_max"] = 200
-	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"crowd": was}), rows))
-	never := published(passed).Add(night(29, "", map[string]result.File{"crowd": file(0, "unsafe")}), rows)
+	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"crowd": was}), rows, levels.Letters()))
+	never := published(passed).Add(night(29, "", map[string]result.File{"crowd": file(0, "unsafe")}), rows, levels.Letters())
 	if got := says(passed, "M") + "; " + says(never, "M"); !strings.HasPrefix(got, "✗ : 1 of 1 runs, 1 tries; · two hold") {
 		t.Errorf("a column that does not apply keeps what was counted: %s", got)
 	}
 	other = night(29, "hold 4ms", map[string]result.File{"crowd": file(0, "unsound")})
-	if got := says(published(two).Add(other, rows), "A"); got != "✓ 5 : 0 of 3 runs, 5 tries" {
+	if got := says(published(two).Add(other, rows, levels.Letters()), "A"); got != "✓ 5 : 0 of 3 runs, 5 tries" {
 		t.Errorf("where no run with other settings decides: %s", got)
 	}
 }
@@ -185,14 +185,14 @@ func TestTriesAddUp(t *testing.T) {
 // TestLevel: what is shown or undecided takes a name away, and so does it that nothing of it applies. Who never wrote late was not fenced.
 func TestLevel(t *testing.T) {
 	var got []string
-	for _, marks := range []string{"A✓ B✓ I· E✓ G✓ H✗ D✗", "A✓ B✓ I· C✗ E✓ G✓ H· D✓", "A✓ B✓ I· C✓ D✓", "A✓ B? I✓ E✓"} {
+	for _, marks := range []string{"A✓ B✓ I· E✓ G✓ H✗ D✗", "A✓ B✓ I· C✗ E✓ G✓ H· D✓", "A✓ B✓ I· C✓ D✓", "A✓ B? I✓ E✓", "A✓ B✗ H✗"} {
 		var cells []levels.Cell
 		for mark := range strings.FieldsSeq(marks) {
 			cells = append(cells, levels.Cell{Letter: mark[:1], Glyph: mark[1:]})
 		}
 		got = append(got, levels.Level(cells))
 	}
-	want := []string{"lease-safe, crash-safe", "lease-safe, crash-safe, fenced", "lease-safe", "best effort"}
+	want := []string{"lease-safe, crash-safe", "lease-safe, crash-safe, fenced", "lease-safe", "crash-safe", "best effort"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -213,7 +213,7 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 	}
 	for _, a := range levels.Anomalies() {
 		for _, run := range a.Runs {
-			if !runs[run] || !levels.Controls(a.Control, a.Runs[0]) {
+			if !runs[run] || !levels.Needs(a.Letter, a.Control, a.Runs[0], false) {
 				t.Errorf("%s: there is no run %s, or its control is not in it", a.Letter, run)
 			}
 		}
@@ -258,7 +258,7 @@ func TestPage(t *testing.T) {
 	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}, Unfit: curator.Unfit}
 	late := levels.Result{Lock: "redis", Files: map[string]result.File{"stop": file(0, "safe")}, Again: map[string]string{"stop": "locklab run --locks redis"}}
 	late.Files["stop"].Rows[0].Figures["stale_writes"] = 1
-	p := levels.Page{}.Add([]levels.Result{curator, none, late}, []string{"curator", "none", "redis"})
+	p := levels.Page{}.Add([]levels.Result{curator, none, late}, []string{"curator", "none", "redis"}, levels.Letters())
 	for i, c := range p.Rows[2].Cells {
 		if c.Letter == "J" {
 			p.Rows[2].Cells[i].History = "histories/curator.alone.jsonl.gz"
@@ -266,10 +266,10 @@ func TestPage(t *testing.T) {
 	}
 	page := p.Markdown()
 	for _, want := range []string{
-		"Measured from 2026-11-29 until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |", "| ✗ 1.2 s ! |",
+		"Measured from 2026-11-29 until 2026-11-29 with abc on 2 CPUs (mine).", "| curator | ✓ 1 |",
 		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | the verdict | herd | none | 1 of 1 |",
-		"| curator | J | 1 of 1 | locklab run --locks curator | [history](<histories/curator.alone.jsonl.gz>) | at any time no two",
-		"| redis | CD | 1 of 1 | locklab run --locks redis --full |", "| lease-safe |", "| G | · no replica | all but redis |",
+		"| [✗ 1.2 s !](<histories/curator.alone.jsonl.gz>) |", "| curator | J | at any time no two",
+		"| lease-safe |", "| G | · no replica | all rows except redis |",
 		"| M | · two hold at once with nothing broken, so that waiters have no turn | none |",
 	} {
 		if !strings.Contains(page, want) {

@@ -46,8 +46,9 @@ func (p Page) Check() error {
 	return nil
 }
 
-// Add adds runs to some rows; the other results are of controls. Cells with other settings begin anew.
-func (p Page) Add(all []Result, rows []string) Page {
+// Add adds runs to some rows and the columns of some letters; the other results are of controls. Cells with other
+// settings begin anew.
+func (p Page) Add(all []Result, rows []string, letters string) Page {
 	for _, r := range all {
 		for _, file := range r.Files {
 			if file.Run.Started.IsZero() {
@@ -84,6 +85,9 @@ func (p Page) Add(all []Result, rows []string) Page {
 			p.Rows[at].Version = version
 		}
 		for i, a := range anomalies {
+			if !strings.Contains(letters, a.Letter) {
+				continue
+			}
 			if asked {
 				p.Rows[at].Cells[i] = a.cell(r, version, p.Rows[at].Cells[i])
 			}
@@ -118,17 +122,21 @@ func (p Page) Tries() (n int) {
 	return n
 }
 
-// Glyphs are the table.
-func (p Page) Glyphs() table.Table {
+// Glyphs are the table of the columns with these letters. Those that were shown lead to a history.
+func (p Page) Glyphs(letters string) table.Table {
 	titles := []string{"=lock"}
 	for _, a := range Anomalies() {
-		titles = append(titles, a.Letter)
+		if strings.Contains(letters, a.Letter) {
+			titles = append(titles, a.Letter)
+		}
 	}
 	t := table.Table{Columns: table.Heads(append(titles, "level")...)}
 	for _, r := range p.Rows {
 		row := table.Row(r.Lock)
 		for _, c := range r.Cells {
-			row = append(row, table.Row(c.Glyph)...)
+			if strings.Contains(letters, c.Letter) {
+				row = append(row, table.Cell{Text: c.Glyph, Link: c.History})
+			}
 		}
 		t.Rows = append(t.Rows, append(row, table.Row(r.Level)...))
 	}
@@ -173,10 +181,13 @@ func (p Page) Picture() string {
 	return b.String() + "</svg>\n"
 }
 
-// Columns are the anomalies with their controls.
-func (p Page) Columns() table.Table {
+// Columns are the anomalies of these letters, with their controls.
+func (p Page) Columns(letters string) table.Table {
 	t := table.Table{Columns: table.Heads("=", "anomaly", "shown when", "seen in", "scenarios", "control", "fired")}
 	for i, a := range Anomalies() {
+		if !strings.Contains(letters, a.Letter) {
+			continue
+		}
 		c := p.Controls[i]
 		t.Rows = append(t.Rows, table.Row(a.Letter, a.Name, a.Shown, cmp.Or(strings.Join(a.Figures, ", "), "the verdict"),
 			strings.Join(a.scenarios(), ", "), a.Control, fmt.Sprintf("%d of %d", c.Shown, c.Runs)))
@@ -184,26 +195,20 @@ func (p Page) Columns() table.Table {
 	return t
 }
 
-// Shown lists what was shown, with the command that tries it again: in one row what one command shows.
-func (p Page) Shown() table.Table {
-	t := table.Table{Columns: table.Heads("=lock", "=", "runs", "command", "history", "what its documentation promises")}
+// Broken lists what was shown although the documentation promises the contrary.
+func (p Page) Broken() table.Table {
+	t := table.Table{Columns: table.Heads("=lock", "=", "what its documentation promises")}
 	for _, r := range p.Rows {
-		first := len(t.Rows)
+		letters := map[string]string{} // by the promise
+		var promises []string
 		for _, c := range r.Cells {
-			if c.Shown == 0 {
-				continue
+			if c.Promise != "" && letters[c.Promise] == "" {
+				promises = append(promises, c.Promise)
 			}
-			row := table.Row(r.Lock, c.Letter, fmt.Sprintf("%d of %d", c.Shown, c.Runs), c.Command(), "", c.Promise)
-			if c.History != "" {
-				row[4] = table.Cell{Text: "history", Link: c.History}
-			}
-			same := slices.IndexFunc(t.Rows[first:], func(of []table.Cell) bool { return slices.Equal(of[2:5], row[2:5]) })
-			if same < 0 {
-				t.Rows = append(t.Rows, row)
-				continue
-			}
-			of := t.Rows[first+same]
-			of[1].Text, of[5].Text = of[1].Text+c.Letter, cmp.Or(of[5].Text, c.Promise)
+			letters[c.Promise] += c.Letter
+		}
+		for _, promise := range promises {
+			t.Rows = append(t.Rows, table.Row(r.Lock, letters[promise], promise))
 		}
 	}
 	return t
@@ -243,7 +248,7 @@ func (p Page) Without() table.Table {
 					others = append(others, r.Lock)
 				}
 			}
-			of = strings.TrimSuffix("all but "+strings.Join(others, ", "), " but ")
+			of = strings.TrimSuffix("all rows except "+strings.Join(others, ", "), " except ")
 		}
 		t.Rows = append(t.Rows, table.Row(one.letters, one.why, of))
 	}
@@ -275,9 +280,9 @@ func (p Page) Markdown() string {
 		title string
 		table table.Table
 	}{
-		{"\n## Columns\n\n", p.Columns()},
-		{"\n## Rows\n\n", p.Glyphs()},
-		{"\n## Shown\n\n", p.Shown()},
+		{"\n## Columns\n\n", p.Columns(Letters())},
+		{"\n## Rows\n\n", p.Glyphs(Letters())},
+		{"\n## Broken promises\n\n", p.Broken()},
 		{"\n## Libraries\n\n", p.Versions()},
 		{"\n## Cells that say nothing\n\n", p.Without()},
 	} {
