@@ -164,7 +164,7 @@ func TestLevelsAdd(t *testing.T) {
 			t.Errorf("%v: shown %d times, histories %s", line, shown, histories)
 		}
 	}
-	for file, want := range map[string]string{"README.md": "| none | ✗ |", "levels.svg": ">two at once, calm</text>"} {
+	for file, want := range map[string]string{"README.md": "| none | [✗](<histories/", "levels.svg": ">two at once, calm</text>"} {
 		if text := string(testfile.Read(t, filepath.Join(page, file))); !strings.Contains(text, want) {
 			t.Errorf("%s: no %q in %s", file, want, text)
 		}
@@ -179,7 +179,12 @@ func TestLevelsAdd(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", text, code, said)
 		}
 	}
-	if code, said := call(t, "levels", "none", "--jobs", "0", "--add"); code != exitCannotRun || !strings.Contains(said, "--publish") {
-		t.Errorf("exit code %d: %s", code, said)
+	for flags, want := range map[string]string{
+		"--add": "--publish", "--only AZ": "letters of columns", "--only A --publish " + page: "want --add",
+	} {
+		line := append([]string{"levels", "none", "--jobs", "0"}, strings.Fields(flags)...)
+		if code, said := call(t, line...); code != exitCannotRun || !strings.Contains(said, want) {
+			t.Errorf("%s: exit code %d: %s", flags, code, said)
+		}
 	}
 }

@@ -1,9 +1,13 @@
 package pglock_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"locklab/internal/must"
+	"locklab/locks"
+	"locklab/locks/clock"
 	"locklab/locks/locktest"
 )
 
@@ -66,4 +70,21 @@ func TestALeaseGrantedTooLate(t *testing.T) {
 		t.Errorf("granted at %v, to %v", clk.Now(), until)
 	}
 	locktest.Release(t, lease)
+}
+
+// TestReleaseBesideClose: whichever comes first, the row is free at once, not after its lease.
+func TestReleaseBesideClose(t *testing.T) {
+	addr := startServer(t)
+	other := newClient(t, addr, clock.System(), "postgres:lease,ttl=1m,timeout=20s")
+	for range 50 {
+		l := newClient(t, addr, clock.System(), "postgres:lease,ttl=1m,timeout=20s")
+		lease := locktest.Acquire(t, l, "r")
+		released := make(chan error, 1)
+		go func() { released <- lease.Release(t.Context()) }()
+		must.Do(t, l.Close())
+		if err := <-released; err != nil && !errors.Is(err, locks.ErrNotHeld) {
+			t.Fatal(err)
+		}
+		locktest.Release(t, locktest.Acquire(t, other, "r"))
+	}
 }
