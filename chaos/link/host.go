@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"reflect"
@@ -13,32 +12,8 @@ import (
 	"time"
 
 	"locklab/internal/httpapi"
-	"locklab/internal/seed"
 	"locklab/locks/clock"
 )
-
-// Config of a [Host].
-type Config struct {
-	Host string    // the host's name in the topology
-	Seed seed.Seed // of all jitter
-	Log  *slog.Logger
-
-	// EchoListen is host:port of the echo service; other hosts' links dial it.
-	EchoListen string
-	// EchoAdvertise is the address under which other hosts reach the echo service;
-	// empty means the address that it listens on.
-	EchoAdvertise string
-	// Gates are shared with the other hosts of this process; nil means gates of the host's own.
-	Gates *Gates
-}
-
-// DefaultConfig is a host on the loopback. Set Host and Seed.
-func DefaultConfig() Config {
-	return Config{
-		Log:        slog.New(slog.DiscardHandler),
-		EchoListen: "127.0.0.1:0",
-	}
-}
 
 // Host has all outbound links of one host. It is safe for concurrent use.
 type Host struct {

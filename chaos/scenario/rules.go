@@ -14,25 +14,6 @@ import (
 	"locklab/workloads/history"
 )
 
-// Rule says what is expected of the locks that it fits. A later rule decides what it does not mention.
-type Rule struct {
-	Safety   string   // safe, unsafe or [NotJudged]
-	Liveness []string // any of live, stalls, down, or only [NotJudged]
-	// Served is the least share of operations that end ok: during the fault or, if nothing is broken, in the whole
-	// run. A rule with liveness and without Served expects none.
-	Served *float64
-	// NotFor is why the scenario does not apply.
-	NotFor string
-	// Why is the reason, and Source its evidence: a document and its section, or a public reference.
-	Why, Source string
-
-	File string
-	Line int
-
-	locks []locks.Spec
-	when  map[string][]string // by fact, the words that it may have
-}
-
 // NotJudged is expected where both outcomes are right.
 const NotJudged = "not-judged"
 

@@ -11,30 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/locks"
 	"locklab/locks/clock"
 	"locklab/locks/redlock"
 )
-
-// Replicated locates a primary with replicas, which Sentinels watch.
-type Replicated struct {
-	// Sentinels are the Sentinels' addresses, host:port.
-	Sentinels []string
-	// Service is the Sentinels' name for the primary.
-	Service string
-	// Reach returns the address to dial for the server that Sentinels call addr; nil means addr.
-	Reach func(addr string) string
-}
-
-// validate returns an error that wraps locks.ErrInvalid.
-func (r Replicated) validate() error {
-	if len(r.Sentinels) == 0 || r.Service == "" {
-		return fmt.Errorf("replica: %d Sentinels, service %q: "+
-			"want the addresses of Sentinels and their name for the primary: %w",
-			len(r.Sentinels), r.Service, locks.ErrInvalid)
-	}
-	return nil
-}
 
 // askEvery is the pause between two requests to a Sentinel.
 const askEvery = 100 * time.Millisecond

@@ -2,17 +2,12 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"locklab/internal/damage"
 	"locklab/internal/httpapi"
 	kit "locklab/internal/metrics"
 	"locklab/locks/clock"
-	"locklab/nodes/diskfault"
 )
 
 func (a *Agent) serve() {
@@ -108,42 +103,4 @@ func (a *Agent) hear(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// NodeSpec is a node to start.
-type NodeSpec struct {
-	Name     string         `json:"-"` // in the path of a request
-	Role     string         `json:"role"`
-	Settings jsontext.Value `json:"settings,omitzero"` // for the role; nil for none
-	// FakeClock gives the node a wall clock that [Client.SetClock] can set, if its role has one.
-	FakeClock bool `json:"fake_clock,omitzero"`
-	// Disk are the calls to watch, for [Client.SetDisk] or [Client.CutPower]; "" for none.
-	Disk diskfault.Calls `json:"disk,omitzero"`
-}
-
-// Health is an agent's description of itself.
-type Health struct {
-	Host string `json:"host"`
-	// Instance changes when the agent is started or reset: each instance numbers its events anew.
-	Instance  string `json:"instance"`
-	NextEvent uint64 `json:"next_event"` // the number of the next event
-}
-
-// The errors of the agent's API besides those of every API (see [httpapi.ErrInvalid]). Errors of an
-// Agent wrap one of these, and so do those of a Client, on the other side of the wire.
-var (
-	// ErrStart says that a node did not start or did not become ready.
-	ErrStart = errors.New("node did not start")
-	// ErrLate is an ErrStart of a node that may only have needed more time.
-	ErrLate = fmt.Errorf("%w in time", ErrStart)
-	// ErrEventsLost says that the agent no longer has the requested events.
-	ErrEventsLost = errors.New("events lost")
-)
-
-func kinds() []httpapi.Kind {
-	return []httpapi.Kind{
-		{Is: ErrEventsLost, Name: "events-lost", Status: http.StatusGone},
-		{Is: ErrLate, Name: "late", Status: http.StatusGatewayTimeout},
-		{Is: ErrStart, Name: "start", Status: http.StatusInternalServerError},
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -317,4 +318,55 @@ func (a *attempt) rank(seen []listed, unreachable []*remote) []listed {
 		return cmp.Or(cmp.Compare(x.listing.Live, y.listing.Live), cmp.Compare(otherZone(x), otherZone(y)))
 	})
 	return ranked
+}
+
+func (m *Master) handleMatch(r *http.Request, req MatchRequest) (any, error) {
+	if err := errors.Join(worker.CheckName("player", req.Player), worker.CheckName("group", req.Group)); err != nil {
+		return nil, err
+	}
+	refuse := func(kind, why string, outcome locks.Outcome) error {
+		return &httpapi.Error{Status: http.StatusServiceUnavailable, Kind: kind, Message: why, Outcome: string(outcome)}
+	}
+	if httpapi.Left(r) { // a seat for a player that has left would be wasted
+		return nil, refuse("canceled", "the player has left", locks.OutcomeFailed)
+	}
+	match, outcome, err := m.Match(r.Context(), req)
+	if err != nil {
+		// A new refusal: the status of a worker's refusal does not fit this request.
+		return nil, refuse(kindOf(err), err.Error(), outcome)
+	}
+	return match, nil
+}
+
+// Match finds a seat for the player. The outcome is ok with a nil error, unknown if a seat
+// may be taken or a room ordered in spite of the error, and otherwise failed.
+func (m *Master) Match(ctx context.Context, req MatchRequest) (match Match, outcome locks.Outcome, err error) {
+	began := clock.Mono()
+	defer func() { m.WithLabelValues(string(outcome)).Observe(seconds(clock.Mono() - began)) }()
+	if !m.open.TryRLock() {
+		return Match{}, locks.OutcomeFailed, errStopping
+	}
+	defer m.open.RUnlock()
+	ctx, cancel := context.WithTimeout(ctx, m.settings.MatchTimeout+2*m.settings.Hold)
+	defer cancel()
+	a := &attempt{Master: m, player: req.Player, group: req.Group}
+	if match, err = a.match(ctx); err == nil {
+		return match, locks.OutcomeOK, nil
+	}
+	if a.unknown {
+		return Match{}, locks.OutcomeUnknown, err
+	}
+	return Match{}, locks.OutcomeFailed, err
+}
+
+// kindOf names an error in one word: the kind of a worker's refusal, "unavailable" if the
+// request was not sent, and otherwise that of locks.ErrorKind.
+func kindOf(err error) string {
+	if kind := httpapi.KindOf(err); kind != "" {
+		return kind
+	}
+	if errors.Is(err, httpapi.ErrNotSent) {
+		return "unavailable"
+	}
+	return locks.ErrorKind(err)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -79,3 +80,9 @@ func readConfig(path string) (*Config, error) {
 // lab share few cores. GOGC=400 costs a few megabytes and saves garbage collections. With three raft servers on
 // two cores and one key passed among 16 workers, both together were 25% faster.
 func Environment([]byte) ([]string, error) { return []string{"GOMAXPROCS=1", "GOGC=400"}, nil }
+
+// Skew is the error of a clock, see [clock.Skewed].
+type Skew struct {
+	Offset time.Duration `json:"offset_ns,format:nano"`
+	Rate   float64       `json:"rate"` // 1 is right
+}

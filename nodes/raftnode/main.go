@@ -3,9 +3,7 @@ package raftnode
 import (
 	"context"
 	"errors"
-	"log/slog"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"locklab/locks/raftlock/wire"
@@ -21,21 +19,6 @@ const (
 
 // Name is the role's name.
 const Name = "raft"
-
-// Settings is what the controller sends to a server, as JSON.
-type Settings struct {
-	// Peers are the other servers of the service, whose membership is fixed.
-	Peers []Peer `json:"peers"`
-	// NoSync makes the server not wait for its disk: a power cut may lose log entries.
-	NoSync bool `json:"no_sync,omitempty"`
-}
-
-// Peer is another server as this server's host reaches it.
-type Peer struct {
-	Name string `json:"name"`
-	// Addr is the address to dial for the peer's raft port: on a lab host, the link's proxy.
-	Addr string `json:"addr"`
-}
 
 // Role describes the role to an agent.
 func Role() role.Role {
@@ -85,12 +68,4 @@ func (s *Server) metrics() prometheus.Collector {
 func leads(ctx context.Context, addr string) (bool, error) {
 	status, err := wire.Ask(ctx, addr)
 	return err == nil && status.State == "leader", err
-}
-
-// newRaftLogger passes the raft library's warnings and errors to slog, as information: most are
-// unreachable peers and elections, which are normal in the lab.
-func newRaftLogger(log *slog.Logger) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{
-		Level: hclog.Warn, DisableTime: true, Output: slog.NewLogLogger(log.Handler(), slog.LevelInfo).Writer(),
-	})
 }

@@ -12,11 +12,27 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"locklab/locks/clock"
 	"locklab/locks/raftlock/wire"
 )
+
+// Settings is what the controller sends to a server, as JSON.
+type Settings struct {
+	// Peers are the other servers of the service, whose membership is fixed.
+	Peers []Peer `json:"peers"`
+	// NoSync makes the server not wait for its disk: a power cut may lose log entries.
+	NoSync bool `json:"no_sync,omitempty"`
+}
+
+// Peer is another server as this server's host reaches it.
+type Peer struct {
+	Name string `json:"name"`
+	// Addr is the address to dial for the peer's raft port: on a lab host, the link's proxy.
+	Addr string `json:"addr"`
+}
 
 // Config configures a server.
 type Config struct {
@@ -268,3 +284,11 @@ type nameAddr string
 
 func (nameAddr) Network() string  { return "raft" }
 func (a nameAddr) String() string { return string(a) }
+
+// newRaftLogger passes the raft library's warnings and errors to slog, as information: most are
+// unreachable peers and elections, which are normal in the lab.
+func newRaftLogger(log *slog.Logger) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Level: hclog.Warn, DisableTime: true, Output: slog.NewLogLogger(log.Handler(), slog.LevelInfo).Writer(),
+	})
+}

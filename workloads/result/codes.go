@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// Code is the reason for a statement.
-type Code string
-
 // The codes, by the statement that they belong to.
 const (
 	// Sound: the run decides nothing.

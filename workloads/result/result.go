@@ -519,3 +519,6 @@ func Write(path string, f File) error {
 	}
 	return atomicfile.Write(path, append(data, '\n'))
 }
+
+// Code is the reason for a statement.
+type Code string
