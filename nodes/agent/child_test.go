@@ -68,7 +68,7 @@ func TestPauseAtNoPoint(t *testing.T) {
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "plain-1", Role: "plain"}))
 	must.Do(t, c.Start(ctx, NodeSpec{Name: "own-1", Role: "own"}))
 	for _, bad := range []struct{ node, point string }{{"plain-1", history.PointGranted}, {"own-1", "writing"}} {
-		if err := c.Pause(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "it comes to no such point: want a master, and one of [acquiring granted releasing]") {
+		if err := c.Pause(ctx, bad.node, bad.point, time.Second); !errors.Is(err, httpapi.ErrInvalid) || !strings.Contains(err.Error(), "only masters pause at points: want one of [acquiring granted releasing]") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
