@@ -130,7 +130,11 @@ func (p Page) Glyphs(letters string) table.Table {
 			titles = append(titles, a.Letter)
 		}
 	}
-	t := table.Table{Columns: table.Heads(append(titles, "level")...)}
+	all := letters == Letters() // else no row has earned its names
+	if all {
+		titles = append(titles, "level")
+	}
+	t := table.Table{Columns: table.Heads(titles...)}
 	for _, r := range p.Rows {
 		row := table.Row(r.Lock)
 		for _, c := range r.Cells {
@@ -138,7 +142,10 @@ func (p Page) Glyphs(letters string) table.Table {
 				row = append(row, table.Cell{Text: c.Glyph, Link: c.History})
 			}
 		}
-		t.Rows = append(t.Rows, append(row, table.Row(r.Level)...))
+		if all {
+			row = append(row, table.Row(r.Level)...)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
