@@ -36,15 +36,13 @@ func (c *Calls) Open() context.Context { return c.open }
 // Begin registers a call, for which Wait waits until done is called. The returned context ends with
 // ctx, or at Stop with the cause ErrClosed. After Stop, Begin returns ErrClosed.
 func (c *Calls) Begin(ctx context.Context) (both context.Context, done func(), err error) {
-	if !c.Enter() {
-		return nil, nil, ErrClosed
-	}
-	both, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open.Err() != nil {
-		cancel(ErrClosed)
+		return nil, nil, ErrClosed
 	}
+	c.running.Add(1)
+	both, cancel := context.WithCancelCause(ctx)
 	c.ends[&cancel] = struct{}{}
 	return both, func() {
 		c.mu.Lock()

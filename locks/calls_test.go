@@ -10,7 +10,7 @@ import (
 	"locklab/locks"
 )
 
-// late is a lease that nobody waits for any more.
+// late is a lease that comes after its caller has gone.
 type late struct {
 	locks.Lease
 	released chan struct{}

@@ -314,7 +314,7 @@ func (s Scenario) Plan(ctx context.Context, inv fault.Inventory, resolver fault.
 	return all, nil
 }
 
-// Rule says what is expected of the locks that it fits. A later rule decides what it does not mention.
+// Rule has expectations of the locks that it fits. Fields that it leaves empty come from a later rule.
 type Rule struct {
 	Safety   string   // safe, unsafe or [NotJudged]
 	Liveness []string // any of live, stalls, down, or only [NotJudged]

@@ -341,7 +341,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 				c.LongestMS = max(c.LongestMS, math.Round(r.Figures["zombie_ms"]))
 			}
 		}
-		if doesNot != "" && !told { // nor did what was counted before
+		if doesNot != "" && !told { // earlier runs do not count either
 			return Cell{Letter: c.Letter, Settings: c.Settings, Glyph: "·", Why: doesNot}
 		}
 		if why != "" && !slices.Contains(c.Decided, run) {

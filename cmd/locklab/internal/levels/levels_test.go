@@ -245,8 +245,8 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 	}
 }
 
-// TestPage: what is shown has its command, its history and the promise that it breaks, what one command shows in one
-// row; what says nothing, why.
+// TestPage: a shown cell leads to its history, the page lists the promise that it breaks, and the reasons of cells
+// without a decision.
 func TestPage(t *testing.T) {
 	shown := file(1234, "unsafe")
 	shown.Run.Started = time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)

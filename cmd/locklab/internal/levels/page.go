@@ -202,7 +202,7 @@ func (p Page) Columns(letters string) table.Table {
 	return t
 }
 
-// Broken lists what was shown although the documentation promises the contrary.
+// Broken lists the promises of the documentation that a shown anomaly breaks.
 func (p Page) Broken() table.Table {
 	t := table.Table{Columns: table.Heads("=lock", "=", "what its documentation promises")}
 	for _, r := range p.Rows {
