@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -59,8 +60,9 @@ that was made with other flags is refused.
   ·     does not apply to the lock, or cannot be done to it here
   ?     undecided: a run was not sound or too short, or its control was silent
 
-With --add the tries add up, cell by cell: each run counts once, and the cells
-of a library, settings or scenario that changed begin anew.`,
+With --add the tries add up, cell by cell, and only those are made that a cell
+lacks: each run counts once, and the cells of a library, settings or scenario
+that changed begin anew.`,
 		Example: `  locklab levels                                  all rows, 3 tries a cell
   locklab levels redis-py kazoo --only CK         two columns of two rows
   locklab levels redis-py kazoo --tries 20 --out reports/runs/mine
@@ -76,7 +78,7 @@ of a library, settings or scenario that changed begin anew.`,
 	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1,
 		"runs at once; what decided nothing is repeated alone; 0 makes none and shows those there are")
 	fl.StringVar(&f.publish, "publish", "", "directory for README.md, levels.svg, result.json and histories")
-	fl.BoolVar(&f.add, "add", false, "add the tries to those that the directory of --publish has")
+	fl.BoolVar(&f.add, "add", false, "make the tries that the page in --publish lacks, and add them")
 	return cmd
 }
 
@@ -92,7 +94,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if len(rows) == 0 {
 		rows = levels.Rows()
 	}
-	_, _, err := f.published(rows)
+	before, _, err := f.published(rows)
 	err = errors.Join(err, catalog.Within("--tries", f.tries, 1, 1000), catalog.Within("--jobs", f.jobs, 0, 64))
 	if f.publish != "" && !f.add && f.only != levels.Letters() {
 		err = errors.Join(err, errors.New("--only: want --add beside --publish, or the other columns would be lost"))
@@ -113,7 +115,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 		}
 		defer func() { _ = log.Close() }() // it only marks the directory as in use
 	}
-	jobs, all, err := f.plan(ctx, rows, stderr)
+	jobs, all, err := f.plan(ctx, rows, before, stderr)
 	if err != nil {
 		return err
 	}
@@ -143,13 +145,13 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if f.publish == "" {
 		return nil
 	}
-	before, around, err := f.published(rows) // again: another one may have published since
+	newest, around, err := f.published(rows) // again: another one may have published since
 	if err != nil {
 		return err
 	}
 	if f.add {
-		had := before.Tries()
-		page = before.Add(all, rows, f.only)
+		had := newest.Tries()
+		page = newest.Add(all, rows, f.only)
 		fmt.Fprintf(stderr, "locklab: %s had %d tries and has %d\n", f.publish, had, page.Tries())
 	}
 	return f.write(page, around, jobs)
@@ -204,7 +206,7 @@ func (f *levelsFlags) published(rows []string) (p levels.Page, around [2]string,
 // plan makes the jobs of the rows and of the controls, whose silence would leave a column undecided. A control that is
 // no row has only the runs of its column.
 func (f *levelsFlags) plan(
-	ctx context.Context, rows []string, stderr io.Writer,
+	ctx context.Context, rows []string, before levels.Page, stderr io.Writer,
 ) (jobs []job, all []levels.Result, err error) {
 	names := slices.Clone(rows)
 	for _, a := range levels.Anomalies() {
@@ -245,16 +247,13 @@ func (f *levelsFlags) plan(
 			Files: map[string]result.File{}, Unfit: map[string]result.Unfit{},
 			Again: map[string]string{}, Does: map[string]string{},
 		}
+		row := slices.Contains(rows, name)
+		var fit []levels.Run
 		for _, run := range levels.Runs() {
-			if !levels.Needs(f.only, name, run.Name, slices.Contains(rows, name)) {
+			if !levels.Needs(f.only, name, run.Name, row) {
 				continue
 			}
-			tries := f.tries
-			if levels.Needs(f.only, name, run.Name, false) { // one silent run of a control leaves a column open
-				tries = max(tries, 3*run.Tries)
-			}
-			flags := run.Flags(name, lock.Lease, tries)
-			c, err := config(flags...)
+			c, err := config(run.Flags(name, lock.Lease, 1)...)
 			switch {
 			case err != nil:
 				return nil, nil, err
@@ -267,30 +266,56 @@ func (f *levelsFlags) plan(
 				}
 				r.Unfit[run.Name] = result.Unfit{Why: why, NotHere: c.Unfit[0].NotHere}
 			default:
-				_, about := lab.Remaining([]lab.Config{c}, nil)
-				r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
 				r.Does[run.Name] = strings.Join(run.Flags(name, lock.Lease, 1), " ") + " " + c.Scenarios[0].Does
-				dir := filepath.Join(f.out, strings.NewReplacer(":", "+", ",", "+").Replace(name), run.Name)
-				j := job{r, run.Name, dir, flags, about + time.Second}
-				if err := j.check(); err != nil {
-					return nil, nil, err
-				}
-				jobs = append(jobs, j)
+				fit = append(fit, run)
 			}
+		}
+		for _, run := range fit {
+			tries, lack := f.tries, 0
+			if row {
+				lack = before.Lack(r, run.Name, f.only, true, tries)
+			}
+			if levels.Needs(f.only, name, run.Name, false) { // one silent run of a control leaves a column open
+				tries = max(tries, 3*run.Tries)
+				lack = max(lack, before.Lack(r, run.Name, f.only, false, tries))
+			}
+			dir := filepath.Join(f.out, strings.NewReplacer(":", "+", ",", "+").Replace(name), run.Name)
+			if lack == 0 && !hasResult(dir) {
+				continue
+			}
+			flags := run.Flags(name, lock.Lease, max(lack, 1))
+			c, err := config(flags...)
+			if err != nil {
+				return nil, nil, err
+			}
+			_, about := lab.Remaining([]lab.Config{c}, nil)
+			r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
+			j := job{r, run.Name, dir, flags, about + time.Second}
+			if err := j.check(f.add); err != nil {
+				return nil, nil, err
+			}
+			jobs = append(jobs, j)
 		}
 		all = append(all, r)
 	}
 	return jobs, all, nil
 }
 
-// check refuses a directory with a run that was made with other flags.
-func (j job) check() error {
+// repeats are how often a run was to be made.
+var repeats = regexp.MustCompile(` --repeat \d+`)
+
+// check refuses a directory with a run that was made with other flags. What a page lacks is less when it was added to:
+// then the run may have been made more often.
+func (j job) check(add bool) error {
 	f, err := result.Read(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	flags := strings.Join(j.flags, " ")
-	if err == nil && !strings.Contains(strings.Join(f.Run.Args, " ")+" --out", flags+" --out") {
+	made, flags := strings.Join(f.Run.Args, " ")+" --out", strings.Join(j.flags, " ")
+	if add {
+		made, flags = repeats.ReplaceAllString(made, ""), repeats.ReplaceAllString(flags, "")
+	}
+	if err == nil && !strings.Contains(made, flags+" --out") {
 		err = fmt.Errorf("%s has a run with other flags than %s: want the --tries of then, or another --out", j.dir, flags)
 	}
 	return err

@@ -52,11 +52,11 @@ func Runs() []Run {
 	const s, ms = time.Second, time.Millisecond
 	return []Run{
 		{"crowd", "herd", "handoff", 3 * s, 0, 0, 1, 1, ""},
-		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 2, 3, "--hold 20ms"},
-		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 3, "--hold 200ms --resources 4"}, // cuts off a holder
+		{"cut", "zone-partition", "mutex", 4 * s, 0, 0, 2, 4, "--hold 20ms"},
+		{"reset", "zone-partition-reset", "mutex", 3500 * ms, 0, 0, 2, 4, "--hold 200ms --resources 4"}, // cuts off a holder
 		{"stop", "granted-pause", "fenced-write", 3 * s, 0.6, 700 * ms, 3, 3, ""},
 		{"crash", "restart-majority", "mutex", 9 * s, 0, 0, 1, 3, ""},
-		{"power", "power-loss", "mutex", 11 * s, 0, 0, 1, 5, ""},
+		{"power", "power-loss", "mutex", 11 * s, 0, 0, 1, 3, ""},
 		{"peers-power", "power-loss-peers", "mutex", 6 * s, 0, 0, 1, 3, ""},
 		{"failover", "failover", "mutex", 10 * s, 0, 0, 1, 1, ""},
 		{"leader-dies", "leader-kill", "mutex", 20 * s, 0, 0, 3, 3, "--hold 20ms"},
@@ -195,7 +195,7 @@ func Anomalies() []Anomaly {
 		},
 		{
 			"O", "down without one server",
-			"no grant in a zone for 5 s after one server or peer, the leader if there is one, had died or stood still for 6 s",
+			"no grant in a zone for 5 s after one server or peer had died or stood still for 6 s",
 			"redis",
 			[]string{"server-dies", "peer-dies", "leader-dies", "leader-stops"},
 			[]string{"zone_outage_ms"},
@@ -284,14 +284,19 @@ func Tells(r *result.Row) bool { return r.Decided() && !r.Partial }
 // Mark tells a run from the others of its lock: the last 32 bits of its random seed.
 func Mark(r *result.Row) string { return fmt.Sprintf("%08x", uint32(r.Seed)) } //nolint:gosec // enough to tell it
 
-// cell adds the runs that it has not counted to the published cell, if that has the same settings.
-func (a Anomaly) cell(of Result, version string, before Cell) Cell {
+// settings is the digest of a cell.
+func (a Anomaly) settings(of Result, version string) string {
 	digest := fnv.New32a()
 	fmt.Fprintln(digest, version)
 	for _, run := range a.Runs {
 		fmt.Fprintln(digest, run, of.Does[run])
 	}
-	c := Cell{Letter: a.Letter, Settings: fmt.Sprintf("%08x", digest.Sum32())}
+	return fmt.Sprintf("%08x", digest.Sum32())
+}
+
+// cell adds the runs that it has not counted to the published cell, if that has the same settings.
+func (a Anomaly) cell(of Result, version string, before Cell) Cell {
+	c := Cell{Letter: a.Letter, Settings: a.settings(of, version)}
 	if before.Settings == c.Settings {
 		c = before
 	}
@@ -409,16 +414,18 @@ func (a Anomaly) scenarios() (names []string) {
 	return names
 }
 
-// tries is how many episodes a run has: the faults of its most frequent kind.
-func tries(r *result.Row) int {
-	most, kinds := 1, map[string]int{}
-	for _, f := range r.Faults {
-		if !f.Unasked {
-			kinds[f.Kind]++
-			most = max(most, kinds[f.Kind])
+// tries is how many times something was broken in a run, or 1. Faults that overlap are one time.
+func tries(r *result.Row) (n int) {
+	faults := slices.DeleteFunc(slices.Clone(r.Faults), func(f result.Fault) bool { return f.Unasked })
+	slices.SortFunc(faults, func(a, b result.Fault) int { return cmp.Compare(a.AskedMS, b.AskedMS) })
+	until := math.Inf(-1)
+	for _, f := range faults {
+		if f.AskedMS >= until {
+			n++
 		}
+		until = max(until, f.HealMS)
 	}
-	return most
+	return max(n, 1)
 }
 
 // Command repeats a run that showed it, and prints the figures that did.

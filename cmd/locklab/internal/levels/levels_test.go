@@ -36,10 +36,12 @@ func file(zombieMS float64, runs ...string) (f result.File) {
 		case "silent": // it must be unsafe
 			r.Verdict.As, r.Verdict.Why.Code = result.Silent, result.ControlSilent
 		case "thrice":
-			for _, kind := range []string{"partition", "kill", "partition", "kill", "partition", "kill"} {
-				r.Faults = append(r.Faults, result.Fault{Kind: kind, Proven: true})
+			for at := range 3 { // a node is killed while another is cut off
+				ms := float64(1000 * at)
+				r.Faults = append(r.Faults, result.Fault{Kind: "kill", AskedMS: ms + 100, HealMS: ms + 200},
+					result.Fault{Kind: "partition", AskedMS: ms, HealMS: ms + 500})
 			}
-			r.Faults = append(r.Faults, result.Fault{Kind: "kill", Unasked: true})
+			r.Faults = append(r.Faults, result.Fault{Kind: "kill", Unasked: true, AskedMS: 4000, HealMS: result.Never})
 		}
 		f.Rows = append(f.Rows, r)
 	}

@@ -112,6 +112,37 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 	return p
 }
 
+// Lack is how many of so many tries the cells of these letters lack that the run of a lock serves: those of its row, or
+// of the controls that it is. It is one where the run has decided nothing so far.
+func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack int) {
+	cells := p.Controls
+	if row {
+		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Lock == of.Lock })
+		if at < 0 {
+			return tries
+		}
+		cells = p.Rows[at].Cells
+	}
+	for i, a := range Anomalies() {
+		if !row {
+			a.Runs = a.Runs[:1]
+		}
+		if !strings.Contains(letters, a.Letter) || !slices.Contains(a.Runs, run) || !row && a.Control != of.Lock {
+			continue
+		}
+		switch {
+		case i >= len(cells) || cells[i].Settings != a.settings(of, adapters.Promises()[of.Lock].Version()):
+			return tries
+		case cells[i].Glyph == "·":
+		case !slices.Contains(cells[i].Decided, run):
+			lack = max(lack, 1)
+		default:
+			lack = max(lack, tries-cells[i].Tries)
+		}
+	}
+	return lack
+}
+
 // Tries are those of all cells.
 func (p Page) Tries() (n int) {
 	for _, row := range p.Rows {
