@@ -4,7 +4,7 @@
 //	locks × runs ──▶ locklab run, once for each ──▶ rows ──▶ cells: shown, not shown in n tries, ...
 //
 // A letter is never used for another anomaly. A tick wants that each run of its column that applies has decided. A try
-// is one episode of the fault that was proven, or a run in which nothing is broken.
+// is one time in which something was proven to be broken, or a run in which nothing is.
 package levels
 
 import (

@@ -178,6 +178,27 @@ func TestTriesAddUp(t *testing.T) {
 	if got := says(passed, "M") + "; " + says(never, "M"); !strings.HasPrefix(got, "✗ : 1 of 1 runs, 1 tries; · two hold") {
 		t.Errorf("a column that does not apply keeps what was counted: %s", got)
 	}
+	one = published(levels.Page{}.Add(first, rows, levels.Letters()))
+	changed := levels.Result{Lock: "mine", Does: other[2].Does}
+	for _, c := range []struct {
+		on          levels.Page
+		of          levels.Result
+		run         string
+		row         bool
+		tries, lack int
+	}{
+		{two, second[2], "crowd", true, 20, 15},
+		{two, second[2], "crowd", true, 5, 0}, // M and N do not apply
+		{two, second[2], "alone", true, 20, 16},
+		{one, second[2], "crash", true, 20, 1}, // it has decided nothing
+		{two, second[0], "crowd", false, 20, 18},
+		{two, levels.Result{Lock: "new"}, "crowd", true, 20, 20},
+		{two, changed, "crowd", true, 20, 20},
+	} {
+		if got := c.on.Lack(c.of, c.run, levels.Letters(), c.row, c.tries); got != c.lack {
+			t.Errorf("%s %s, of %d tries: lacks %d, want %d", c.of.Lock, c.run, c.tries, got, c.lack)
+		}
+	}
 	other = night(29, "hold 4ms", map[string]result.File{"crowd": file(0, "unsound")})
 	if got := says(published(two).Add(other, rows, levels.Letters()), "A"); got != "✓ 5 : 0 of 3 runs, 5 tries" {
 		t.Errorf("where no run with other settings decides: %s", got)
