@@ -87,10 +87,10 @@ claims: deps build ## run the suite of claims again and write what it shows into
 	bin/locklab run $(if $(GOON),--resume reports/seeds,--suite seeds --seed 1 --out reports/seeds) $(call grid,seeds)
 	find reports/seeds -mindepth 1 ! -name result.json ! -name '*.md' -delete
 
-# LEVELS=20 for as many tries a cell more; ADD= begins a new table. What was interrupted goes on.
-LEVELS ?= 3
+# LEVELS=N for so many; ADD= begins a new table. What was interrupted goes on.
+LEVELS ?= 20
 ADD ?= --add
-levels: deps build ## more tries for the table of named anomalies, into reports/levels
+levels: deps build ## runs until each cell of the table of named anomalies in reports/levels has 20 tries
 	go -C locks/adapters/go install ./...
 	PATH="$$(go env GOPATH)/bin:$$PATH" bin/locklab levels --tries $(LEVELS) --out reports/runs/levels-$(LEVELS) \
 		--publish reports/levels $(ADD)

@@ -60,13 +60,13 @@ that was made with other flags is refused.
   ·     does not apply to the lock, or cannot be done to it here
   ?     undecided: a run was not sound or too short, or its control was silent
 
-With --add the tries add up, cell by cell, and only those are made that a cell
-lacks: each run counts once, and the cells of a library, settings or scenario
-that changed begin anew.`,
+With --add the tries add up, cell by cell, each once, and only runs are made
+that some cell needs to reach --tries. The cells of a library, settings or
+scenario that changed begin anew.`,
 		Example: `  locklab levels                                  all rows, 3 tries a cell
   locklab levels redis-py kazoo --only CK         two columns of two rows
   locklab levels redis-py kazoo --tries 20 --out reports/runs/mine
-  locklab levels --publish reports/levels --add`,
+  locklab levels --tries 20 --publish reports/levels --add`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -74,11 +74,11 @@ that changed begin anew.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", filepath.Join("reports", "runs", "levels"), "directory of the runs; those in it are kept")
 	fl.StringVar(&f.only, "only", levels.Letters(), "letters of the columns")
-	fl.IntVar(&f.tries, "tries", 3, "of each cell, at least")
+	fl.IntVar(&f.tries, "tries", 3, "of each cell, at least; with --add together with those of before")
 	fl.IntVar(&f.jobs, "jobs", runtime.NumCPU()+1,
 		"runs at once; what decided nothing is repeated alone; 0 makes none and shows those there are")
 	fl.StringVar(&f.publish, "publish", "", "directory for README.md, levels.svg, result.json and histories")
-	fl.BoolVar(&f.add, "add", false, "make the tries that the page in --publish lacks, and add them")
+	fl.BoolVar(&f.add, "add", false, "make the tries that the page in --publish lacks to --tries, and add them")
 	return cmd
 }
 
@@ -129,15 +129,22 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	for _, j := range jobs {
 		j.of.Files[j.run] = j.result()
 	}
-	page := levels.Page{}.Add(all, rows, f.only)
-	for _, part := range []table.Table{page.Glyphs(f.only), page.Columns(f.only)} {
+	page, around, err := f.published(rows) // again: another one may have published since
+	if err != nil {
+		return err
+	}
+	had := page.Tries()
+	page = page.Add(all, rows, f.only)
+	asked := page
+	asked.Rows = slices.DeleteFunc(slices.Clone(page.Rows), func(r levels.Row) bool { return !slices.Contains(rows, r.Lock) })
+	for _, part := range []table.Table{asked.Glyphs(f.only), asked.Columns(f.only)} {
 		if err := table.Console(stdout, part, widthOf(stdout)); err != nil {
 			return err
 		}
 	}
-	for _, row := range page.Rows {
+	for _, row := range asked.Rows {
 		for _, c := range row.Cells {
-			if c.Shown > 0 {
+			if c.Shown > 0 && strings.Contains(f.only, c.Letter) {
 				fmt.Fprintf(stdout, "%s %s  %s\n", row.Lock, c.Letter, c.Command())
 			}
 		}
@@ -145,13 +152,7 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	if f.publish == "" {
 		return nil
 	}
-	newest, around, err := f.published(rows) // again: another one may have published since
-	if err != nil {
-		return err
-	}
 	if f.add {
-		had := newest.Tries()
-		page = newest.Add(all, rows, f.only)
 		fmt.Fprintf(stderr, "locklab: %s had %d tries and has %d\n", f.publish, had, page.Tries())
 	}
 	return f.write(page, around, jobs)
@@ -164,7 +165,7 @@ const (
 )
 
 // published is the page that the tries are added to, and the text of README.md before and after its tables. Without
-// --add it refuses to drop rows of a page.
+// --add that page is empty, and it refuses to drop rows of the one there is.
 func (f *levelsFlags) published(rows []string) (p levels.Page, around [2]string, err error) {
 	if f.publish == "" && f.add {
 		return p, around, errors.New("--add: want --publish with the directory that has the tries of before")
@@ -199,6 +200,9 @@ func (f *levelsFlags) published(rows []string) (p levels.Page, around [2]string,
 		if !f.add && !slices.Contains(rows, row.Lock) {
 			return p, around, fmt.Errorf("--publish: %s has a row of %s, which would be lost: --add keeps it", path, row.Lock)
 		}
+	}
+	if !f.add {
+		p = levels.Page{}
 	}
 	return p, around, nil
 }
@@ -248,7 +252,7 @@ func (f *levelsFlags) plan(
 			Again: map[string]string{}, Does: map[string]string{},
 		}
 		row := slices.Contains(rows, name)
-		var fit []levels.Run
+		fit := map[string]lab.Config{} // by the names of the runs
 		for _, run := range levels.Runs() {
 			if !levels.Needs(f.only, name, run.Name, row) {
 				continue
@@ -267,10 +271,14 @@ func (f *levelsFlags) plan(
 				r.Unfit[run.Name] = result.Unfit{Why: why, NotHere: c.Unfit[0].NotHere}
 			default:
 				r.Does[run.Name] = strings.Join(run.Flags(name, lock.Lease, 1), " ") + " " + c.Scenarios[0].Does
-				fit = append(fit, run)
+				fit[run.Name] = c
 			}
 		}
-		for _, run := range fit {
+		for _, run := range levels.Runs() {
+			c, fits := fit[run.Name]
+			if !fits {
+				continue
+			}
 			tries, lack := f.tries, 0
 			if row {
 				lack = before.Lack(r, run.Name, f.only, true, tries)
@@ -280,18 +288,15 @@ func (f *levelsFlags) plan(
 				lack = max(lack, before.Lack(r, run.Name, f.only, false, tries))
 			}
 			dir := filepath.Join(f.out, strings.NewReplacer(":", "+", ",", "+").Replace(name), run.Name)
-			if lack == 0 && !hasResult(dir) {
+			if !hasResult(dir) && (lack == 0 || f.jobs == 0) {
 				continue
 			}
 			flags := run.Flags(name, lock.Lease, max(lack, 1))
-			c, err := config(flags...)
-			if err != nil {
-				return nil, nil, err
-			}
+			c.Repeat = run.Repeat(max(lack, 1))
 			_, about := lab.Remaining([]lab.Config{c}, nil)
 			r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
 			j := job{r, run.Name, dir, flags, about + time.Second}
-			if err := j.check(f.add); err != nil {
+			if err := j.check(f.jobs > 0); err != nil {
 				return nil, nil, err
 			}
 			jobs = append(jobs, j)
@@ -304,19 +309,18 @@ func (f *levelsFlags) plan(
 // repeats are how often a run was to be made.
 var repeats = regexp.MustCompile(` --repeat \d+`)
 
-// check refuses a directory with a run that was made with other flags. What a page lacks is less when it was added to:
-// then the run may have been made more often.
-func (j job) check(add bool) error {
+// check refuses a directory with a run that was made with other flags; or, if it is not to go on, as often as it was.
+func (j job) check(goOn bool) error {
 	f, err := result.Read(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	made, flags := strings.Join(f.Run.Args, " ")+" --out", strings.Join(j.flags, " ")
-	if add {
+	if !goOn {
 		made, flags = repeats.ReplaceAllString(made, ""), repeats.ReplaceAllString(flags, "")
 	}
 	if err == nil && !strings.Contains(made, flags+" --out") {
-		err = fmt.Errorf("%s has a run with other flags than %s: want the --tries of then, or another --out", j.dir, flags)
+		err = fmt.Errorf("%s has a run with other flags than %s: want another --out, or --jobs 0 to show or publish it", j.dir, flags)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"locklab/cmd/locklab/internal/lab"
 	"locklab/cmd/locklab/internal/levels"
 	"locklab/internal/must"
@@ -118,8 +120,9 @@ func TestLevelsAddToTheNewestPage(t *testing.T) {
 	testfile.Write(t, filepath.Join(dir, "README.md"), levelsBegin+levelsEnd)
 	testfile.Write(t, path, `{"rows":[{"lock":"none"}]}`)
 	another := meanwhile(func() { testfile.Write(t, path, `{"rows":[{"lock":"none"},{"lock":"redis"}]}`) })
+	t.Setenv("PATH", "") // that there is no row of kazoo is said before a run is made
 	f := levelsFlags{out: filepath.Join(dir, "runs"), publish: dir, only: levels.Letters(), add: true, tries: 1}
-	must.Do(t, f.run(t.Context(), []string{"none"}, another, io.Discard))
+	must.Do(t, f.run(t.Context(), []string{"none", "kazoo"}, io.Discard, another))
 	var p levels.Page
 	must.Do(t, strictjson.Decode(testfile.Read(t, path), &p))
 	if len(p.Rows) != 2 {
@@ -150,7 +153,8 @@ func TestLevelsAdd(t *testing.T) {
 		seed  uint64
 		flags string
 		shown int
-	}{{0xa, "", 1}, {0xb, "--add", 2}, {0xb, "--add", 2}} {
+		kept  string
+	}{{0xb, "", 1, "b"}, {0xa, "", 1, "a"}, {0xb, "--add", 2, "a"}, {0xb, "--add", 2, "a"}} {
 		out := filepath.Join(dir, fmt.Sprint(i))
 		f := result.File{Run: result.Run{Args: args}, Rows: []result.Row{row(c.seed, result.Failed, result.AsExpected)}}
 		leave(t, filepath.Join(out, "none", run.Name, result.FileName), f)
@@ -160,9 +164,20 @@ func TestLevelsAdd(t *testing.T) {
 			t.Fatal(said)
 		}
 		shown, histories := read()
-		if shown != c.shown || histories != "none.crowd.0000000a.jsonl.gz histories/none.crowd.0000000a.jsonl.gz" {
+		kept := "none.crowd.0000000" + c.kept + ".jsonl.gz"
+		if shown != c.shown || histories != kept+" histories/"+kept {
 			t.Errorf("%v: shown %d times, histories %s", line, shown, histories)
 		}
+	}
+	// Where nothing was run, the page stays, and is what is printed.
+	before := testfile.Read(t, path)
+	line := strings.Fields("levels none --jobs 0 --add --out " + filepath.Join(dir, "empty") + " --publish " + page)
+	code, said := call(t, line...)
+	if diff := cmp.Diff(string(before), string(testfile.Read(t, path))); diff != "" {
+		t.Errorf("%v changed the page:\n%s", line, diff)
+	}
+	if code != exitOK || !strings.Contains(said, "none  ✗  ") || !strings.Contains(said, "none A  locklab run --locks none") {
+		t.Errorf("exit code %d: %s", code, said)
 	}
 	for file, want := range map[string]string{"README.md": "| none | [✗](<histories/", "levels.svg": ">two at once, calm</text>"} {
 		if text := string(testfile.Read(t, filepath.Join(page, file))); !strings.Contains(text, want) {

@@ -86,11 +86,14 @@ func (r Run) Flags(lock string, lease time.Duration, tries int) []string {
 	if r.Episodes > 1 {
 		flags = append(flags, "--episodes", fmt.Sprint(r.Episodes))
 	}
-	if n := (tries + r.Tries - 1) / r.Tries; n > 1 {
+	if n := r.Repeat(tries); n > 1 {
 		flags = append(flags, "--repeat", fmt.Sprint(n))
 	}
 	return append(flags, strings.Fields(strings.ReplaceAll(r.Also, "%v", d.String()))...)
 }
+
+// Repeat is how often it makes at least so many tries.
+func (r Run) Repeat(tries int) int { return (tries + r.Tries - 1) / r.Tries }
 
 // Anomaly is one named way in which a lock fails.
 type Anomaly struct {
@@ -247,7 +250,7 @@ type Result struct {
 	Lease time.Duration
 	Files map[string]result.File  // by the names of the runs
 	Again map[string]string       // likewise, the commands
-	Does  map[string]string       // likewise, what all tries of a run have in common
+	Does  map[string]string       // likewise, what all tries of a run have in common; it may have none now
 	Unfit map[string]result.Unfit // likewise, why there is none
 }
 
@@ -300,10 +303,18 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	if before.Settings == c.Settings {
 		c = before
 	}
+	lacked := cmp.Or(c.Lacks, "it was not run")
 	c.Lacks, c.NotHere = "", false
 	var unfit, undecided []string
 	for _, run := range a.Runs {
 		file, ran := of.Files[run]
+		if _, fits := of.Does[run]; !ran && fits { // it was not made now
+			if c.Glyph != "·" && !slices.Contains(c.Decided, run) {
+				undecided = append(undecided, lacked)
+				c.Lacks = lacked
+			}
+			continue
+		}
 		if !ran {
 			unfit = append(unfit, of.Unfit[run].Why)
 			if of.Unfit[run].NotHere && c.Lacks == "" {
@@ -359,7 +370,7 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 	case before.Runs > 0 && len(undecided) > 0:
 		return before // until a run with the new settings decides
 	case len(undecided) == 0:
-		c.Glyph, c.Why = "·", cmp.Or(c.Lacks, cmp.Or(unfit...))
+		c.Glyph, c.Why = "·", cmp.Or(c.Lacks, cmp.Or(unfit...), c.Why)
 	case c.Glyph != "·": // by an earlier run
 		c.Glyph, c.Why = "?", undecided[0]
 	}

@@ -36,9 +36,10 @@ func file(zombieMS float64, runs ...string) (f result.File) {
 		case "silent": // it must be unsafe
 			r.Verdict.As, r.Verdict.Why.Code = result.Silent, result.ControlSilent
 		case "thrice":
-			for at := range 3 { // a node is killed while another is cut off
+			for at := range 3 { // nodes are killed and paused while another is cut off
 				ms := float64(1000 * at)
 				r.Faults = append(r.Faults, result.Fault{Kind: "kill", AskedMS: ms + 100, HealMS: ms + 200},
+					result.Fault{Kind: "pause", AskedMS: ms + 300, HealMS: ms + 400},
 					result.Fault{Kind: "partition", AskedMS: ms, HealMS: ms + 500})
 			}
 			r.Faults = append(r.Faults, result.Fault{Kind: "kill", Unasked: true, AskedMS: 4000, HealMS: result.Never})
@@ -198,6 +199,18 @@ func TestTriesAddUp(t *testing.T) {
 		if got := c.on.Lack(c.of, c.run, levels.Letters(), c.row, c.tries); got != c.lack {
 			t.Errorf("%s %s, of %d tries: lacks %d, want %d", c.of.Lock, c.run, c.tries, got, c.lack)
 		}
+	}
+	skipped := levels.Result{Lock: "mine", Does: map[string]string{"crowd": "hold 2ms", "alone": ""}}
+	if diff := cmp.Diff(two.Rows, published(published(two).Add([]levels.Result{skipped}, rows, "AJMN")).Rows); diff != "" {
+		t.Errorf("cells whose runs were not made now have changed:\n%s", diff)
+	}
+	skipped.Does["alone"] = "hold 3ms"
+	if got := says(published(two).Add([]levels.Result{skipped}, rows, "J"), "J"); got != says(two, "J") {
+		t.Errorf("where no run with other settings was made: %s", got)
+	}
+	skipped.Lock = "new"
+	if c := at(t, published(two).Add([]levels.Result{skipped}, []string{"new"}, "J"), "new", "J"); c.Glyph+c.Why != "?it was not run" {
+		t.Errorf("a row without runs: %+v", c)
 	}
 	other = night(29, "hold 4ms", map[string]result.File{"crowd": file(0, "unsound")})
 	if got := says(published(two).Add(other, rows, levels.Letters()), "A"); got != "✓ 5 : 0 of 3 runs, 5 tries" {

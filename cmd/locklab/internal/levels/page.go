@@ -113,7 +113,7 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 }
 
 // Lack is how many of so many tries the cells of these letters lack that the run of a lock serves: those of its row, or
-// of the controls that it is. It is one where the run has decided nothing so far.
+// of the controls that it is. A run that has decided nothing so far, as it had too few grants to tell, is tried once.
 func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack int) {
 	cells := p.Controls
 	if row {
@@ -133,11 +133,11 @@ func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack in
 		switch {
 		case i >= len(cells) || cells[i].Settings != a.settings(of, adapters.Promises()[of.Lock].Version()):
 			return tries
-		case cells[i].Glyph == "·":
-		case !slices.Contains(cells[i].Decided, run):
-			lack = max(lack, 1)
-		default:
+		case cells[i].Runs > 0:
 			lack = max(lack, tries-cells[i].Tries)
+		}
+		if cells[i].Glyph != "·" && !slices.Contains(cells[i].Decided, run) {
+			lack = max(lack, 1)
 		}
 	}
 	return lack
