@@ -136,7 +136,9 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	had := page.Tries()
 	page = page.Add(all, rows, f.only)
 	asked := page
-	asked.Rows = slices.DeleteFunc(slices.Clone(page.Rows), func(r levels.Row) bool { return !slices.Contains(rows, r.Lock) })
+	asked.Rows = slices.DeleteFunc(slices.Clone(page.Rows), func(r levels.Row) bool {
+		return !slices.Contains(rows, r.Lock)
+	})
 	for _, part := range []table.Table{asked.Glyphs(f.only), asked.Columns(f.only)} {
 		if err := table.Console(stdout, part, widthOf(stdout)); err != nil {
 			return err
@@ -320,7 +322,8 @@ func (j job) check(goOn bool) error {
 		made, flags = repeats.ReplaceAllString(made, ""), repeats.ReplaceAllString(flags, "")
 	}
 	if err == nil && !strings.Contains(made, flags+" --out") {
-		err = fmt.Errorf("%s has a run with other flags than %s: want another --out, or --jobs 0 to show or publish it", j.dir, flags)
+		err = fmt.Errorf("%s has a run with other flags than %s: want another --out, or --jobs 0 to show or publish it",
+			j.dir, flags)
 	}
 	return err
 }
