@@ -64,7 +64,7 @@ func TestCells(t *testing.T) {
 		Unfit: map[string]result.Unfit{"failover": {Why: "it has no replica"}, "leader-dies": {Why: "it has no leader"}, "server-clock": {Why: "its clock cannot be set", NotHere: true}},
 	}
 	dies := file(0, "safe", "safe")
-	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2499, 2501
+	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2799, 2801
 	lease := levels.Result{Lock: "redis-py", Lease: time.Second, Files: map[string]result.File{"dies": dies}}
 	crowd := file(0, "safe")
 	crowd.Rows[0].Figures = map[string]float64{"requests": 598, "acquired": 0.5, "passed_max": 90}
