@@ -169,7 +169,7 @@ func TestLevelsAdd(t *testing.T) {
 			t.Errorf("%v: shown %d times, histories %s", line, shown, histories)
 		}
 	}
-	// Where nothing was run, the page stays, and is what is printed.
+	// levels prints the page, and leaves it as it is, where it has made no run.
 	before := testfile.Read(t, path)
 	line := strings.Fields("levels none --jobs 0 --add --out " + filepath.Join(dir, "empty") + " --publish " + page)
 	code, said := call(t, line...)

@@ -224,7 +224,8 @@ func above(limit float64) judge {
 	}
 }
 
-// ghost looks at canaries, too, where no zone is cut off. Zones are cut off for 1.4 s, and with one of them who holds.
+// ghost looks at canaries, too, where no zone is cut off. Other scenarios cut a zone off for 1.4 s, and whoever holds
+// there keeps what it has for so long.
 func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
 	if r.Scenario != "wakeup-lost" {
 		a.Figures = a.Figures[:1]
