@@ -108,10 +108,13 @@ func (c *composed) takeDown(t *testing.T) {
 		t.Logf("the lab said:\n%s%s", logs.stdout, logs.stderr)
 	}
 	down := []string{"compose", "--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "20"}
-	if out := c.docker(t, nil, down...); out.code != 0 { // a network can still have a container that is gone
-		t.Logf("once more, because of: %s", out.stderr)
-		c.mustDocker(t, down...)
-	}
+	locktest.Eventually(t, "docker compose down", func() bool { // a network can have a container that is gone for a while
+		out := c.docker(t, nil, down...)
+		if out.code != 0 {
+			t.Logf("once more, because of: %s", out.stderr)
+		}
+		return out.code == 0
+	})
 	for _, kind := range []string{"ps -a -q", "network ls -q", "volume ls -q"} {
 		args := append(strings.Fields(kind), "--filter", "label=com.docker.compose.project="+c.project)
 		if left := strings.TrimSpace(c.mustDocker(t, args...)); left != "" {

@@ -80,3 +80,21 @@ func TestRunningTotals(t *testing.T) {
 	figures(t, map[string]float64{"messages_per_acquire": (12 + 4 + 7) / 5., "fairness": 16. / (2 * 10)}, events...)
 	figures(t, map[string]float64{"messages_per_acquire": absent}, acquire("m1", "r", 1500, 0))
 }
+
+// TestBypass: what counts is the same client's grants, while another client waits, in the measured part.
+func TestBypass(t *testing.T) {
+	granted := func(client string, from, at int64) history.Event {
+		return history.Event{
+			Kind: history.KindAcquire, Node: "m", Client: client, Resource: "r", Hold: client + time.Duration(at).String(), Outcome: "ok",
+			FromNS: from * ms, SentNS: from * ms, AtNS: at * ms,
+		}
+	}
+	turns := []history.Event{
+		granted("x", 800, 900), granted("x", 901, 950), granted("x", 960, 1100), granted("y", 500, 1200), granted("z", 500, 1300),
+		granted("x", 1101, 1400), granted("y", 1201, 1500),
+	}
+	figures(t, map[string]float64{"bypass_max": 1}, turns...)
+	figures(t, map[string]float64{"bypass_max": 2}, append(turns, granted("late", 600, 1450))...)
+	figures(t, map[string]float64{"bypass_max": 3}, append(turns, granted("x", 1401, 1550), granted("late", 600, 4500))...)
+	figures(t, map[string]float64{"bypass_max": absent}, granted("x", 800, 900))
+}
