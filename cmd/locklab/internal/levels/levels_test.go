@@ -116,14 +116,15 @@ func at(t *testing.T, p levels.Page, lock, letter string) levels.Cell {
 func TestTriesAddUp(t *testing.T) {
 	night := func(day int, does string, files map[string]result.File) []levels.Result {
 		mine := levels.Result{
-			Lock: "mine", Files: files, Again: map[string]string{"alone": "again", "crowd": "again"}, Does: map[string]string{"crowd": does},
+			Lock: "mine", Files: files, Again: map[string]string{"alone": "again", "crowd": "again"},
+			Does: map[string]string{"crowd": does, "alone": "", "crash": ""},
 		}
 		for name, f := range files {
 			f.Run = result.Run{Started: time.Date(2026, 11, day, 23, 0, 0, 0, time.UTC), Commit: "abc", Host: result.Host{CPUs: 2, CPUModel: "mine"}}
 			files[name] = f
 		}
 		return []levels.Result{
-			{Lock: "none", Files: map[string]result.File{"crowd": file(0, []string{"safe", "unsafe"}[day%2])}},
+			{Lock: "none", Files: map[string]result.File{"crowd": file(0, []string{"safe", "unsafe"}[day%2])}, Does: map[string]string{"crowd": ""}},
 			{Lock: "kazoo", Files: map[string]result.File{"alone": file(0, "unsafe")}},
 			mine,
 		}
@@ -193,7 +194,8 @@ func TestTriesAddUp(t *testing.T) {
 		{two, second[2], "alone", true, 20, 16},
 		{one, second[2], "crash", true, 20, 1}, // it has decided nothing
 		{two, second[0], "crowd", false, 20, 18},
-		{two, levels.Result{Lock: "new"}, "crowd", true, 20, 20},
+		{two, levels.Result{Lock: "new", Does: map[string]string{"crowd": ""}}, "crowd", true, 20, 20},
+		{two, levels.Result{Lock: "new", Does: map[string]string{"dies": "", "lost": "", "cut": ""}}, "dies", true, 20, 7}, // of K
 		{two, changed, "crowd", true, 20, 20},
 	} {
 		if got := c.on.Lack(c.of, c.run, levels.Letters(), c.row, c.tries); got != c.lack {

@@ -113,30 +113,33 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 }
 
 // Lack is how many of so many tries the cells of these letters lack that the run of a lock serves: those of its row, or
-// of the controls that it is. A run that has decided nothing so far, as it had too few grants to tell, is tried once.
+// of the controls that it is. The runs of a column share what it lacks. One that has decided nothing so far, as it had
+// too few grants to tell, is tried once.
 func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack int) {
 	cells := p.Controls
 	if row {
-		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Lock == of.Lock })
-		if at < 0 {
-			return tries
+		cells = nil
+		if at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Lock == of.Lock }); at >= 0 {
+			cells = p.Rows[at].Cells
 		}
-		cells = p.Rows[at].Cells
 	}
 	for i, a := range Anomalies() {
 		if !row {
 			a.Runs = a.Runs[:1]
 		}
-		if !strings.Contains(letters, a.Letter) || !slices.Contains(a.Runs, run) || !row && a.Control != of.Lock {
+		share := slices.DeleteFunc(slices.Clone(a.Runs), func(name string) bool { _, applies := of.Does[name]; return !applies })
+		if !strings.Contains(letters, a.Letter) || !slices.Contains(share, run) || !row && a.Control != of.Lock {
 			continue
 		}
+		more := 0
 		switch {
 		case i >= len(cells) || cells[i].Settings != a.settings(of, adapters.Promises()[of.Lock].Version()):
-			return tries
+			more = tries
 		case cells[i].Runs > 0:
-			lack = max(lack, tries-cells[i].Tries)
+			more = max(tries-cells[i].Tries, 0)
 		}
-		if cells[i].Glyph != "·" && !slices.Contains(cells[i].Decided, run) {
+		lack = max(lack, (more+len(share)-1)/len(share))
+		if i < len(cells) && cells[i].Glyph != "·" && !slices.Contains(cells[i].Decided, run) {
 			lack = max(lack, 1)
 		}
 	}
