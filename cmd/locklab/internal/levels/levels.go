@@ -183,7 +183,7 @@ func Anomalies() []Anomaly {
 			above(2000),
 		},
 		{
-			"M", "barging", "a waiter was passed by the same client more than twice",
+			"M", "barging", "a waiter was passed by the same client more than three times",
 			"redlock",
 			[]string{"crowd"},
 			[]string{"bypass_max"},
@@ -234,12 +234,12 @@ func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock
 }
 
 // bypassed wants 50 grants to clients that asked in the measured part, behind the hundred that waited at its start: in
-// so many, a lock that draws the next holder passes some waiter by the same client three times.
+// so many, a lock that draws the next holder lets some client pass a waiter four times.
 func bypassed(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
 	if r.Verdict.Safety.State == result.Failed {
 		return false, "", "two hold at once with nothing broken, so that waiters have no turn"
 	}
-	shown, _, lock = above(2)(a, r, lease)
+	shown, _, lock = above(3)(a, r, lease)
 	if grants := r.Figures["requests"] * r.Figures["acquired"]; !shown && grants < 50 {
 		run = "a run had too few grants to tell"
 	}

@@ -67,10 +67,10 @@ func TestCells(t *testing.T) {
 	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2799, 2801
 	lease := levels.Result{Lock: "redis-py", Lease: time.Second, Files: map[string]result.File{"dies": dies}}
 	crowd := file(0, "safe")
-	crowd.Rows[0].Figures = map[string]float64{"requests": 98, "acquired": 0.5, "bypass_max": 2}
+	crowd.Rows[0].Figures = map[string]float64{"requests": 98, "acquired": 0.5, "bypass_max": 3}
 	few := levels.Result{Lock: "few", Files: map[string]result.File{"crowd": crowd}}
 	apart := file(0, "unsafe")
-	apart.Rows[0].Figures["bypass_max"] = 3
+	apart.Rows[0].Figures["bypass_max"] = 4
 	noTurns := levels.Result{Lock: "apart", Files: map[string]result.File{"crowd": apart}}
 	control := levels.Result{Lock: "redis", Files: map[string]result.File{"server-clock": file(0, "unsafe")}}
 	all := []levels.Result{none, multiphase, kazoo, mine, lease, few, noTurns, control}
@@ -174,7 +174,7 @@ func TestTriesAddUp(t *testing.T) {
 		t.Errorf("where only A has other settings: %s", got)
 	}
 	was := file(0, "safe")
-	was.Rows[0].Figures["bypass_max"] = 3
+	was.Rows[0].Figures["bypass_max"] = 4
 	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"crowd": was}), rows, levels.Letters()))
 	never := published(passed).Add(night(29, "", map[string]result.File{"crowd": file(0, "unsafe")}), rows, levels.Letters())
 	if got := says(passed, "M") + "; " + says(never, "M"); !strings.HasPrefix(got, "✗ : 1 of 1 runs, 1 tries; · two hold") {
