@@ -215,7 +215,7 @@ func (m *measures) usage() {
 func (m *measures) contention(wakeups float64) {
 	var took []int64
 	for own := range m.ByResource() {
-		m.bypassed(own, m.handoffs(own, &took))
+		m.overtaken(own, m.handoffs(own, &took))
 	}
 	m.times(took, map[string]float64{"handoff_p50_ms": 0.5, "handoff_p99_ms": 0.99})
 	if wakeups >= 0 {
@@ -260,29 +260,50 @@ func (m *measures) handoffs(own []*record.Acquire, took *[]int64) (grants []*rec
 	return grants
 }
 
-// bypassed counts the grants to one other client while a client waited in the measured part: where waiters come in
-// turn that is 1, or 2 where the waiter's request was the slower one.
-func (m *measures) bypassed(own, grants []*record.Acquire) {
-	before := func(at int64) int {
-		return sort.Search(len(grants), func(i int) bool { return grants[i].At >= at })
+// overtaken finds how often one client overtook another's wait in the measured part: it asked later and was granted
+// earlier. Grants are sorted by time.
+func (m *measures) overtaken(own, grants []*record.Acquire) {
+	type request struct {
+		asked  int64
+		grants []int64 // of its client, from its own on
 	}
-	got := map[string]int{}
+	type wait struct {
+		behind int // the first request that was asked later
+		until  int64
+	}
+	of := map[string][]int64{} // when each client was granted
+	grants = grants[sort.Search(len(grants), func(i int) bool { return grants[i].At >= m.Measure }):]
+	for _, g := range grants {
+		of[g.Client] = append(of[g.Client], g.At)
+	}
+	var requests []request
+	for _, g := range grants {
+		requests = append(requests, request{asked(g), of[g.Client]})
+		of[g.Client] = of[g.Client][1:]
+	}
+	slices.SortFunc(requests, func(a, b request) int { return cmp.Compare(a.asked, b.asked) })
+	var waits []wait
 	for _, a := range own {
-		from := max(asked(a), m.Measure)
-		until := min(a.At, m.Drain)
-		if a.Outcome == record.Unsent || a.At < m.Measure || from >= until {
-			continue
+		if from := asked(a); a.Outcome != record.Unsent && a.At >= m.Measure && from < m.Drain {
+			behind := sort.Search(len(requests), func(i int) bool { return requests[i].asked > from })
+			waits = append(waits, wait{behind, min(a.At, m.Drain)})
 		}
-		clear(got)
-		most := 0
-		for _, g := range grants[before(from+1):before(until)] {
-			if g.Client != a.Client {
-				got[g.Client]++
-				most = max(most, got[g.Client])
+	}
+	if len(waits) == 0 {
+		return
+	}
+	soonest := make([]int64, len(requests)+1) // when a client that asked then or later had been granted often enough
+	soonest[len(requests)] = record.Never
+	most := sort.Search(len(requests), func(n int) bool { // none was overtaken more than n times
+		for i, r := range slices.Backward(requests) {
+			soonest[i] = soonest[i+1]
+			if n < len(r.grants) {
+				soonest[i] = min(soonest[i], r.grants[n])
 			}
 		}
-		m.row.Figures["bypass_max"] = max(m.row.Figures["bypass_max"], float64(most))
-	}
+		return !slices.ContainsFunc(waits, func(w wait) bool { return soonest[w.behind] < w.until })
+	})
+	m.row.Figures["overtaken_max"] = max(m.row.Figures["overtaken_max"], float64(most))
 }
 
 // fairness is Jain's index of the masters' grants (R. Jain, D. Chiu, W. Hawe, "A Quantitative

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -81,20 +82,30 @@ func TestRunningTotals(t *testing.T) {
 	figures(t, map[string]float64{"messages_per_acquire": absent}, acquire("m1", "r", 1500, 0))
 }
 
-// TestBypass: what counts is the same client's grants, while another client waits, in the measured part.
-func TestBypass(t *testing.T) {
+// TestOvertaken: what counts is that the same client asked later and was granted earlier, in the measured part.
+func TestOvertaken(t *testing.T) {
 	granted := func(client string, from, at int64) history.Event {
 		return history.Event{
 			Kind: history.KindAcquire, Node: "m", Client: client, Resource: "r", Hold: client + time.Duration(at).String(), Outcome: "ok",
 			FromNS: from * ms, SentNS: from * ms, AtNS: at * ms,
 		}
 	}
-	turns := []history.Event{
-		granted("x", 800, 900), granted("x", 901, 950), granted("x", 960, 1100), granted("y", 500, 1200), granted("z", 500, 1300),
-		granted("x", 1101, 1400), granted("y", 1201, 1500),
+	inTurn := []history.Event{granted("x", 800, 900), granted("x", 901, 1100), granted("y", 902, 1200), granted("x", 1101, 1300), granted("y", 1201, 1400)}
+	over := append(inTurn, granted("x", 1301, 1500), granted("x", 1501, 1600), granted("y", 1401, 1700), granted("x", 1601, 3900), granted("x", 3901, 4100))
+	for _, c := range []struct {
+		want   float64
+		events []history.Event
+	}{
+		{0, inTurn},
+		{1, over}, // y from 1401 on, by x at 1600
+		{2, append(slices.Clone(inTurn), granted("w", 850, 1450))}, // by x and y, twice each: one of x was asked before
+		{5, append(slices.Clone(over), granted("w", 850, 4200))},   // not by x at 900 and 4100
+		{4, append(slices.Clone(over), granted("w", 950, 3950))},
+		{absent, inTurn[:1]},
+	} {
+		figures(t, map[string]float64{"overtaken_max": c.want}, c.events...)
 	}
-	figures(t, map[string]float64{"bypass_max": 1}, turns...)
-	figures(t, map[string]float64{"bypass_max": 2}, append(turns, granted("late", 600, 1450))...)
-	figures(t, map[string]float64{"bypass_max": 3}, append(turns, granted("x", 1401, 1550), granted("late", 600, 4500))...)
-	figures(t, map[string]float64{"bypass_max": absent}, granted("x", 800, 900))
+	failed := granted("w", 950, 3950)
+	failed.Outcome, failed.Hold, failed.Error = "timeout", "", "timeout"
+	figures(t, map[string]float64{"overtaken_max": 4}, append(slices.Clone(over), failed)...)
 }

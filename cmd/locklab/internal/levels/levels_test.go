@@ -67,11 +67,11 @@ func TestCells(t *testing.T) {
 	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2799, 2801
 	lease := levels.Result{Lock: "redis-py", Lease: time.Second, Files: map[string]result.File{"dies": dies}}
 	crowd := file(0, "safe")
-	crowd.Rows[0].Figures = map[string]float64{"requests": 98, "acquired": 0.5, "bypass_max": 3}
-	few := levels.Result{Lock: "few", Files: map[string]result.File{"crowd": crowd}}
+	crowd.Rows[0].Figures = map[string]float64{"requests": 198, "acquired": 0.5, "overtaken_max": 2}
+	few := levels.Result{Lock: "few", Files: map[string]result.File{"line": crowd}}
 	apart := file(0, "unsafe")
-	apart.Rows[0].Figures["bypass_max"] = 4
-	noTurns := levels.Result{Lock: "apart", Files: map[string]result.File{"crowd": apart}}
+	apart.Rows[0].Figures["overtaken_max"] = 3
+	noTurns := levels.Result{Lock: "apart", Files: map[string]result.File{"line": apart}}
 	control := levels.Result{Lock: "redis", Files: map[string]result.File{"server-clock": file(0, "unsafe")}}
 	all := []levels.Result{none, multiphase, kazoo, mine, lease, few, noTurns, control}
 	for _, c := range []struct {
@@ -174,9 +174,9 @@ func TestTriesAddUp(t *testing.T) {
 		t.Errorf("where only A has other settings: %s", got)
 	}
 	was := file(0, "safe")
-	was.Rows[0].Figures["bypass_max"] = 4
-	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"crowd": was}), rows, levels.Letters()))
-	never := published(passed).Add(night(29, "", map[string]result.File{"crowd": file(0, "unsafe")}), rows, levels.Letters())
+	was.Rows[0].Figures["overtaken_max"] = 3
+	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"line": was}), rows, levels.Letters()))
+	never := published(passed).Add(night(29, "", map[string]result.File{"line": file(0, "unsafe")}), rows, levels.Letters())
 	if got := says(passed, "M") + "; " + says(never, "M"); !strings.HasPrefix(got, "✗ : 1 of 1 runs, 1 tries; · two hold") {
 		t.Errorf("a column that does not apply keeps what was counted: %s", got)
 	}
@@ -217,6 +217,32 @@ func TestTriesAddUp(t *testing.T) {
 	other = night(29, "hold 4ms", map[string]result.File{"crowd": file(0, "unsound")})
 	if got := says(published(two).Add(other, rows, levels.Letters()), "A"); got != "✓ 5 : 0 of 3 runs, 5 tries" {
 		t.Errorf("where no run with other settings decides: %s", got)
+	}
+}
+
+// TestShare: the runs of a column, and of each control, make together as many tries as are asked for, whichever apply.
+func TestShare(t *testing.T) {
+	for _, a := range levels.Anomalies() {
+		for some := 1; some < 1<<len(a.Runs); some++ {
+			of := levels.Result{Lock: a.Control, Does: map[string]string{}}
+			for i, run := range a.Runs {
+				if some>>i&1 == 1 {
+					of.Does[run] = ""
+				}
+			}
+			for _, row := range []bool{true, false} {
+				made := 0
+				for _, run := range levels.Runs() {
+					if _, applies := of.Does[run.Name]; applies {
+						made += run.Repeat(levels.Page{}.Lack(of, run.Name, a.Letter, row, 20)) * run.Tries
+					}
+				}
+				_, fired := of.Does[a.Runs[0]]
+				if made > 20+3*len(a.Runs) || made < 20 && (row || fired) {
+					t.Errorf("%s, %v, as a row: %v: %d tries", a.Letter, of.Does, row, made)
+				}
+			}
+		}
 	}
 }
 
@@ -293,7 +319,7 @@ func TestPage(t *testing.T) {
 		Lock: "curator", Files: map[string]result.File{"alone": shown, "crowd": file(0, "safe")},
 		Again: map[string]string{"alone": "locklab run --locks curator"}, Unfit: map[string]result.Unfit{"failover": {Why: "no replica"}},
 	}
-	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe")}, Unfit: curator.Unfit}
+	none := levels.Result{Lock: "none", Files: map[string]result.File{"crowd": file(0, "unsafe"), "line": file(0, "unsafe")}, Unfit: curator.Unfit}
 	late := levels.Result{Lock: "redis", Files: map[string]result.File{"stop": file(0, "safe")}, Again: map[string]string{"stop": "locklab run --locks redis"}}
 	late.Files["stop"].Rows[0].Figures["stale_writes"] = 1
 	p := levels.Page{}.Add([]levels.Result{curator, none, late}, []string{"curator", "none", "redis"}, levels.Letters())
