@@ -234,14 +234,14 @@ func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock
 	return above(float64((lease + 1800*time.Millisecond).Milliseconds()))(a, r, lease)
 }
 
-// overtaken wants 100 grants in the 4 s, to 20 clients: of 60, which come in the 2.5 s that they wait, a lock that draws
-// the next holder gives somebody three before one who waited for longer.
+// overtaken wants 40 grants to clients that asked in the measured part: a lock that draws the next holder of 20 that wait
+// for 2.5 s at most showed it in each of 3,000 simulated runs with so many.
 func overtaken(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
 	if r.Verdict.Safety.State == result.Failed {
 		return false, "", "two hold at once with nothing broken, so that waiters have no turn"
 	}
 	shown, _, lock = above(2)(a, r, lease)
-	if grants := math.Round(r.Figures["requests"] * r.Figures["acquired"]); !shown && grants < 100 {
+	if grants := math.Round(r.Figures["requests"] * r.Figures["acquired"]); !shown && grants < 40 {
 		run = "a run had too few grants to tell"
 	}
 	return shown, run, lock

@@ -67,7 +67,7 @@ func TestCells(t *testing.T) {
 	dies.Rows[0].Figures["resource_outage_ms"], dies.Rows[1].Figures["resource_outage_ms"] = 2799, 2801
 	lease := levels.Result{Lock: "redis-py", Lease: time.Second, Files: map[string]result.File{"dies": dies}}
 	crowd := file(0, "safe")
-	crowd.Rows[0].Figures = map[string]float64{"requests": 198, "acquired": 0.5, "overtaken_max": 2}
+	crowd.Rows[0].Figures = map[string]float64{"requests": 78, "acquired": 0.5, "overtaken_max": 2}
 	few := levels.Result{Lock: "few", Files: map[string]result.File{"line": crowd}}
 	apart := file(0, "unsafe")
 	apart.Rows[0].Figures["overtaken_max"] = 3
