@@ -234,8 +234,8 @@ func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock
 	return above(float64((lease + 1800*time.Millisecond).Milliseconds()))(a, r, lease)
 }
 
-// overtaken wants 40 grants to clients that asked in the measured part: a lock that draws the next holder of 20 that wait
-// for 2.5 s at most showed it in each of 3,000 simulated runs with so many.
+// overtaken wants 40 grants to clients that asked in the measured part: a lock that draws the next holder of 20, who
+// wait for 2.5 s at most, showed it in each of 3,000 simulated runs with so many.
 func overtaken(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
 	if r.Verdict.Safety.State == result.Failed {
 		return false, "", "two hold at once with nothing broken, so that waiters have no turn"
