@@ -328,13 +328,13 @@ func (j job) check(goOn bool) error {
 	return err
 }
 
-// result is what the job left; one that left nothing has a row that decides nothing.
+// result is what the job left; one that was not made to its end has a row besides that decides nothing.
 func (j job) result() result.File {
 	f, err := result.Read(j.dir)
 	if err != nil || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
 		none := result.Row{Lock: j.of.Lock}
 		none.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.GivenUp}
-		return result.File{Rows: []result.Row{none}}
+		f.Rows = append(f.Rows, none)
 	}
 	return f
 }
