@@ -311,14 +311,14 @@ func (f *levelsFlags) plan(
 // repeats are how often a run was to be made.
 var repeats = regexp.MustCompile(` --repeat \d+`)
 
-// check refuses a directory with a run that was made with other flags; or, if it is not to go on, as often as it was.
+// check refuses a directory with a run that was made with other flags. How often matters where a whole one is to go on.
 func (j job) check(goOn bool) error {
 	f, err := result.Read(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	made, flags := strings.Join(f.Run.Args, " ")+" --out", strings.Join(j.flags, " ")
-	if !goOn {
+	if !goOn || f.Run.Interrupted || f.Run.Unfinished {
 		made, flags = repeats.ReplaceAllString(made, ""), repeats.ReplaceAllString(flags, "")
 	}
 	if err == nil && !strings.Contains(made, flags+" --out") {
@@ -334,7 +334,7 @@ func (j job) result() result.File {
 	if err != nil || f.Run.Unfinished || f.Run.Interrupted || len(f.Rows) == 0 {
 		none := result.Row{Lock: j.of.Lock}
 		none.Verdict.Sound = result.Statement{State: result.Unknown, Code: result.GivenUp}
-		f.Rows = append(f.Rows, none)
+		f.Rows = append([]result.Row{none}, f.Rows...) // what the others say of why comes behind it
 	}
 	return f
 }

@@ -107,11 +107,15 @@ echo "end ${dir##*/}" >>"$log"
 
 // TestLevelsInterrupted: what an interrupted run had decided counts, and the rest is to be made.
 func TestLevelsInterrupted(t *testing.T) {
-	j := job{of: levels.Result{Lock: "none"}, run: "crowd", dir: t.TempDir()}
-	for _, r := range []result.Run{{Interrupted: true}, {Unfinished: true}} {
+	j := job{of: levels.Result{Lock: "none"}, run: "crowd", dir: t.TempDir(), flags: strings.Fields("--locks none --repeat 13")}
+	made := strings.Fields("run --locks none --repeat 20")
+	for _, r := range []result.Run{{Interrupted: true, Args: made}, {Unfinished: true, Args: made}} {
 		leave(t, filepath.Join(j.dir, result.FileName), result.File{Run: r, Rows: []result.Row{row(1, result.OK, result.AsExpected)}})
-		if rows := j.result().Rows; len(rows) != 2 || !levels.Tells(&rows[0]) || levels.Tells(&rows[1]) || j.undecided() == "" {
+		if rows := j.result().Rows; len(rows) != 2 || levels.Tells(&rows[0]) || !levels.Tells(&rows[1]) || j.undecided() == "" {
 			t.Errorf("%+v: %+v, %q", r, rows, j.undecided())
+		}
+		if err := j.check(true); err != nil {
+			t.Errorf("where fewer are lacking now: %v", err)
 		}
 	}
 }

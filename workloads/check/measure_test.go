@@ -98,7 +98,8 @@ func TestOvertaken(t *testing.T) {
 	}{
 		{0, inTurn},
 		{1, over}, // y from 1401 on, by x at 1600
-		{2, append(slices.Clone(inTurn), granted("w", 850, 1450))}, // by x and y, twice each: one of x was asked before
+		{2, append(slices.Clone(inTurn), granted("w", 850, 1450))}, // by x and y, twice each
+		{1, append(slices.Clone(inTurn), granted("w", 905, 1450))}, // the first of each had been asked before
 		{5, append(slices.Clone(over), granted("w", 850, 4200))},   // not by x at 900 and 4100
 		{4, append(slices.Clone(over), granted("w", 950, 3950))},
 		{absent, inTurn[:1]},

@@ -2,6 +2,7 @@ package levels_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,7 +175,7 @@ func TestTriesAddUp(t *testing.T) {
 		t.Errorf("where only A has other settings: %s", got)
 	}
 	was := file(0, "safe")
-	was.Rows[0].Figures["overtaken_max"] = 3
+	was.Rows[0].Figures = map[string]float64{"requests": 40, "acquired": 1, "overtaken_max": 3}
 	passed := published(levels.Page{}.Add(night(28, "", map[string]result.File{"line": was}), rows, levels.Letters()))
 	never := published(passed).Add(night(29, "", map[string]result.File{"line": file(0, "unsafe")}), rows, levels.Letters())
 	if got := says(passed, "M") + "; " + says(never, "M"); !strings.HasPrefix(got, "✗ : 1 of 1 runs, 1 tries; · two hold") {
@@ -242,6 +243,20 @@ func TestShare(t *testing.T) {
 					t.Errorf("%s, %v, as a row: %v: %d tries", a.Letter, of.Does, row, made)
 				}
 			}
+		}
+	}
+}
+
+// TestShareOfEach: the tries of one run do not stand for those of another one.
+func TestShareOfEach(t *testing.T) {
+	of := levels.Result{
+		Lock: "mine", Does: map[string]string{"dies": "", "cut": ""},
+		Files: map[string]result.File{"dies": file(0, "safe"), "cut": file(0, slices.Repeat([]string{"safe"}, 30)...)},
+	}
+	p := levels.Page{}.Add([]levels.Result{of}, []string{"mine"}, "K")
+	for run, want := range map[string]int{"dies": 9, "cut": 0} {
+		if got := p.Lack(of, run, "K", true, 20); got != want {
+			t.Errorf("%s lacks %d tries, want %d: %+v", run, got, want, at(t, p, "mine", "K"))
 		}
 	}
 }

@@ -113,8 +113,7 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 }
 
 // Lack is how many of so many tries the cells of these letters lack that the run of a lock serves: those of its row, or
-// of the controls that it is. The runs of a column share what it lacks. One that has decided nothing so far, as it had
-// too few grants to tell, is tried once.
+// of the controls that it is. The runs of a column have equal shares. One that has decided nothing so far is tried once.
 func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack int) {
 	cells := p.Controls
 	if row {
@@ -131,14 +130,18 @@ func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack in
 		if !strings.Contains(letters, a.Letter) || !slices.Contains(share, run) || !row && a.Control != of.Lock {
 			continue
 		}
-		more := 0
+		has, more := len(share), 0
 		switch {
 		case i >= len(cells) || cells[i].Settings != a.settings(of, adapters.Promises()[of.Lock].Version()):
-			more = tries
+			more = (tries + has - 1) / has
 		case cells[i].Runs > 0:
-			more = max(tries-cells[i].Tries, 0)
+			unknown := cells[i].Tries
+			for _, n := range cells[i].By {
+				unknown -= n
+			}
+			more = (tries+has-1)/has - cells[i].By[run] - unknown/has
 		}
-		lack = max(lack, (more+len(share)-1)/len(share))
+		lack = max(lack, more)
 		if i < len(cells) && cells[i].Glyph != "·" && !slices.Contains(cells[i].Decided, run) {
 			lack = max(lack, 1)
 		}
