@@ -113,7 +113,8 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 }
 
 // Lack is how many of so many tries the cells of these letters lack that the run of a lock serves: those of its row, or
-// of the controls that it is. The runs of a column have equal shares. One that has decided nothing so far is tried once.
+// of the controls that it is. The runs of a column have equal shares. One that has decided nothing so far is tried
+// once.
 func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack int) {
 	cells := p.Controls
 	if row {
@@ -126,7 +127,10 @@ func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack in
 		if !row {
 			a.Runs = a.Runs[:1]
 		}
-		share := slices.DeleteFunc(slices.Clone(a.Runs), func(name string) bool { _, applies := of.Does[name]; return !applies })
+		share := slices.DeleteFunc(slices.Clone(a.Runs), func(name string) bool {
+			_, applies := of.Does[name]
+			return !applies
+		})
 		if !strings.Contains(letters, a.Letter) || !slices.Contains(share, run) || !row && a.Control != of.Lock {
 			continue
 		}
