@@ -76,7 +76,7 @@ func Figures() []Figure {
 		{"cpu_us_per_grant", Number, "CPU time of masters and servers per such grant.", Lower, true},
 		{"messages_per_acquire", Number, "Protocol messages of the masters' locks per acquisition.", Lower, true},
 		{"wakeups_per_handoff", Number, "Waiters woken per handoff.", Lower, true},
-		{"overtaken_max", Count, "How often at most one client overtook a waiting one: asked later, granted earlier.", Lower, false},
+		{"overtaken_max", Count, "How often at most one client overtook another that had asked before.", Lower, false},
 		{"fairness", Number, "Jain's index of grants to masters: 1 is even, 1/n is all to one of n.", Higher, true},
 		{"cpus", Number, "CPUs used by all nodes together.", Lower, true},
 		{"memory_mib", Number, "Memory of the largest node.", Lower, false},
