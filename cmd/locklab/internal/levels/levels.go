@@ -226,8 +226,8 @@ func above(limit float64) judge {
 	}
 }
 
-// ghost looks at canaries, too, where no zone is cut off. Other scenarios cut a zone off for 1.4 s, and whoever holds
-// there keeps what it has for so long.
+// ghost looks at canaries, too, in wakeup-lost. The partitions cut a zone off for 1.4 s, and a holder in it keeps what it
+// has for so long.
 func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
 	if r.Scenario != "wakeup-lost" {
 		a.Figures = a.Figures[:1]
@@ -265,7 +265,7 @@ type Cell struct {
 	Shown  int    `json:"shown,omitzero"` // in how many runs
 	Runs   int    `json:"runs,omitzero"`  // that decided
 	Tries  int    `json:"tries,omitzero"` // that these made
-	// By are those of each run, but for those of before 2026-12-01.
+	// By are those of each run. Older versions of locklab counted some that no run has.
 	By        map[string]int `json:"by,omitzero"`
 	LongestMS float64        `json:"longest_ms,omitzero"` // of J, how long it lasted
 	Why       string         `json:"why,omitzero"`        // there is nothing to say

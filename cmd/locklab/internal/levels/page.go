@@ -134,16 +134,16 @@ func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack in
 		if !strings.Contains(letters, a.Letter) || !slices.Contains(share, run) || !row && a.Control != of.Lock {
 			continue
 		}
-		has, more := len(share), 0
+		runs, more := len(share), 0
 		switch {
 		case i >= len(cells) || cells[i].Settings != a.settings(of, adapters.Promises()[of.Lock].Version()):
-			more = (tries + has - 1) / has
+			more = (tries + runs - 1) / runs
 		case cells[i].Runs > 0:
 			unknown := cells[i].Tries
 			for _, n := range cells[i].By {
 				unknown -= n
 			}
-			more = (tries+has-1)/has - cells[i].By[run] - unknown/has
+			more = (tries+runs-1)/runs - cells[i].By[run] - unknown/runs
 		}
 		lack = max(lack, more)
 		if i < len(cells) && cells[i].Glyph != "·" && !slices.Contains(cells[i].Decided, run) {
