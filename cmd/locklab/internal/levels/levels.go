@@ -226,8 +226,8 @@ func above(limit float64) judge {
 	}
 }
 
-// ghost looks at canaries, too, in wakeup-lost. The partitions cut a zone off for 1.4 s, and a holder in it keeps what it
-// has for so long.
+// ghost looks at canaries, too, in wakeup-lost. The others that partition cut a zone off for 1.4 s, and a holder in it
+// keeps what it has for so long.
 func ghost(a Anomaly, r *result.Row, lease time.Duration) (shown bool, run, lock string) {
 	if r.Scenario != "wakeup-lost" {
 		a.Figures = a.Figures[:1]
