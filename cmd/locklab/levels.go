@@ -55,7 +55,8 @@ each anomaly. Runs in the directory that decided are not made again; a run there
 that was made with other flags is refused.
 
   ✗     shown: the command below the table tries it again; 1/4: in one of four
-        runs; with ! its documentation promises the contrary
+        runs of the scenario that shows it most often; with ! its documentation
+        promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock, or cannot be done to it here
   ?     undecided: a run was not sound or too short, or its control was silent
@@ -146,8 +147,12 @@ func (f *levelsFlags) run(ctx context.Context, rows []string, stdout, stderr io.
 	}
 	for _, row := range asked.Rows {
 		for _, c := range row.Cells {
-			if c.Shown > 0 && strings.Contains(f.only, c.Letter) {
+			switch {
+			case !strings.Contains(f.only, c.Letter):
+			case c.Shown > 0:
 				fmt.Fprintf(stdout, "%s %s  %s\n", row.Lock, c.Letter, c.Command())
+			case c.Glyph == "?":
+				fmt.Fprintf(stdout, "%s %s  undecided: %s\n", row.Lock, c.Letter, c.Why)
 			}
 		}
 	}
@@ -231,12 +236,16 @@ func (f *levelsFlags) plan(
 		if slices.Contains(names[:i], name) {
 			continue
 		}
+		row, what := slices.Contains(rows, name), "control"
+		if row {
+			what = "row of"
+		}
 		if a, is := adapters.Find(name); !is {
 			if _, err := catalog.ParseList([]string{name}); err != nil {
 				return nil, nil, named("LOCK", err)
 			}
 		} else if a.Installed() != nil {
-			fmt.Fprintf(stderr, "locklab: no row of %s: %v\n", name, a.Installed())
+			fmt.Fprintf(stderr, "locklab: no %s %s: %v\n", what, name, a.Installed())
 			continue
 		}
 		c, err := config("--locks", name, "--scenarios", "baseline")
@@ -244,7 +253,7 @@ func (f *levelsFlags) plan(
 			return nil, nil, err
 		}
 		if len(c.Locks) == 0 {
-			fmt.Fprintf(stderr, "locklab: no row: %s\n", strings.Join(c.Unavailable, "; "))
+			fmt.Fprintf(stderr, "locklab: no %s %s: %s\n", what, name, strings.Join(c.Unavailable, "; "))
 			continue
 		}
 		lock := c.Locks[0]
@@ -253,7 +262,6 @@ func (f *levelsFlags) plan(
 			Files: map[string]result.File{}, Unfit: map[string]result.Unfit{},
 			Again: map[string]string{}, Does: map[string]string{},
 		}
-		row := slices.Contains(rows, name)
 		fit := map[string]lab.Config{} // by the names of the runs
 		for _, run := range levels.Runs() {
 			if !levels.Needs(f.only, name, run.Name, row) {
@@ -270,6 +278,7 @@ func (f *levelsFlags) plan(
 				if _, behind, cut := strings.Cut(why, ": "); cut && strings.HasPrefix(why, "fault ") {
 					why = behind
 				}
+				why, _, _ = strings.Cut(why, ": want ") // of a scenario
 				r.Unfit[run.Name] = result.Unfit{Why: why, NotHere: c.Unfit[0].NotHere}
 			default:
 				r.Does[run.Name] = strings.Join(run.Flags(name, lock.Lease, 1), " ") + " " + c.Scenarios[0].Does

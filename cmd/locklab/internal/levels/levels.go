@@ -165,7 +165,7 @@ func Anomalies() []Anomaly {
 		},
 		{
 			"J", "silent loss",
-			"a holder that was cut off believed that it held after the next grant; the time is for how long at most",
+			"a holder that was cut off believed that it held after the next grant; the time is the longest seen",
 			"kazoo",
 			[]string{"alone"},
 			nil, unsafe,
@@ -266,9 +266,9 @@ type Cell struct {
 	Runs   int    `json:"runs,omitzero"`  // that decided
 	Tries  int    `json:"tries,omitzero"` // that these made
 	// By are those of each run. Older versions of locklab counted some that no run has.
-	By        map[string]int `json:"by,omitzero"`
-	LongestMS float64        `json:"longest_ms,omitzero"` // of J, how long it lasted
-	Why       string         `json:"why,omitzero"`        // there is nothing to say
+	By        map[string]Count `json:"by,omitzero"`
+	LongestMS float64          `json:"longest_ms,omitzero"` // of J, how long it lasted
+	Why       string           `json:"why,omitzero"`        // there is nothing to say
 	// Lacks is why a run that applies decided nothing; with NotHere the lab cannot do it to the lock.
 	Lacks   string `json:"lacks,omitzero"`
 	NotHere bool   `json:"not_here,omitzero"`
@@ -285,6 +285,26 @@ type Cell struct {
 	Again   string `json:"again,omitzero"`
 	History string `json:"history,omitzero"`
 	Promise string `json:"promise,omitzero"`
+}
+
+// Count is how many runs showed it, of how many that decided, and the tries that these made.
+type Count struct {
+	Shown int `json:"shown,omitzero"`
+	Runs  int `json:"runs"`
+	Tries int `json:"tries"`
+}
+
+// often is how often it was shown in that of the column's runs which showed it most often.
+func (c Cell) often() (most Count) {
+	for _, n := range c.By {
+		if of, than := n.Shown*most.Runs, most.Shown*n.Runs; of > than || of == than && n.Runs > most.Runs {
+			most = n
+		}
+	}
+	if most.Shown == 0 { // in what no run has
+		return Count{c.Shown, c.Runs, c.Tries}
+	}
+	return most
 }
 
 // Tells says whether a run counts: it is sound, and whole. A control that stayed silent counts as one.
@@ -352,16 +372,18 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			if !slices.Contains(c.Decided, run) {
 				c.Decided = append(c.Decided, run)
 			}
-			c.Runs++
-			c.Tries += tries(r)
 			if c.By == nil {
-				c.By = map[string]int{}
+				c.By = map[string]Count{}
 			}
-			c.By[run] += tries(r)
-			if !shown {
+			by := c.By[run]
+			by.Runs, by.Tries, c.Runs, c.Tries = by.Runs+1, by.Tries+tries(r), c.Runs+1, c.Tries+tries(r)
+			if shown {
+				by.Shown, c.Shown = by.Shown+1, c.Shown+1
+			}
+			if c.By[run] = by; !shown {
 				continue
 			}
-			if c.Shown++; c.Run == "" && c.History == "" {
+			if c.Run == "" && c.History == "" {
 				c.Run, c.Mark, c.Again = run, Mark(r), of.Again[run]
 			}
 			if a.Letter == "J" {
@@ -393,8 +415,8 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 	switch {
 	case c.Shown > 0:
 		c.Glyph, c.Why, c.Promise = "✗", "", promise.Of(a.Letter)
-		if c.Shown < c.Runs {
-			c.Glyph += fmt.Sprintf(" %d/%d", c.Shown, c.Runs)
+		if most := c.often(); most.Shown < most.Runs {
+			c.Glyph += fmt.Sprintf(" %d/%d", most.Shown, most.Runs)
 		}
 		if a.Letter == "J" {
 			c.Glyph += fmt.Sprintf(" %.1f s", c.LongestMS/1000)
@@ -402,6 +424,8 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 		if c.Promise != "" {
 			c.Glyph += " !"
 		}
+	case c.Runs > 0 && control.Runs == 0:
+		c.Glyph, c.Why = "?", "the control "+a.Control+" was not run"
 	case c.Runs > 0 && control.Shown == 0:
 		c.Glyph, c.Why = "?", "the control "+a.Control+" was silent"
 	case c.Lacks != "" && c.Runs > 0: // the other runs are half of the truth

@@ -19,6 +19,7 @@ type Page struct {
 	Date     string   `json:"date"`
 	Commits  []string `json:"commits"`  // of the runs
 	Machines []string `json:"machines"` // likewise
+	Servers  []string `json:"servers,omitzero"`
 	Rows     []Row    `json:"rows"`
 	Controls []Cell   `json:"controls"` // in the order of the anomalies
 }
@@ -58,9 +59,14 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 			p.Since, p.Date = min(cmp.Or(p.Since, day), day), max(p.Date, day)
 			p.Commits = append(p.Commits, file.Run.Commit)
 			p.Machines = append(p.Machines, fmt.Sprintf("%d CPUs (%s)", host.CPUs, host.CPUModel))
+			for name, version := range file.Run.Versions {
+				if !strings.Contains(name, "/") && name != "locklab" { // no Go module
+					p.Servers = append(p.Servers, version)
+				}
+			}
 		}
 	}
-	for _, list := range []*[]string{&p.Commits, &p.Machines} {
+	for _, list := range []*[]string{&p.Commits, &p.Machines, &p.Servers} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -81,8 +87,8 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 		if asked && at < 0 {
 			at, p.Rows = len(p.Rows), append(p.Rows, Row{Lock: r.Lock, Cells: fill(nil)})
 		}
-		if asked {
-			p.Rows[at].Version = version
+		if asked && p.Rows[at].Version != version { // of another one nothing is known
+			p.Rows[at] = Row{Lock: r.Lock, Version: version, Cells: fill(nil)}
 		}
 		for i, a := range anomalies {
 			if !strings.Contains(letters, a.Letter) {
@@ -141,9 +147,9 @@ func (p Page) Lack(of Result, run, letters string, row bool, tries int) (lack in
 		case cells[i].Runs > 0:
 			unknown := cells[i].Tries
 			for _, n := range cells[i].By {
-				unknown -= n
+				unknown -= n.Tries
 			}
-			more = (tries+runs-1)/runs - cells[i].By[run] - unknown/runs
+			more = (tries+runs-1)/runs - cells[i].By[run].Tries - unknown/runs
 		}
 		lack = max(lack, more)
 		if i < len(cells) && cells[i].Glyph != "·" && !slices.Contains(cells[i].Decided, run) {
@@ -307,7 +313,7 @@ func (p Page) Without() table.Table {
 func (p Page) Versions() table.Table {
 	t := table.Table{Columns: table.Heads("=lock", "library", "what it is")}
 	for _, r := range p.Rows {
-		if a, is := adapters.Find(r.Lock); is {
+		if a, _ := adapters.Find(r.Lock); r.Version != "" || a.Summary != "" {
 			t.Rows = append(t.Rows, table.Row(r.Lock, r.Version, a.Summary))
 		}
 	}
@@ -317,13 +323,8 @@ func (p Page) Versions() table.Table {
 // Markdown is all of it.
 func (p Page) Markdown() string {
 	var b strings.Builder
-	var commits []string
-	for _, c := range p.Commits {
-		hash, dirty, _ := strings.Cut(c, "+")
-		commits = append(commits, strings.TrimSuffix(hash[:min(8, len(hash))]+"+"+dirty, "+"))
-	}
-	fmt.Fprintf(&b, "Measured from %s until %s with %s on %s.\n", p.Since, p.Date,
-		strings.Join(commits, ", "), strings.Join(p.Machines, ", "))
+	fmt.Fprintf(&b, "Measured from %s until %s on %s, with %s; [result.json](result.json) has the commits.\n",
+		p.Since, p.Date, strings.Join(p.Machines, ", "), strings.Join(p.Servers, ", "))
 	for _, part := range []struct {
 		title string
 		table table.Table
