@@ -305,7 +305,7 @@ func (f *levelsFlags) plan(
 			flags := run.Flags(name, lock.Lease, max(lack, 1))
 			c.Repeat = run.Repeat(max(lack, 1))
 			_, about := lab.Remaining([]lab.Config{c}, nil)
-			r.Again[run.Name] = "locklab run " + strings.Join(flags, " ")
+			r.Again[run.Name] = "locklab run " + strings.Join(run.Flags(name, lock.Lease, 1), " ")
 			j := job{r, run.Name, dir, flags, about + time.Second}
 			if err := j.check(f.jobs > 0); err != nil {
 				return nil, nil, err
@@ -433,7 +433,7 @@ func (f *levelsFlags) write(p levels.Page, around [2]string, jobs []job) error {
 }
 
 // maxKept is the size up to which a packed history is published.
-const maxKept = 16 << 10
+const maxKept = 32 << 10
 
 // keepAll publishes packed histories that show something, names them in their cells, and removes all others.
 func (f *levelsFlags) keepAll(p levels.Page, jobs []job) error {

@@ -474,8 +474,11 @@ func tries(r *result.Row) (n int) {
 	return max(n, 1)
 }
 
-// Command repeats a run that showed it, and prints the figures that did.
+// Command repeats a run that showed it, so often that it is probably shown, and prints the figures that did.
 func (c Cell) Command() string {
+	if most := c.often(); most.Shown < most.Runs { // misses it in one of e³ times
+		c.Again += fmt.Sprintf(" --repeat %d", (3*most.Runs+most.Shown-1)/most.Shown)
+	}
 	if slices.ContainsFunc(Anomalies(), func(a Anomaly) bool { return a.Letter == c.Letter && len(a.Figures) > 0 }) {
 		return c.Again + " --full"
 	}

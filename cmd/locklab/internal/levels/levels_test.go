@@ -327,13 +327,13 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 // TestHowOften: of the runs of a column it is that which shows it most often; and where no run has what was counted, all
 // of it together.
 func TestHowOften(t *testing.T) {
-	mine := levels.Result{Lock: "redis-py", Files: map[string]result.File{}}
+	mine := levels.Result{Lock: "redis-py", Files: map[string]result.File{}, Again: map[string]string{"cut": "again"}}
 	of := func(unsafe, safe int) result.File {
 		return file(0, append(slices.Repeat([]string{"unsafe"}, unsafe), slices.Repeat([]string{"safe"}, safe)...)...)
 	}
 	mine.Files["cut"], mine.Files["reset"] = of(1, 4), of(2, 1)
 	p := levels.Page{}.Add([]levels.Result{mine}, []string{"redis-py"}, "B")
-	if got := at(t, p, "redis-py", "B"); got.Glyph != "✗ 2/3" || got.Shown != 3 || got.Runs != 8 {
+	if got := at(t, p, "redis-py", "B"); got.Glyph != "✗ 2/3" || got.Shown != 3 || got.Runs != 8 || got.Command() != "again --repeat 5" {
 		t.Errorf("%+v", got)
 	}
 	before := levels.Page{Rows: []levels.Row{{Lock: "redis-py", Cells: slices.Clone(p.Rows[0].Cells)}}}

@@ -223,10 +223,14 @@ func (p Page) Picture() string {
 			x := lock + cell*k
 			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
 				cmp.Or(class, "d"), x, y, cell-1, line-1)
+			style := ` class="m"`
+			if often, _, _ := strings.Cut(rest, " "); strings.Contains(often, "/") {
+				glyph, style = glyph+often, style+` font-size="9"`
+			}
 			if strings.HasSuffix(rest, "!") {
 				glyph += "!"
 			}
-			text(x+cell/2, y+14, ` class="m"`, glyph)
+			text(x+cell/2, y+14, style, glyph)
 		}
 		text(lock+cell*len(r.Cells)+8, y+14, "", r.Level)
 	}
