@@ -59,7 +59,8 @@ that was made with other flags is refused.
         promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock, or cannot be done to it here
-  ?     undecided: a run was not sound or too short, or its control was silent
+  ?     undecided: a run was not made, not sound or too short, or its control was
+        silent
 
 With --add the tries add up, cell by cell, each once, and only runs are made
 that some cell needs to reach --tries. The cells of a library, settings or
@@ -238,7 +239,7 @@ func (f *levelsFlags) plan(
 		}
 		row, what := slices.Contains(rows, name), "control"
 		if row {
-			what = "row of"
+			what = "row"
 		}
 		if a, is := adapters.Find(name); !is {
 			if _, err := catalog.ParseList([]string{name}); err != nil {
@@ -253,7 +254,7 @@ func (f *levelsFlags) plan(
 			return nil, nil, err
 		}
 		if len(c.Locks) == 0 {
-			fmt.Fprintf(stderr, "locklab: no %s %s: %s\n", what, name, strings.Join(c.Unavailable, "; "))
+			fmt.Fprintf(stderr, "locklab: no %s: %s\n", what, strings.Join(c.Unavailable, "; "))
 			continue
 		}
 		lock := c.Locks[0]

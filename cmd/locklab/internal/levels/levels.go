@@ -294,17 +294,30 @@ type Count struct {
 	Tries int `json:"tries"`
 }
 
-// often is how often it was shown in that of the column's runs which showed it most often.
+// often is how often it was shown in that of the column's runs which showed it most often. What none has is one more.
 func (c Cell) often() (most Count) {
+	rest := Count{Shown: c.Shown, Runs: c.Runs}
 	for _, n := range c.By {
+		rest.Shown, rest.Runs = rest.Shown-n.Shown, rest.Runs-n.Runs
+	}
+	for _, n := range append(slices.Collect(maps.Values(c.By)), rest) {
 		if of, than := n.Shown*most.Runs, most.Shown*n.Runs; of > than || of == than && n.Runs > most.Runs {
 			most = n
 		}
 	}
-	if most.Shown == 0 { // in what no run has
-		return Count{c.Shown, c.Runs, c.Tries}
-	}
 	return most
+}
+
+// tells says whether any run does.
+func (r Result) tells() bool {
+	for _, file := range r.Files {
+		for i := range file.Rows {
+			if Tells(&file.Rows[i]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Tells says whether a run counts: it is sound, and whole. A control that stayed silent counts as one.
@@ -425,7 +438,7 @@ func (a Anomaly) judge(c *Cell, control Cell, promise adapters.Promise) {
 			c.Glyph += " !"
 		}
 	case c.Runs > 0 && control.Runs == 0:
-		c.Glyph, c.Why = "?", "the control "+a.Control+" was not run"
+		c.Glyph, c.Why = "?", "the control "+a.Control+": "+control.Why
 	case c.Runs > 0 && control.Shown == 0:
 		c.Glyph, c.Why = "?", "the control "+a.Control+" was silent"
 	case c.Lacks != "" && c.Runs > 0: // the other runs are half of the truth
@@ -476,8 +489,14 @@ func tries(r *result.Row) (n int) {
 
 // Command repeats a run that showed it, so often that it is probably shown, and prints the figures that did.
 func (c Cell) Command() string {
-	if most := c.often(); most.Shown < most.Runs { // misses it in one of e³ times
-		c.Again += fmt.Sprintf(" --repeat %d", (3*most.Runs+most.Shown-1)/most.Shown)
+	n := Count{Shown: c.Shown, Runs: c.Runs}
+	for _, run := range Runs() {
+		if by := c.By[run.Name]; by.Shown > 0 && strings.Contains(c.Again, " "+run.Scenario+" ") {
+			n = by
+		}
+	}
+	if n.Shown < n.Runs { // misses it in one of e³ times
+		c.Again += fmt.Sprintf(" --repeat %d", (3*n.Runs+n.Shown-1)/n.Shown)
 	}
 	if slices.ContainsFunc(Anomalies(), func(a Anomaly) bool { return a.Letter == c.Letter && len(a.Figures) > 0 }) {
 		return c.Again + " --full"

@@ -83,7 +83,7 @@ func TestCells(t *testing.T) {
 		{mine, "A", "✓ 4"},
 		{mine, "B", "? the control multiphase was silent"},
 		{mine, "E", "? crash: saturated"},
-		{mine, "F", "? the control redis:persistence=everysec was not run"},
+		{mine, "F", "? the control redis:persistence=everysec: it was not run"},
 		{mine, "G", "· it has no replica"},
 		{kazoo, "J", "✗ 1.2 s"},
 		{mine, "J", "✓ 1"},
@@ -152,7 +152,7 @@ func TestTriesAddUp(t *testing.T) {
 	one.Rows[0].Cells[9].History = "histories/first"
 	two := published(one.Add(second, rows, levels.Letters()))
 	for letter, want := range map[string]string{
-		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? the control redis was not run: 0 of 1 runs, 1 tries", "J": "✗ 2/4 2.3 s : 2 of 4 runs, 4 tries",
+		"A": "✓ 5 : 0 of 3 runs, 5 tries", "E": "? the control redis: it was not run: 0 of 1 runs, 1 tries", "J": "✗ 2/4 2.3 s : 2 of 4 runs, 4 tries",
 	} {
 		if got := says(two, letter); got != want {
 			t.Errorf("%s: %s, want %s", letter, got, want)
@@ -327,23 +327,30 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 // TestHowOften: of the runs of a column it is that which shows it most often; and where no run has what was counted, all
 // of it together.
 func TestHowOften(t *testing.T) {
-	mine := levels.Result{Lock: "redis-py", Files: map[string]result.File{}, Again: map[string]string{"cut": "again"}}
+	mine := levels.Result{Lock: "redis-py", Files: map[string]result.File{}, Again: map[string]string{"cut": "--scenarios zone-partition -"}}
 	of := func(unsafe, safe int) result.File {
 		return file(0, append(slices.Repeat([]string{"unsafe"}, unsafe), slices.Repeat([]string{"safe"}, safe)...)...)
 	}
 	mine.Files["cut"], mine.Files["reset"] = of(1, 4), of(2, 1)
 	p := levels.Page{}.Add([]levels.Result{mine}, []string{"redis-py"}, "B")
-	if got := at(t, p, "redis-py", "B"); got.Glyph != "✗ 2/3" || got.Shown != 3 || got.Runs != 8 || got.Command() != "again --repeat 5" {
+	if got := at(t, p, "redis-py", "B"); got.Glyph != "✗ 2/3" || got.Shown != 3 || got.Runs != 8 || got.Command() != "--scenarios zone-partition - --repeat 15" {
 		t.Errorf("%+v", got)
 	}
 	before := levels.Page{Rows: []levels.Row{{Lock: "redis-py", Cells: slices.Clone(p.Rows[0].Cells)}}}
 	before.Rows[0].Version = p.Rows[0].Version
 	before.Rows[0].Cells[1].By = nil
 	mine.Files["cut"], mine.Files["reset"] = of(0, 1), of(0, 1)
-	if got := at(t, before.Add([]levels.Result{mine}, []string{"redis-py"}, "B"), "redis-py", "B"); got.Glyph != "✗ 3/10" {
+	if got := at(t, before.Add([]levels.Result{mine}, []string{"redis-py"}, "B"), "redis-py", "B"); got.Glyph != "✗ 3/8" {
 		t.Errorf("%+v", got)
 	}
+	if got := p.Picture(); !strings.Contains(got, ">✗2/3<") {
+		t.Errorf("the picture does not say how often:\n%s", got)
+	}
 	before.Rows[0].Version = "of before"
+	kept := before.Add([]levels.Result{{Lock: "redis-py"}}, []string{"redis-py"}, "A") // nothing was run
+	if got := at(t, kept, "redis-py", "B"); got.Runs == 0 {
+		t.Errorf("a cell of another version has gone, and none has come: %+v", got)
+	}
 	after := before.Add([]levels.Result{mine}, []string{"redis-py"}, "A")
 	if got := at(t, after, "redis-py", "B"); after.Rows[0].Version != p.Rows[0].Version || got.Glyph != "?" || got.Runs != 0 {
 		t.Errorf("a cell of another version has stayed: %+v", got)
@@ -356,7 +363,7 @@ func TestPage(t *testing.T) {
 	shown := file(1234, "unsafe")
 	shown.Run.Started = time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
 	shown.Run.Commit, shown.Run.Host = "abc", result.Host{CPUs: 2, CPUModel: "mine"}
-	shown.Run.Versions = map[string]string{"etcd": "etcd 3", "locklab": "v0", "go.etcd.io/etcd/client/v3": "v3.7.3"}
+	shown.Run.Versions = map[string]string{"etcd": "etcd 3", "locklab": "v0", "raft": "v0", "go.etcd.io/etcd/client/v3": "v3.7.3"}
 	tooz := levels.Result{
 		Lock: "tooz-redis", Files: map[string]result.File{"alone": shown, "crowd": file(0, "safe")},
 		Again: map[string]string{"alone": "locklab run --locks tooz-redis"}, Unfit: map[string]result.Unfit{"failover": {Why: "no replica"}},
@@ -372,7 +379,7 @@ func TestPage(t *testing.T) {
 	}
 	page := p.Markdown()
 	for _, want := range []string{
-		"Measured from 2026-11-29 until 2026-11-29 on 2 CPUs (mine), with etcd 3; [result.json]", "| tooz-redis | ✓ 1 |",
+		"Measured from 2026-11-29 until 2026-11-29 with 2 CPUs (mine), etcd 3; [result.json]", "| tooz-redis | ✓ 1 |",
 		"| A | two at once, calm | two held at once, or a token went back, with nothing broken | the verdict | herd | none | 1 of 1 |",
 		"| [✗ 1.2 s !](<histories/tooz-redis.alone.jsonl.gz>) |", "| tooz-redis | J | only one",
 		"| lease-safe |", "| G | · no replica | all rows except redis |",

@@ -60,7 +60,7 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 			p.Commits = append(p.Commits, file.Run.Commit)
 			p.Machines = append(p.Machines, fmt.Sprintf("%d CPUs (%s)", host.CPUs, host.CPUModel))
 			for name, version := range file.Run.Versions {
-				if !strings.Contains(name, "/") && name != "locklab" { // no Go module
+				if !strings.Contains(name, "/") && version != file.Run.Versions["locklab"] { // nor a Go module
 					p.Servers = append(p.Servers, version)
 				}
 			}
@@ -87,7 +87,7 @@ func (p Page) Add(all []Result, rows []string, letters string) Page {
 		if asked && at < 0 {
 			at, p.Rows = len(p.Rows), append(p.Rows, Row{Lock: r.Lock, Cells: fill(nil)})
 		}
-		if asked && p.Rows[at].Version != version { // of another one nothing is known
+		if asked && p.Rows[at].Version != version && r.tells() { // of the other cells nothing is known
 			p.Rows[at] = Row{Lock: r.Lock, Version: version, Cells: fill(nil)}
 		}
 		for i, a := range anomalies {
@@ -235,7 +235,7 @@ func (p Page) Picture() string {
 		text(lock+cell*len(r.Cells)+8, y+14, "", r.Level)
 	}
 	text(4, height-20, "", "✗ shown   ✗! against its documentation   ✓ not shown where the control showed it: no proof   "+
-		"· does not apply, or cannot be done here   ? undecided")
+		"· does not apply, or cannot be done here   ? undecided   1/4 in one of four runs")
 	return b.String() + "</svg>\n"
 }
 
@@ -317,8 +317,8 @@ func (p Page) Without() table.Table {
 func (p Page) Versions() table.Table {
 	t := table.Table{Columns: table.Heads("=lock", "library", "what it is")}
 	for _, r := range p.Rows {
-		if a, _ := adapters.Find(r.Lock); r.Version != "" || a.Summary != "" {
-			t.Rows = append(t.Rows, table.Row(r.Lock, r.Version, a.Summary))
+		if a, is := adapters.Find(r.Lock); is || r.Version != "" {
+			t.Rows = append(t.Rows, table.Row(r.Lock, r.Version, cmp.Or(a.Summary, "as the lab's lock uses it")))
 		}
 	}
 	return t
@@ -327,8 +327,8 @@ func (p Page) Versions() table.Table {
 // Markdown is all of it.
 func (p Page) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured from %s until %s on %s, with %s; [result.json](result.json) has the commits.\n",
-		p.Since, p.Date, strings.Join(p.Machines, ", "), strings.Join(p.Servers, ", "))
+	fmt.Fprintf(&b, "Measured from %s until %s with %s; [result.json](result.json) has the commits.\n",
+		p.Since, p.Date, strings.Join(slices.Concat(p.Machines, p.Servers), ", "))
 	for _, part := range []struct {
 		title string
 		table table.Table
