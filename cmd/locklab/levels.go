@@ -59,8 +59,7 @@ that was made with other flags is refused.
         promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock, or cannot be done to it here
-  ?     undecided: a run was not made, not sound or too short, or its control was
-        silent
+  ?     undecided: no run was sound and long enough, or its control was silent
 
 With --add the tries add up, cell by cell, each once, and only runs are made
 that some cell needs to reach --tries. The cells of a library, settings or
