@@ -59,7 +59,7 @@ that was made with other flags is refused.
         promises the contrary
   ✓ n   not shown in n tries, where the control was shown; no proof
   ·     does not apply to the lock, or cannot be done to it here
-  ?     undecided: no run was sound and long enough, or its control was silent
+  ?     undecided: no run was sound and long enough, or no control showed it
 
 With --add the tries add up, cell by cell, each once, and only runs are made
 that some cell needs to reach --tries. The cells of a library, settings or
@@ -236,10 +236,8 @@ func (f *levelsFlags) plan(
 		if slices.Contains(names[:i], name) {
 			continue
 		}
-		row, what := slices.Contains(rows, name), "control"
-		if row {
-			what = "row"
-		}
+		row := slices.Contains(rows, name)
+		what := map[bool]string{true: "row", false: "control"}[row]
 		if a, is := adapters.Find(name); !is {
 			if _, err := catalog.ParseList([]string{name}); err != nil {
 				return nil, nil, named("LOCK", err)

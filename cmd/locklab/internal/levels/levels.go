@@ -178,7 +178,7 @@ func Anomalies() []Anomaly {
 			ghost,
 		},
 		{
-			// A waiter that is not woken gives up after 2.5 s; 32 that poll five servers leave it free for up to 2.0 s.
+			// A waiter that is not woken gives up after 2.5 s; 32 that poll five servers left it free for up to 2.01 s.
 			"L", "lost wake-up", "a resource was free for 2.4 s while others waited, though no message was lost",
 			"zookeeper:watch=late",
 			[]string{"news"},
@@ -295,7 +295,7 @@ type Count struct {
 	Tries int `json:"tries"`
 }
 
-// often is how often it was shown in that of the column's runs which showed it most often. What none has is one more.
+// often is the count of the column's run that showed it most often. What belongs to no run counts as another run.
 func (c Cell) often() (most Count) {
 	rest := Count{Shown: c.Shown, Runs: c.Runs}
 	for _, n := range c.By {
@@ -312,10 +312,8 @@ func (c Cell) often() (most Count) {
 // tells says whether any run does.
 func (r Result) tells() bool {
 	for _, file := range r.Files {
-		for i := range file.Rows {
-			if Tells(&file.Rows[i]) {
-				return true
-			}
+		if slices.ContainsFunc(file.Rows, func(r result.Row) bool { return Tells(&r) }) {
+			return true
 		}
 	}
 	return false
@@ -394,13 +392,11 @@ func (a Anomaly) cell(of Result, version string, before Cell) Cell {
 			if shown {
 				by.Shown, c.Shown = by.Shown+1, c.Shown+1
 			}
-			if c.By[run] = by; !shown {
-				continue
-			}
-			if c.Run == "" && c.History == "" {
+			c.By[run] = by
+			if shown && c.Run == "" && c.History == "" {
 				c.Run, c.Mark, c.Again = run, Mark(r), of.Again[run]
 			}
-			if a.Letter == "J" {
+			if shown && a.Letter == "J" {
 				c.LongestMS = max(c.LongestMS, math.Round(r.Figures["zombie_ms"]))
 			}
 		}
@@ -496,7 +492,7 @@ func (c Cell) Command() string {
 			n = by
 		}
 	}
-	if n.Shown < n.Runs { // misses it in one of e³ times
+	if n.Shown < n.Runs { // so many runs miss it in one of twenty cases
 		c.Again += fmt.Sprintf(" --repeat %d", (3*n.Runs+n.Shown-1)/n.Shown)
 	}
 	if slices.ContainsFunc(Anomalies(), func(a Anomaly) bool { return a.Letter == c.Letter && len(a.Figures) > 0 }) {

@@ -324,8 +324,7 @@ func TestEveryColumnCanBeMade(t *testing.T) {
 	}
 }
 
-// TestHowOften: of the runs of a column it is that which shows it most often; and where no run has what was counted, all
-// of it together.
+// TestHowOften: a cell has the count of the run that shows it most often. Counts that belong to no run are one group.
 func TestHowOften(t *testing.T) {
 	mine := levels.Result{Lock: "redis-py", Files: map[string]result.File{}, Again: map[string]string{"cut": "--scenarios zone-partition -"}}
 	of := func(unsafe, safe int) result.File {
